@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isPast, type Lineage } from "../core/catalog/db/catalog.ts";
-import { AppError } from "../platform/api/errors.ts";
+import { AppError, type ErrorCode } from "../platform/api/errors.ts";
 import { text } from "../platform/api/fields.ts";
 import { problemIn } from "../platform/api/problems.ts";
 import type { Sentence } from "../platform/api/sentences/sentences.ts";
@@ -87,6 +87,8 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   fields: F;
   /** The field that a refusal concerns if the refusal names none. */
   refused?: keyof F & string;
+  /** The codes with which it refuses values that have the right form, besides those of every act. */
+  refusals?: readonly ErrorCode[];
   /** Whether to ask before a second entity gets the same `name` under the same parent. */
   asksNamesake?: true;
   /** Rules across fields that can be read. Those of one field belong to its declaration. */

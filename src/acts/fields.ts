@@ -122,7 +122,7 @@ export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field,
     .transform((value) => readTime(value, use))
     .refine((value) => value !== null, { error: problem("noMoment"), abort: true })
     .refine((value) => /^2\d\d\d$/.test(String(value.getUTCFullYear())), problem("noYear"));
-  const json = moment.meta({ override: { type: "string", format: "date-time" } });
+  const json = moment.meta({ override: { type: "string" }, examples: ["2027-12-31", "2027-12-31T18:00:00Z"] });
   return { kind: "time", label, hint: "", use, placeholder: "<time>", typed: moment, json, ...more };
 }
 
@@ -219,6 +219,13 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed, json: field.json.nullable(), initial: null };
 }
 
+/** What a date alone means in JSON. */
+const DATE_MEANS: Record<TimeUse, string> = {
+  start: "A date alone means the beginning of that day, UTC.",
+  end: "A date alone means the end of that day, UTC.",
+  rangeEnd: "A date alone means the end of that day, UTC.",
+};
+
 /** The fields that JSON has, by their names in it. */
 const jsonFields = (fields: Fields) =>
   Object.entries(fields).flatMap(([name, field]) =>
@@ -227,8 +234,10 @@ const jsonFields = (fields: Fields) =>
 
 /** A schema of a JSON body with these fields. Its problems name each wrong field at once. */
 export function bodyOf(fields: Fields): z.ZodObject {
-  const shape = jsonFields(fields).map(([jsonName, , { json, initial, onlyFor, label, hint }]) => {
-    const described = json.meta({ description: hint === "" ? `${label}.` : `${label}. ${hint}`, ...json.meta() });
+  const shape = jsonFields(fields).map(([jsonName, , field]) => {
+    const { kind, json, initial, onlyFor, label, use = "end" } = field;
+    const description = [`${label}.`, kind === "time" ? DATE_MEANS[use] : field.hint].join(" ").trimEnd();
+    const described = json.meta(kind === "json" ? { description, ...json.meta() } : { ...json.meta(), description });
     return [
       jsonName,
       initial === undefined || onlyFor === "programs" ? described : described.default(initial as never),

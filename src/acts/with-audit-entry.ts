@@ -2,6 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { AppError } from "../platform/api/errors.ts";
+import type { Sentence } from "../platform/api/sentences/sentences.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, violates, waitForLocks } from "../platform/db/transaction.ts";
@@ -110,10 +111,14 @@ function merge<State>(read: State | null, unseen: Record<string, unknown> | unde
 
 /**
  * Waits for a command.
- * @throws AppError `invalid_request` with this message when the command violates the constraint.
+ * @throws AppError `already_exists` with this sentence when the command violates the constraint.
  */
-export async function refuseIfTaken<T>(constraint: string, message: string, command: Promise<T>): Promise<T> {
+export async function refuseIfTaken<T>(
+  constraint: string,
+  sentence: string | Sentence,
+  command: Promise<T>,
+): Promise<T> {
   return command.catch((cause) => {
-    throw violates(cause, constraint) ? new AppError("invalid_request", message, { cause }) : cause;
+    throw violates(cause, constraint) ? new AppError("already_exists", sentence, { cause }) : cause;
   });
 }

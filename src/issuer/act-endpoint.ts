@@ -34,7 +34,7 @@ export const givenIn = (body: object) => Object.fromEntries(Object.entries(body)
 
 /** The endpoint of an act: its path, its body, its problems and its response follow from the act. */
 export function endpointOf<F extends Fields, Result extends object>(act: Act<F, Result>) {
-  const { name, on, creates, title, about, fields } = act;
+  const { name, on, creates, title, about, fields, refusals = [] } = act;
   if (on === null) throw new Error(`${name} is on nothing, so it cannot belong to an organization`);
   const collection = ENTITIES[on].collection;
   const last = creates === undefined ? String(name.split(" ")[1]) : ENTITIES[creates].collection;
@@ -47,7 +47,7 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     method: "post",
     path: `/issuer/${collection}/:id/${last}`,
     operationId,
-    ownErrors: ISSUER,
+    ownErrors: [...ISSUER, ...refusals],
     summary: title,
     description: typeof about === "string" ? about : `${title}. It leaves an audit entry.`,
     access: ISSUER_KEY,

@@ -31,6 +31,9 @@ export interface IssuerCall extends AuditContext {
   whileKeyWorks<T>(run: (assertGoing: () => void) => Promise<T>): Promise<T>;
 }
 
+/** One error for what does not exist and what belongs to another organization. */
+export const notOwn = (): AppError => new AppError("not_found", ({ inDetail }) => inDetail.notOwn);
+
 /** How often a long act looks whether its key still works. A revoked key ends within a second. Milliseconds. */
 const LOOK_EVERY_MS = 400;
 
@@ -78,7 +81,7 @@ export function inIssuer<T>(
         const entity = ENTITIES[kind];
         const isOfKind = "idField" in entity && lineage?.[entity.idField] === id;
         if (isOfKind && lineage.organizationId === organizationId) return lineage;
-        throw new AppError("not_found");
+        throw notOwn();
       },
       pause: openPause(),
       whileKeyWorks: (run) => whileKeyWorks(pool, keyId, stopping, run),

@@ -156,6 +156,21 @@ it("lists have the organization's own entities only, page by page", async () => 
   expect(found.slice(-2)).toEqual(ids);
 });
 
+it("a refusal of an act is in the reader's language", async () => {
+  const refuse = async (path: string, body: object) => {
+    await post(path, body);
+    const headers = { "accept-language": "de" };
+    return (await send("POST", `${api.url}/issuer/${path}`, { key, body, headers })).body.error;
+  };
+  const product = { name: "Pass", key: "taken", type: "Service", retailPriceUsd: 1, priceUsd: 1 };
+  const sentence = "Die Marke hat schon ein Produkt mit dem Schlüssel taken.";
+  expect(await refuse(`brands/${partner.brandId}/products`, product)).toBe(sentence);
+  const { body: contract } = await post(`brands/${partner.brandId}/contracts`, { user: "bob" });
+  const moved = "Der Vertrag ist Declined und kann nicht Declined werden.";
+  expect(await refuse(`contracts/${contract.id}/decline`, {})).toBe(moved);
+  expect(await refuse(`contracts/${contract.id.replace("ctr", "brd")}/end`, {})).toMatch(/^Ihre Organisation hat/);
+});
+
 it("a voucher is voided by its code or its id, and a repeat is a success", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const voided = { id, voided: true };

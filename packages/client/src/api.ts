@@ -1257,13 +1257,13 @@ export interface components {
             reason?: string | null;
         };
         RenameBrandRequest: {
-            /** @description Name */
+            /** @description Name. */
             name: string;
         };
         CreateProductRequest: {
-            /** @description Customers see it. */
+            /** @description Name. Customers see it. */
             name: string;
-            /** @description For programs, unique within the brand: day-pass */
+            /** @description Key. For programs, unique within the brand: day-pass */
             key: string;
             /**
              * @description Type.
@@ -1288,10 +1288,7 @@ export interface components {
         IssueBatchRequest: {
             /** @description Number of vouchers. */
             count: number;
-            /**
-             * Format: date-time
-             * @description Valid until.
-             */
+            /** @description Valid until. A date alone means the end of that day, UTC. */
             validUntil: string;
             /**
              * @description Who may claim or buy. This cannot be changed later.
@@ -1323,16 +1320,13 @@ export interface components {
             issueRef: string;
         };
         OfferContractRequest: {
-            /** @description The subject of the referrer's tokens. */
+            /** @description User. The subject of the referrer's tokens. */
             user: string;
-            /**
-             * Format: date-time
-             * @description Ends at.
-             */
+            /** @description Ends at. A date alone means the end of that day, UTC. */
             endsAt?: string | null;
         };
         CreateLinkRequest: {
-            /** @description Product */
+            /** @description Product. */
             product: string;
         };
         AdvanceSandboxRequest: {
@@ -1610,7 +1604,7 @@ export interface components {
          * @description The codes of this release.
          * @enum {string}
          */
-        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "missing_role" | "cross_site" | "portal_needs_read_key" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "payload_erased" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
+        KnownErrorCode: "invalid_http" | "headers_too_large" | "request_timeout" | "invalid_json" | "invalid_request" | "body_too_large" | "unsupported_encoding" | "missing_key" | "unknown_key" | "missing_scope" | "missing_token" | "invalid_token" | "missing_password" | "wrong_password" | "missing_role" | "cross_site" | "portal_needs_read_key" | "referrers_only" | "key_without_organization" | "address_not_allowed" | "sandbox_only" | "not_found" | "voucher_not_found" | "entity_not_found" | "redemption_not_found" | "listing_not_found" | "product_not_found" | "link_not_found" | "webhook_not_found" | "webhooks_off" | "method_not_allowed" | "voucher_used" | "voucher_voided" | "voucher_expired" | "reservation_ended" | "token_mismatch" | "voucher_reserved" | "not_logged_yet" | "payload_erased" | "webhook_limit" | "webhook_disabled" | "sold_out" | "window_closed" | "already_exists" | "wrong_status" | "rate_limited" | "too_many_misses" | "redeem_timeout" | "redeem_unknown" | "voucher_busy" | "overloaded" | "unavailable" | "internal_error";
         Redemption: {
             /**
              * @description The voucher is redeemed under your `externalRef`.
@@ -2886,7 +2880,7 @@ export interface components {
         /**
          * @description Errors that any URL can return:
          *
-         *     - `not_found`: There is nothing at this address.
+         *     - `not_found`: There is nothing at this address, or the organization has nothing with this id or code.
          *     - `method_not_allowed`: The address does not accept this method; the `Allow` header lists those it accepts.
          *     - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
          *     - `invalid_http`: The request is not valid HTTP, or has no Host header.
@@ -5697,7 +5691,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5823,7 +5817,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5930,7 +5924,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6056,7 +6050,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6180,7 +6174,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6353,7 +6347,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6506,7 +6500,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6659,8 +6653,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `already_exists`: What the call would create exists already: a product with this key, a listing of the batch, an open contract of the user with the brand; the sentence says which. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -6812,7 +6819,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6945,8 +6952,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `already_exists`: What the call would create exists already: a product with this key, a listing of the batch, an open contract of the user with the brand; the sentence says which. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -7072,8 +7092,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `already_exists`: What the call would create exists already: a product with this key, a listing of the batch, an open contract of the user with the brand; the sentence says which. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -7205,8 +7238,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -7312,8 +7358,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -7419,8 +7478,21 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Content-Language": components["headers"]["Content-Language"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Content-Language": components["headers"]["Content-Language"];
@@ -7546,7 +7618,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8934,7 +9006,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8985,7 +9057,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9039,7 +9111,7 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description - `not_found`: There is nothing at this address. */
+            /** @description - `not_found`: There is nothing at this address, or the organization has nothing with this id or code. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -20,13 +20,14 @@ const move = (verb: string, status: Move["status"], words: Words): Act<None, Mov
     scope: "issuer",
     examples: ["ctr_…"],
     fields: {},
+    refusals: ["wrong_status"],
     result: z.object({ id: shown("The contract's id."), status: shown("Its status.", status) }),
     async run(ctx, id) {
       await withAuditEntry(ctx, { type: "ReferrerContract", id }, async (tx) => {
         if (await moveContract(tx, { id, status, allowed: CONTRACT_MOVES[status] })) return;
         const found = await findContractStatus(tx, id);
         if (found === null) throw new AppError("not_found", `There is no contract ${id}.`);
-        throw new AppError("invalid_request", `The contract is ${found} and cannot become ${status}.`);
+        throw new AppError("wrong_status", ({ inDetail }) => inDetail.contractCannotBecome(status, found));
       });
       return { id, status };
     },

@@ -19,13 +19,13 @@ export const offerContract = act({
     endsAt: optional(time("Ends at", "end", { future: true })),
   },
   refused: "user",
+  refusals: ["already_exists"],
   async run(ctx, brandId, { user: userId, endsAt }) {
     const id = newId("ctr");
-    const taken = "This user already has an open contract with this brand. Decline or end it first.";
     const offered = withAuditEntry(ctx, { type: "ReferrerContract", id }, (tx) =>
       insertContract(tx, { id, brandId, userId, endsAt }),
     );
-    await refuseIfTaken("referrer_contracts_one_open", taken, offered);
+    await refuseIfTaken("referrer_contracts_one_open", ({ inDetail }) => inDetail.exists.contract, offered);
     return { id };
   },
   said: ({ id }, { user, endsAt }) =>

@@ -13,6 +13,7 @@ export const createListing = act({
   about: "Users can buy the listed vouchers while the batch is open to buy.",
   examples: ["--batch bat_…"],
   fields: {},
+  refusals: ["already_exists"],
   result: CREATED,
   async run(ctx, batchId) {
     const id = newId("lst");
@@ -20,7 +21,7 @@ export const createListing = act({
       await insertListing(tx, { id, batchId });
       return selectWindows(tx, batchId);
     });
-    const { buy } = await refuseIfTaken("listings_batch_id_key", `Batch ${batchId} is already listed.`, created);
+    const { buy } = await refuseIfTaken("listings_batch_id_key", ({ inDetail }) => inDetail.exists.listing, created);
     return { id, canBeBought: buy !== null };
   },
   said: ({ id, canBeBought }, _values, batchId) =>

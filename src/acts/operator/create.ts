@@ -1,5 +1,4 @@
 import { newId } from "../../core/voucher/ids.ts";
-import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { insertOperator } from "../db/operators.ts";
 import { choice, optional, text, time } from "../fields.ts";
@@ -27,8 +26,10 @@ export const createOperator = act({
     expires: optional(time("Expires at", "end", { future: true })),
   },
   refused: "name",
+  rules({ name }, refuse) {
+    if (name?.includes(":")) refuse("name", (nameOf) => () => `${nameOf("name")} must not contain a colon`);
+  },
   async run(ctx, _id, { name, role, expires }) {
-    if (name.includes(":")) throw new AppError("invalid_request", "Browsers cannot send a name with a colon.");
     const id = newId("opr");
     const create = withAuditEntry(ctx, { type: "Operator", id }, async (tx) => {
       await insertOperator(tx, { id, name, role, expiresAt: expires });

@@ -30,12 +30,12 @@ export const createProduct = act({
     usageUnitLabel: optional(text("Usage unit", 200, { hint: "In which uses are counted, such as visit." })),
   },
   refused: "key",
+  refusals: ["already_exists"],
   asksNamesake: true,
   async run(ctx, brandId, terms) {
     const id = newId("prd");
     const created = withAuditEntry(ctx, { type: "Product", id }, (tx) => insertProduct(tx, { ...terms, id, brandId }));
-    const taken = `The brand already has a product with the key ${terms.key}.`;
-    await refuseIfTaken("products_brand_id_key_key", taken, created);
+    await refuseIfTaken("products_brand_id_key_key", ({ inDetail }) => inDetail.exists.productKey(terms.key), created);
     return { id };
   },
   said: ({ id }, { name }) => `Product ${name}: ${id}`,

@@ -34,7 +34,7 @@ const ON_JOBS = {
   job: optional(text("Job", 128, { hint: "The id of one job. Empty: all of them.", fromLink: true })),
 };
 
-/** An act on a whole queue, in all of its shards. @throws AppError `invalid_request` if they are in this state. */
+/** An act on a whole queue, in all of its shards. @throws AppError `wrong_status` if they are in this state. */
 const pausing = (
   verb: "pause" | "resume",
   words: Pick<Definition<typeof ON_ALL, object, QueueAccess>, "title" | "about">,
@@ -49,7 +49,7 @@ const pausing = (
       const [paused, queues] = [verb === "pause", await openQueues(ctx, queue)];
       const states = await answered(Promise.all(queues.map((each) => each.isPaused())));
       if (states.every((state) => state === paused)) {
-        throw new AppError("invalid_request", `The queue is ${paused ? "paused already" : "not paused"}.`);
+        throw new AppError("wrong_status", `The queue is ${paused ? "paused already" : "not paused"}.`);
       }
       await record(ctx, queue, { paused: !paused }, { paused });
       await onEach(queues, (each) => (paused ? each.pause() : each.resume()));

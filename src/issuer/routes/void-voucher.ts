@@ -14,7 +14,7 @@ import { isLockTimeout } from "../../platform/db/transaction.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { ISSUER_KEY } from "../act-endpoint.ts";
-import { type IssuerCall, type IssuerDeps, inIssuer, VOID_LOCK_WAIT_MS } from "../issuer.ts";
+import { type IssuerCall, type IssuerDeps, inIssuer, notOwn, VOID_LOCK_WAIT_MS } from "../issuer.ts";
 
 const CODE_INPUT_MAX = 256;
 
@@ -90,6 +90,6 @@ async function findTarget(
       ? { allowed: true as const, result: await find() }
       : await misses.guard(keyId, find, (one) => one === null);
   if (!found.allowed) throw tooManyMisses(found.resetMs);
-  if (found.result === null) throw new AppError("not_found");
+  if (found.result === null) throw notOwn();
   return found.result;
 }

@@ -61,6 +61,8 @@ export const ERRORS = {
   webhook_disabled: describe(409),
   sold_out: describe(409),
   window_closed: describe(409),
+  already_exists: describe(409),
+  wrong_status: describe(409),
   rate_limited: describe(429),
   too_many_misses: describe(429),
   redeem_timeout: describe(503, 2),

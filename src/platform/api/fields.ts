@@ -100,7 +100,7 @@ export const input = z.string({
 export function textUpTo(max: number, description: string, ...examples: string[]) {
   return input
     .refine((value) => [...value].length <= max, problem("tooLong", max))
-    .meta({ maxLength: max, description, examples });
+    .meta({ maxLength: max, description, ...(examples.length > 0 && { examples }) });
 }
 
 /** Text in a request that must not be empty. */

@@ -156,6 +156,8 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
     if (operation.method === "get") return perform(operation, { ...valid, query: "?brand=unheard-of" });
     return ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC")(operation, valid);
   },
+  already_exists: performTwice,
+  wrong_status: performTwice,
   voucher_not_found: ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC"),
   not_logged_yet: ofRedeemed(async () => undefined),
   payload_erased: ofRedeemed(async ({ externalRef }) => {
@@ -263,8 +265,14 @@ const PROVOKE: Partial<Record<ErrorCode, Provoke>> = {
   unavailable: (operation, valid) => perform(operation, valid, stranded.url),
 };
 
+async function performTwice(operation: Operation, valid: Call): Promise<Reply> {
+  await perform(operation, valid);
+  return perform(operation, valid);
+}
+
 /** Codes for which some throwers write their own sentence. */
-const SENTENCE_VARIES = /invalid_request|invalid_json|missing_scope|voucher_busy|overloaded|unavailable/;
+const SENTENCE_VARIES =
+  /^not_found|already_exists|wrong_status|invalid_(request|json)|missing_scope|voucher_busy|overloaded|unavailable/;
 
 describe.each(
   OPERATIONS.map((operation) => [operation.operationId, operation] as const),

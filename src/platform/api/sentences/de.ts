@@ -76,6 +76,8 @@ export const DE: Sentences = {
     webhook_disabled: "Der Betreiber hat diesen Webhook-Endpunkt abgeschaltet. Nur er kann ihn wieder einschalten.",
     sold_out: "Es sind keine Gutscheine mehr da.",
     window_closed: "Dieses Angebot ist zurzeit nicht offen. Bitte kommen Sie später wieder.",
+    already_exists: "Das gibt es schon.",
+    wrong_status: "Das geht in seinem jetzigen Zustand nicht.",
     rate_limited: "Das waren zu viele Anfragen. Bitte versuchen Sie es gleich noch einmal.",
     too_many_misses:
       "Es wurden zu viele unbekannte Codes eingegeben. Warten Sie eine Minute, prüfen Sie den Code und geben Sie " +
@@ -104,6 +106,16 @@ export const DE: Sentences = {
       voucher_voided: "Dieser Gutschein ist bereits storniert.",
       voucher_expired: "Dieser Gutschein ist bereits abgelaufen und kann nicht mehr storniert werden.",
     },
+    notOwn: "Ihre Organisation hat nichts mit dieser Kennung oder diesem Code.",
+    exists: {
+      productKey: (key) => `Die Marke hat schon ein Produkt mit dem Schlüssel ${key}.`,
+      listing: "Die Charge wird schon angeboten.",
+      contract:
+        "Dieser Benutzer hat schon einen offenen Vertrag mit dieser Marke. Lehnen Sie ihn zuerst ab, oder " +
+        "beenden Sie ihn.",
+    },
+    contractCannotBecome: (wanted, status) => `Der Vertrag ist ${status} und kann nicht ${wanted} werden.`,
+    noProductOfContract: "Es gibt diesen Vertrag nicht, oder seine Marke hat dieses Produkt nicht.",
     keyEnded: {
       nothingDone: "Diese Anmeldung endete, bevor alles erledigt war. Es wurde nichts geändert.",
       voided: (count) =>

@@ -54,6 +54,8 @@ export const EN: Sentences = {
     webhook_disabled: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
     sold_out: "No vouchers are left.",
     window_closed: "This offer is not open at the moment. Please come back later.",
+    already_exists: "This exists already.",
+    wrong_status: "This cannot be done in its present state.",
     rate_limited: "There were too many requests. Please try again in a moment.",
     too_many_misses: "Too many unknown codes were entered. Wait a minute, check the code, and enter it again.",
     redeem_timeout: "The voucher could not be redeemed in time. This attempt redeemed nothing. Please try again.",
@@ -76,6 +78,14 @@ export const EN: Sentences = {
       voucher_voided: "This voucher is already cancelled.",
       voucher_expired: "This voucher has already expired, so it cannot be cancelled.",
     },
+    notOwn: "Your organization has nothing with this id or code.",
+    exists: {
+      productKey: (key) => `The brand already has a product with the key ${key}.`,
+      listing: "The batch is already listed.",
+      contract: "This user already has an open contract with this brand. Decline or end it first.",
+    },
+    contractCannotBecome: (wanted, status) => `The contract is ${status} and cannot become ${wanted}.`,
+    noProductOfContract: "There is no such contract, or its brand has no such product.",
     keyEnded: {
       nothingDone: "This sign-in ended before everything was done. Nothing was done.",
       voided: (count) =>

@@ -65,6 +65,8 @@ export const ES: Sentences = {
       "El operador ha desactivado este punto de conexión de webhook, y solo él puede volver a activarlo.",
     sold_out: "No quedan vales.",
     window_closed: "Esta oferta no está abierta en este momento. Vuelva más tarde.",
+    already_exists: "Esto ya existe.",
+    wrong_status: "Esto no es posible en su estado actual.",
     rate_limited: "Ha habido demasiadas solicitudes. Inténtelo de nuevo dentro de un momento.",
     too_many_misses:
       "Se han introducido demasiados códigos desconocidos. Espere un minuto, compruebe el código y vuelva a " +
@@ -89,6 +91,14 @@ export const ES: Sentences = {
       voucher_voided: "Este vale ya está anulado.",
       voucher_expired: "Este vale ya ha caducado y no se puede anular.",
     },
+    notOwn: "Su organización no tiene nada con este identificador o código.",
+    exists: {
+      productKey: (key) => `La marca ya tiene un producto con la clave ${key}.`,
+      listing: "El lote ya está ofrecido.",
+      contract: "Este usuario ya tiene un contrato abierto con esta marca. Rechácelo o termínelo primero.",
+    },
+    contractCannotBecome: (wanted, status) => `El contrato está en el estado ${status} y no puede pasar a ${wanted}.`,
+    noProductOfContract: "No existe este contrato, o su marca no tiene este producto.",
     keyEnded: {
       nothingDone: "Este acceso terminó antes de que todo estuviera hecho. No se ha cambiado nada.",
       voided: (count) =>

@@ -71,6 +71,8 @@ export const FR: Sentences = {
     webhook_disabled: "L'exploitant a désactivé ce point de terminaison webhook. Lui seul peut le réactiver.",
     sold_out: "Il ne reste plus de bons.",
     window_closed: "Cette offre n'est pas ouverte pour le moment. Veuillez revenir plus tard.",
+    already_exists: "Cela existe déjà.",
+    wrong_status: "Cela est impossible dans son état actuel.",
     rate_limited: "Il y a eu trop de demandes. Veuillez réessayer dans un instant.",
     too_many_misses:
       "Trop de codes inconnus ont été saisis. Attendez une minute, vérifiez le code et saisissez-le à nouveau.",
@@ -96,6 +98,14 @@ export const FR: Sentences = {
       voucher_voided: "Ce bon est déjà annulé.",
       voucher_expired: "Ce bon a déjà expiré et ne peut plus être annulé.",
     },
+    notOwn: "Votre organisation n'a rien avec cet identifiant ou ce code.",
+    exists: {
+      productKey: (key) => `La marque a déjà un produit avec la clé ${key}.`,
+      listing: "Le lot est déjà proposé.",
+      contract: "Cet utilisateur a déjà un contrat ouvert avec cette marque. Refusez-le ou mettez-y fin d'abord.",
+    },
+    contractCannotBecome: (wanted, status) => `Le contrat est ${status} et ne peut pas devenir ${wanted}.`,
+    noProductOfContract: "Ce contrat n'existe pas, ou sa marque n'a pas ce produit.",
     keyEnded: {
       nothingDone: "Cette connexion a pris fin avant que tout soit fait. Rien n'a été modifié.",
       voided: (count) => `Cette connexion a pris fin avant que tout soit fait. Cet appel a annulé ${count} bons.`,

@@ -71,6 +71,8 @@ export const NL: Sentences = {
       "De beheerder heeft dit webhook-eindpunt uitgeschakeld. Alleen de beheerder kan het weer inschakelen.",
     sold_out: "Er zijn geen vouchers meer.",
     window_closed: "Dit aanbod is op dit moment niet open. Kom later terug.",
+    already_exists: "Dit bestaat al.",
+    wrong_status: "Dit kan niet in de huidige toestand.",
     rate_limited: "Er waren te veel aanvragen. Probeer het zo meteen opnieuw.",
     too_many_misses:
       "Er zijn te veel onbekende codes ingevoerd. Wacht een minuut, controleer de code en voer die opnieuw in.",
@@ -96,6 +98,14 @@ export const NL: Sentences = {
       voucher_voided: "Deze voucher is al geannuleerd.",
       voucher_expired: "Deze voucher is al verlopen en kan niet meer worden geannuleerd.",
     },
+    notOwn: "Uw organisatie heeft niets met dit id of deze code.",
+    exists: {
+      productKey: (key) => `Het merk heeft al een product met de sleutel ${key}.`,
+      listing: "De batch wordt al aangeboden.",
+      contract: "Deze gebruiker heeft al een open contract met dit merk. Wijs het eerst af, of beëindig het.",
+    },
+    contractCannotBecome: (wanted, status) => `Het contract is ${status} en kan niet ${wanted} worden.`,
+    noProductOfContract: "Dit contract bestaat niet, of het merk ervan heeft dit product niet.",
     keyEnded: {
       nothingDone: "Deze aanmelding eindigde voordat alles klaar was. Er is niets gewijzigd.",
       voided: (count) =>

@@ -15,6 +15,12 @@ export interface Sentences {
     sandboxFull: string;
     /** Why a voucher cannot be voided. */
     notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
+    /** What a caller names belongs to another organization, or does not exist. */
+    notOwn: string;
+    /** What exists already, so that it cannot be created. */
+    exists: { productKey(key: string): string; listing: string; contract: string };
+    contractCannotBecome(wanted: string, status: string): string;
+    noProductOfContract: string;
     /** What a long act had done when its key ended. */
     keyEnded: { nothingDone: string; voided(count: number): string };
   };
