@@ -1,5 +1,5 @@
 import { findBatchSize } from "../core/catalog/db/catalog.ts";
-import { selectVouchersOfBatch } from "../core/voucher/db/voucher-ranges.ts";
+import { selectActiveOfBatch } from "../core/voucher/db/voucher-ranges.ts";
 import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
 import { finalRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
@@ -41,7 +41,7 @@ export async function voidBatch(
   reason: string | null,
   onRange: (soFar: BatchVoidResult) => void = () => undefined,
 ): Promise<BatchVoidResult> {
-  await readBatchSize(ctx, batchId);
+  const size = await readBatchSize(ctx, batchId);
   const total: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
   const voidRange = async (voucherIds: readonly string[], lock: Lock): Promise<string[]> => {
     const { locked, voided } = await withAuditEntry(
@@ -61,13 +61,14 @@ export async function voidBatch(
   };
 
   const busy: string[] = [];
-  for (let afterSerial = 0; ; ) {
-    const range = await selectVouchersOfBatch(ctx.pool, { batchId, after: afterSerial, limit: RANGE });
-    if (range.length === 0) break;
-    afterSerial = range.at(-1)?.serial ?? afterSerial;
-    const active = range.filter((voucher) => voucher.status === "Active").map((voucher) => voucher.id);
-    total.alreadyFinal += range.length - active.length;
-    if (active.length > 0) busy.push(...(await voidRange(active, lockFreeVouchers)));
+  for (let after = 0; after < size; ) {
+    const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE });
+    // Serials have no gaps, so those that the statement passed over are final. A short range is the last one.
+    const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
+    total.alreadyFinal += last - after - range.length;
+    after = last;
+    const ids = range.map(({ id }) => id);
+    if (ids.length > 0) busy.push(...(await voidRange(ids, lockFreeVouchers)));
   }
   for (let from = 0; from < busy.length; from += BUSY_RANGE) {
     await voidRange(busy.slice(from, from + BUSY_RANGE), lockAll);

@@ -3,6 +3,11 @@
 SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
+-- name: select_active_of_batch(batch_id, after, limit)
+-- The next vouchers of a batch that are neither redeemed nor voided, in order of serials.
+SELECT v.id, v.serial FROM vouchers AS v
+ WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active' ORDER BY v.serial LIMIT $3::int;
+
 -- name: find_voucher_in_organization(organization_id, code_key?)
 -- A voucher's id by its code within one organization.
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;

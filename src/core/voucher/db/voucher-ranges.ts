@@ -16,6 +16,11 @@ export const selectVouchersOfBatch = sql.rows(
   },
   { batchId: text, after: integer, limit: integer },
 );
+export const selectActiveOfBatch = sql.rows(
+  "select_active_of_batch",
+  { id: text, serial: integer },
+  { batchId: text, after: integer, limit: integer },
+);
 export const findVoucherInOrganization = sql.value(
   "find_voucher_in_organization",
   { id: text },
