@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
@@ -22,7 +21,6 @@ import {
   type VoucherClient,
   VoucherRefused,
   verifyHistory,
-  verifyReceipt,
   verifyWebhook,
   voucherClient,
 } from "../src/index.ts";
@@ -40,7 +38,6 @@ let orders = 0;
 
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.useRealTimers();
 });
 
 it("release reports with a boolean whether a reservation ended", async () => {
@@ -233,21 +230,6 @@ it("redemptions yields each redemption of a time range once, and none before the
   await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
 });
 
-const { receipts, policy, broken } = JSON.parse(readFileSync("docs/log-vectors.json", "utf8"));
-
-it("verifyReceipt reads the event of a receipt that the policy accepts", async () => {
-  const { event, index, witnesses } = await verifyReceipt(receipts[2].receipt, policy);
-  expect({ index, event }).toMatchObject({
-    index: receipts[2].index,
-    event: { eventType: "voucher.instance.redeemed" },
-  });
-  expect(witnesses).toEqual([{ name: "witness.example.net/w1", time: expect.any(Number) }]);
-});
-
-it("verifyReceipt throws the reason why a receipt is not accepted", async () => {
-  for (const { receipt, name } of broken) await expect(verifyReceipt(receipt, policy), name).rejects.toThrow(/\.$/);
-});
-
 it("webhooks are managed, tested and verified, whatever the receiver's headers look like", async () => {
   const { webhooks } = client();
   const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
@@ -263,15 +245,7 @@ it("webhooks are managed, tested and verified, whatever the receiver's headers l
   expect(await verifyWebhook(body, headers, secret)).toMatchObject({ event: { type: "webhook.test" } });
   expect(await verifyWebhook(body, new Headers(headers as Record<string, string>), secret)).toHaveProperty("id");
   const { secret: next } = await webhooks.rotate(id);
-  const old = { ...headers, "webhook-timestamp": "1800000000" };
-  const unsigned = { ...headers, "webhook-signature": undefined };
-  for (const [text, given, key] of [
-    [`${body} `, headers, secret],
-    [body, headers, next],
-    [body, old, secret],
-  ] as const)
-    await expect(verifyWebhook(text, given, key)).rejects.toThrow(InvalidWebhook);
-  await expect(verifyWebhook(body, unsigned, secret)).rejects.toThrow(InvalidWebhook);
+  await expect(verifyWebhook(body, headers, next)).rejects.toThrow(InvalidWebhook);
   expect(await webhooks.replay(id, { from: new Date(Date.now() - 1_000), to: "2100-01-01T00:00:00Z" })).toEqual({
     replayed: 0,
   });
@@ -281,85 +255,6 @@ it("webhooks are managed, tested and verified, whatever the receiver's headers l
   for await (const delivery of webhooks.deliveries(id)) expect.fail(delivery.eventId);
   expect(await webhooks.delete(id)).toEqual({ id, deleted: true });
   await close();
-});
-
-it("webhooks are created once: an attempt without a response is not repeated", async () => {
-  let asked = 0;
-  const lost: typeof fetch = async () => {
-    asked += 1;
-    throw new TypeError("fetch failed");
-  };
-  const created = client({ fetch: lost }).webhooks.create({ url: "https://partner.example/" });
-  await expect(created).rejects.toThrow(OutcomeUnknown);
-  expect(asked).toBe(1);
-});
-
-describe("the retry rule", () => {
-  /** The waits between attempts that each get the given response, with a random number of `random`. */
-  async function waitsOf(answers: (Response | Error)[], random: number): Promise<number[]> {
-    vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
-    vi.spyOn(Math, "random").mockReturnValue(random);
-    const at: number[] = [];
-    const replying: typeof fetch = async () => {
-      at.push(performance.now());
-      const answer = answers[at.length - 1] ?? Response.json({ ticket: "rsv_1" });
-      if (answer instanceof Error) throw answer;
-      return answer;
-    };
-    const reserved = client({ fetch: replying })
-      .reserve("any")
-      .catch((error) => error);
-    await vi.advanceTimersByTimeAsync(120_000);
-    await reserved;
-    return at.slice(1).map((time, index) => Math.round(time - (at[index] ?? 0)));
-  }
-  const failures = (count: number) => Array.from({ length: count }, () => refusal(500, "internal_error"));
-
-  it("the retry rule waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
-    expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
-    expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
-    expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
-  });
-
-  it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
-    expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
-    const date = new Date(Date.now() + 20_000).toUTCString();
-    const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
-    expect(waited).toBeGreaterThan(17_000);
-    expect(waited).toBeLessThanOrEqual(20_000);
-    for (const odd of ["soon", "-5", ""]) {
-      expect(await waitsOf([refusal(503, "unavailable", { "retry-after": odd })], 0.5), odd).toEqual([500]);
-    }
-  });
-
-  it("the retry rule gives up instead of waiting longer than its patience", async () => {
-    expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
-  });
-
-  it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after %i", async (status) => {
-    expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
-  });
-
-  it("the retry rule retries when there is no response", async () => {
-    expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
-      500, 1_000,
-    ]);
-  });
-
-  it("the retry rule does not retry after other statuses", async () => {
-    for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
-      expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
-    }
-  });
-
-  it("the retry rule ends an attempt without a response after its time limit", async () => {
-    const silent: typeof fetch = (_url, options) =>
-      new Promise((_resolve, reject) => {
-        options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
-      });
-    const call = client({ fetch: silent, timeoutMs: 20, patienceMs: 0 }).lookUp("any");
-    await expect(call).rejects.toMatchObject({ name: "OutcomeUnknown", cause: { name: "TimeoutError" } });
-  });
 });
 
 describe("verifyHistory", () => {
@@ -388,56 +283,6 @@ describe("verifyHistory", () => {
     expect(pages).toEqual(["after=0", "after=1"]);
     expect(history).toEqual(await client().history(code));
     expect(await verifyHistory(history)).toMatchObject({ intact: true, sealed: 2 });
-  });
-
-  type Events = Awaited<ReturnType<VoucherClient["history"]>>["events"];
-  const change = (position: number, changes: Partial<Events[number]>) => (events: Events) =>
-    events.splice(position, 1, { ...(events[position] as Events[number]), ...changes });
-  const changeNote = (events: Events) =>
-    change(1, { payload: events[1]?.payload?.replace("für", "von") ?? null })(events);
-
-  it.each<[what: string, sequence: number, tamper: (events: Events) => unknown]>([
-    ["a payload with another note", 2, changeNote],
-    ["an event that says something else than its payload", 2, change(1, { eventType: "voucher.instance.voided" })],
-    ["another time beside the payload", 1, change(0, { occurredAt: "2020-01-01T00:00:00.000Z" })],
-    ["a removed event", 1, (events) => events.shift()],
-    ["a pending event before a sealed one", 2, change(0, { sealStatus: "Pending" })],
-  ])("verifyHistory finds %s", async (_what, sequence, tamper) => {
-    const history = await client().history((await redeemed()).code);
-    tamper(history.events);
-    const verdict = { intact: false, sequence, reason: expect.stringMatching(/\.$/) };
-    expect(await verifyHistory(history)).toMatchObject(verdict);
-  });
-
-  it("verifyHistory finds a sealed event after a pending one, although it links to the last sealed one", async () => {
-    const history = await client().history((await redeemed()).code);
-    const [first, second] = history.events;
-    if (first === undefined || second === undefined) throw new Error("the history has two events");
-    const payload = (second.payload ?? "").replace('"sequence":2', '"sequence":3');
-    const recordHash = createHash("sha256").update(payload).digest("hex");
-    const pending = { ...second, sealStatus: "Pending" as const, payload: null, recordHash: null, previousHash: null };
-    history.events = [first, pending, { ...second, sequence: 3, payload, recordHash }];
-    expect(await verifyHistory(history)).toMatchObject({ intact: false, sequence: 3 });
-  });
-
-  it("verifyHistory finds that a history is another voucher's, and that a kept hash is gone", async () => {
-    const history = await client().history((await redeemed()).code);
-    const { events } = await client().history((await redeemed()).code);
-    expect(await verifyHistory({ ...history, events })).toMatchObject({ intact: false, sequence: 1 });
-    const kept = history.events[1]?.recordHash ?? "";
-    expect(await verifyHistory(history, kept)).toMatchObject({ intact: true });
-    const shorter = { ...history, events: history.events.slice(0, 1) };
-    expect(await verifyHistory(shorter, kept)).toMatchObject({ intact: false });
-  });
-
-  const vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
-
-  it("verifyHistory accepts the valid chains of the test vectors, and finds where others are broken", async () => {
-    for (const chain of vectors.chains) expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: true });
-    for (const { expected, ...chain } of vectors.broken) {
-      const verdict = { intact: false, sequence: expected.sequence };
-      expect(await verifyHistory(chain), chain.name).toMatchObject(verdict);
-    }
   });
 });
 

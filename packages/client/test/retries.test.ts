@@ -1,0 +1,177 @@
+import { afterEach, expect, it, vi } from "vitest";
+import { OutcomeUnknown, type Settings, voucherClient } from "../src/index.ts";
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+it("the retry rule waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
+  expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
+  expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
+  expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
+});
+
+it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
+  expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
+  const date = new Date(Date.now() + 20_000).toUTCString();
+  const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
+  expect(waited).toBeGreaterThan(17_000);
+  expect(waited).toBeLessThanOrEqual(20_000);
+  for (const odd of ["soon", "-5", ""]) {
+    expect(await waitsOf([refusal(503, "unavailable", { "retry-after": odd })], 0.5), odd).toEqual([500]);
+  }
+});
+
+it("the retry rule gives up instead of waiting longer than its patience", async () => {
+  expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
+});
+
+it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after %i", async (status) => {
+  expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
+});
+
+it("the retry rule retries when there is no response", async () => {
+  expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
+    500, 1_000,
+  ]);
+});
+
+it("the retry rule does not retry after other statuses", async () => {
+  for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
+    expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
+  }
+});
+
+it("the retry rule ends an attempt without a response after its time limit", async () => {
+  const silent: typeof fetch = (_url, options) =>
+    new Promise((_resolve, reject) => {
+      options?.signal?.addEventListener("abort", () => reject(options.signal?.reason));
+    });
+  const call = client({ fetch: silent, timeoutMs: 20, patienceMs: 0 }).lookUp("any");
+  await expect(call).rejects.toMatchObject({ name: "OutcomeUnknown", cause: { name: "TimeoutError" } });
+});
+
+it("webhooks are created once: an attempt without a response is not repeated", async () => {
+  let asked = 0;
+  const lost: typeof fetch = async () => {
+    asked += 1;
+    throw new TypeError("fetch failed");
+  };
+  const created = client({ fetch: lost }).webhooks.create({ url: "https://partner.example/" });
+  await expect(created).rejects.toThrow(OutcomeUnknown);
+  expect(asked).toBe(1);
+});
+
+it("a call sends the key, the body as JSON and no redirect, to the address without slashes at its end", async () => {
+  const sent: [url: string, options: RequestInit | undefined][] = [];
+  const answering: typeof fetch = async (url, options) => {
+    sent.push([String(url), options]);
+    return Response.json({});
+  };
+  await client({ fetch: answering }).reserve("any");
+  await client({ fetch: answering }).lookUp("any");
+  const common = { redirect: "manual", signal: expect.any(AbortSignal) };
+  const headers = { "X-Api-Key": "pvk_1", Accept: "application/json" };
+  expect(sent).toStrictEqual([
+    [
+      "https://vouchers.example/api/partner/vouchers/reserve",
+      {
+        ...common,
+        method: "POST",
+        headers: { ...headers, "Content-Type": "application/json" },
+        body: '{"code":"any"}',
+      },
+    ],
+    ["https://vouchers.example/api/partner/vouchers/any", { ...common, method: "GET", headers }],
+  ]);
+});
+
+it("a call takes a refusal's code and sentence from the service, and its own sentence for a proxy's page", async () => {
+  const page = client({ fetch: async () => new Response("<h1>Teapot</h1>", { status: 418 }) }).lookUp("any");
+  await expect(page).rejects.toMatchObject({
+    name: "VoucherRefused",
+    message: "The address answered 418.",
+    status: 418,
+    code: null,
+    requestId: null,
+    afterLostAttempt: false,
+  });
+  const answer = client({ fetch: async () => refusal(404, "voucher_not_found") }).lookUp("any");
+  await expect(answer).rejects.toMatchObject({
+    message: "voucher_not_found.",
+    status: 404,
+    code: "voucher_not_found",
+    requestId: "r-1",
+  });
+});
+
+/** What a call without patience throws after this response. */
+const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) =>
+  client({ fetch: async () => answerWith(answer), patienceMs: 0, ...settings })
+    .lookUp("any")
+    .catch((error: unknown) => error);
+
+it.each([
+  ...["request_timeout", "rate_limited", "too_many_misses", "redeem_timeout", "voucher_busy", "overloaded"],
+])("a call whose every attempt was refused with %s changed nothing", async (code) => {
+  expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
+});
+
+it("a call has an unknown outcome after another failure, with what happened last as its cause", async () => {
+  const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
+  for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
+    expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });
+  const lost = new TypeError("fetch failed");
+  expect(await errorAfter(lost)).toMatchObject({ ...unknown, cause: lost });
+});
+
+it("a call is lost once and stays lost, and says so in a later refusal", async () => {
+  vi.spyOn(Math, "random").mockReturnValue(0);
+  const answers = [new TypeError("fetch failed"), refusal(503, "overloaded"), refusal(409, "voucher_used")];
+  const call = client({ fetch: async () => answerWith(answers.shift() as Response | Error) }).lookUp("any");
+  await expect(call).rejects.toMatchObject({ code: "voucher_used", afterLostAttempt: true });
+  expect(answers).toEqual([]);
+});
+
+it("a call has a patience of a minute, and gives an attempt fifteen seconds", async () => {
+  const limits = vi.spyOn(AbortSignal, "timeout");
+  const busy = (seconds: string) => waitsOf([refusal(429, "rate_limited", { "retry-after": seconds })], 0);
+  expect([await busy("60"), await busy("61")]).toEqual([[60_000], []]);
+  expect(new Set(limits.mock.calls.flat())).toEqual(new Set([15_000]));
+});
+
+/** The waits between attempts that each get the given response, with a random number of `random`. */
+async function waitsOf(answers: (Response | Error)[], random: number): Promise<number[]> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
+  vi.spyOn(Math, "random").mockReturnValue(random);
+  const at: number[] = [];
+  const replying: typeof fetch = async () => {
+    at.push(performance.now());
+    const answer = answers[at.length - 1] ?? Response.json({ ticket: "rsv_1" });
+    return answerWith(answer);
+  };
+  const reserved = client({ fetch: replying })
+    .reserve("any")
+    .catch((error) => error);
+  await vi.advanceTimersByTimeAsync(120_000);
+  await reserved;
+  return at.slice(1).map((time, index) => Math.round(time - (at[index] ?? 0)));
+}
+
+/** Returns a response, or throws what a lost one throws. */
+function answerWith(answer: Response | Error): Response {
+  if (answer instanceof Error) throw answer;
+  return answer;
+}
+
+const failures = (count: number) => Array.from({ length: count }, () => refusal(500, "internal_error"));
+
+function client(settings: Partial<Settings>) {
+  return voucherClient({ baseUrl: "https://vouchers.example/api//", apiKey: "pvk_1", ...settings });
+}
+
+/** An error response of the service. */
+function refusal(status: number, code: string, headers: Record<string, string> = {}): Response {
+  return Response.json({ error: `${code}.`, code, requestId: "r-1" }, { status, headers });
+}
