@@ -1,0 +1,36 @@
+import { expect, it } from "vitest";
+import { type RedemptionsCursor, signCursor, verifyCursor } from "../../../src/core/redeem/redemptions-cursor.ts";
+import { nameTokenSecrets } from "../../../src/core/reserve/reservation-token.ts";
+
+const [FIRST, SECOND] = [["a-secret"], ["another-secret"]].map(nameTokenSecrets) as [Secrets, Secrets];
+type Secrets = ReturnType<typeof nameTokenSecrets>;
+
+const CURSOR: RedemptionsCursor = { redeemedAtMs: 1_800_000_000_123, voucherId: "vch_1", fromMs: null, toMs: 7 };
+const TEXT = signCursor(FIRST, "org_1", CURSOR);
+
+it("a cursor is read as it was written, and its text has 16 bytes of MAC before the place", () => {
+  expect(verifyCursor(FIRST, "org_1", TEXT)).toEqual(CURSOR);
+  expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
+});
+
+it("a cursor is accepted when a configured secret has signed it, and the first one signs", () => {
+  expect(verifyCursor([...SECOND, ...FIRST], "org_1", TEXT)).toEqual(CURSOR);
+  expect(signCursor([...FIRST, ...SECOND], "org_1", CURSOR)).toBe(TEXT);
+  expect(verifyCursor(SECOND, "org_1", TEXT)).toBeNull();
+});
+
+it("a cursor is refused with any other character, without its end, longer, and in another spelling", () => {
+  for (let at = 0; at < TEXT.length; at++) {
+    const other = TEXT[at] === "A" ? "B" : "A";
+    expect(verifyCursor(FIRST, "org_1", TEXT.slice(0, at) + other + TEXT.slice(at + 1)), `at ${at}`).toBeNull();
+    expect(verifyCursor(FIRST, "org_1", TEXT.slice(0, at)), `the first ${at}`).toBeNull();
+  }
+  for (const spelling of [`${TEXT}A`, `${TEXT}=`, ` ${TEXT}`])
+    expect(verifyCursor(FIRST, "org_1", spelling)).toBeNull();
+});
+
+it("a cursor is refused for another organization, also for one whose id is the beginning of another", () => {
+  expect(verifyCursor(FIRST, "org_2", TEXT)).toBeNull();
+  expect(signCursor(FIRST, "org_", { ...CURSOR })).not.toBe(TEXT);
+  expect(verifyCursor(FIRST, "org_", TEXT)).toBeNull();
+});
