@@ -5,7 +5,9 @@ import {
   EVENT_CODES,
   type EventContent,
   type EventType,
+  erasedSequencesOf,
   GENESIS_HASH,
+  nextEvent,
   type StoredEvent,
   sealEvent,
   verifyChain,
@@ -284,6 +286,53 @@ it("verifyChain reports the next event, or the head, when an event and its recor
   const problem = "the voucher's sealed head is not the hash of the last sealed event";
   const { events } = withPayload(3, forge);
   expect(verify({ head: HEAD, events })).toEqual({ sequence: 3, problem });
+});
+
+it("nextEvent makes the event after the last one, without an actor, and marks those of a sandbox", () => {
+  const voucher = { id: VOUCHER, lastSequence: 2, code: "7Q4K-9MZX", serial: 5, sandbox: false };
+  const randomBytes = (size: number) => Uint8Array.from({ length: size }, (_, index) => index);
+  const next = (sandbox: boolean) =>
+    nextEvent(randomBytes, { ...voucher, sandbox }, "voucher.instance.voided", event(3).occurredAt, { reason: null });
+  const data = { nonce: NONCE, voucherCode: "7Q4K-9MZX", serial: 5, reason: null };
+  const content = event(3, { eventType: "voucher.instance.voided", data });
+  expect(next(false)).toStrictEqual(content);
+  expect(next(true)).toStrictEqual({ ...content, data: { ...data, sandbox: true } });
+});
+
+it("erasedSequencesOf reads what an erasing event names, and nothing from other events and damaged payloads", () => {
+  const read = (payload: string | null, eventType = "voucher.instance.erased") =>
+    erasedSequencesOf({ eventType, payload });
+  const payload = '{"data":{"erasedSequences":[1,2]}}';
+  expect(read(payload)).toEqual([1, 2]);
+  expect(read(payload, "voucher.instance.voided")).toEqual([]);
+  for (const damaged of [null, "", "null", "{}", '{"data":{}}', '{"data":{"erasedSequences":"1"}}'])
+    expect(read(damaged), String(damaged)).toEqual([]);
+});
+
+/** A chain in which the fourth event erases the second one. */
+function withErasure(second: Partial<StoredEvent>, last: Partial<StoredEvent> = {}): Chain {
+  const erasing = event(4, { eventType: "voucher.instance.erased", data: { nonce: NONCE, erasedSequences: [2] } });
+  const pending = last.sealStatus === "Pending" ? 1 : 0;
+  const { head, events } = makeChain([...CONTENTS, erasing], pending);
+  const changes: Record<number, Partial<StoredEvent>> = { 2: { payload: null, ...second }, 4: last };
+  return { head, events: events.map((row) => ({ ...row, ...changes[row.sequence] })) };
+}
+
+it.each<[what: string, chain: Chain, problem: RegExp | null]>([
+  ["an event that a later one erases", withErasure({}), null],
+  ["an event that names its erasing event", withErasure({ erasedBy: 4 }), null],
+  ["an event that names another erasing event", withErasure({ erasedBy: 3 }), /^no later event says/],
+  ["an event without a hash", withErasure({ recordHash: null }), /^recordHash is not a hash$/],
+  ["a hash with more at its end", withErasure({ recordHash: `${SECOND.recordHash}0` }), /^recordHash is not a hash$/],
+  ["a hash with more before it", withErasure({ recordHash: `0${SECOND.recordHash}` }), /^recordHash is not a hash$/],
+  [
+    "an erasing event that is not sealed",
+    withErasure({}, { ...PENDING, payload: '{"data":{"erasedSequences":[2]}}' }),
+    /^no later event says/,
+  ],
+])("verifyChain judges an erased payload: %s", (_what, chain, problem) => {
+  const expected = problem === null ? null : { sequence: 2, problem: expect.stringMatching(problem) };
+  expect(verify(chain)).toEqual(expected);
 });
 
 function sha256(text: string): string {
