@@ -5,6 +5,7 @@ import { openRoles } from "../../src/console/roles.ts";
 import { each } from "../../src/open/wings/api.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";
+import { tablesWith } from "../support/row-dump.ts";
 import { issueVouchers } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -123,6 +124,29 @@ it("a viewer reads the board of jobs, and its API changes nothing", async () => 
       expect([method, path, status]).toEqual([method, path, 405]);
     }
   }
+});
+
+it("an admin erases a voucher's person by the form beside it, and no other role can", async () => {
+  const { redeemed } = await exampleOf();
+  const reference = `order-${redeemed.id}`;
+  const path = `${api.url}/ops/vouchers/${redeemed.id}`;
+  const offersIt = async (role: OperatorRole) =>
+    (await browse(path, { headers: operators[role].headers })).text.includes(`/ops/vouchers/${redeemed.id}/erase`);
+  expect([await offersIt("viewer"), await offersIt("operator"), await offersIt("admin")]).toEqual([false, false, true]);
+  const send = (role: OperatorRole, code: string) => {
+    const form = { formToken: crypto.randomUUID(), code, reason: "asked by the customer" };
+    return browse(`${path}/erase`, { form, headers: operators[role].headers });
+  };
+  for (const role of ["viewer", "operator"] as const) expect((await send(role, redeemed.code)).status).toBe(403);
+  expect((await send("admin", "another code")).text).toMatch(/f-code-problem" role="alert">/);
+  expect(await tablesWith(db, reference)).toEqual(["redemptions", "voucher_events"]);
+  const done = await send("admin", redeemed.code);
+  expect(done.text).toContain("Erased 1 event of 1 voucher, and 1 other text.");
+  const { text } = await browse(path, { headers: operators.admin.headers });
+  expect(text).toContain("the record's hash is kept");
+  expect(await tablesWith(db, reference)).toEqual([]);
+  const { rows } = await db.query("SELECT os_user, by FROM audit_entries WHERE command = 'person erase'");
+  expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
 
 /** A redeemed voucher, and pages with all kinds of actions. */

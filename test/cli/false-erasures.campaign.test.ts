@@ -1,0 +1,85 @@
+import { afterAll, expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
+import { voidById } from "../../src/acts/void-voucher.ts";
+import { beginTlog, makeTlogFiles, openSequencer } from "../support/log-setup.ts";
+import { issueVouchers, provisioning } from "../support/supply.ts";
+import { useDatabase } from "../support/use-service.ts";
+import { useVoucherctl } from "../support/voucherctl.ts";
+
+const { servers, db, partner } = useDatabase();
+const files = makeTlogFiles();
+afterAll(() => files.remove());
+
+const event = (set: string) => `UPDATE voucher_events SET ${set} WHERE voucher_id = $1 AND sequence = 3`;
+const headBefore = `UPDATE vouchers AS v SET sealed_sequence = 2, sealed_hash = e.record_hash
+  FROM voucher_events AS e WHERE v.id = $1 AND e.voucher_id = v.id AND e.sequence = 2`;
+/** Makes the third event erase these sequences, with the hash of the new payload as the chain's head. */
+const erasing = (sequences: string) => {
+  const text = `replace(payload, '"erasedSequences":[2]', '"erasedSequences":${sequences}')`;
+  const head = `UPDATE vouchers AS v SET sealed_hash = e.record_hash
+    FROM voucher_events AS e WHERE v.id = $1 AND e.voucher_id = v.id AND e.sequence = 3`;
+  return [event(`payload = ${text}, record_hash = sha256(convert_to(${text}, 'UTF8'))`), head];
+};
+const NO_SEAL = "payload = NULL, record_hash = NULL, previous_hash = NULL, log_slot = NULL";
+
+/** What the owner of the database does to the event that erased the second one, and at which event it breaks the chain. */
+const FALSE_ERASURES: Record<string, { sequence: number; statements: string[] }> = {
+  "there is none": {
+    sequence: 2,
+    statements: [
+      headBefore,
+      "UPDATE vouchers SET last_sequence = 2 WHERE id = $1",
+      "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 3",
+    ],
+  },
+  "it names another event": { sequence: 2, statements: erasing("[1]") },
+  "it is Pending": { sequence: 2, statements: [event(`seal_status = 'Pending', data = '{}', ${NO_SEAL}`), headBefore] },
+  "it has no payload": { sequence: 2, statements: [event("payload = NULL, erased_by = 4")] },
+  "it has another type": { sequence: 2, statements: [event("event_type = 'voucher.instance.voided'")] },
+  "it names itself": { sequence: 3, statements: erasing("[2,3]") },
+  "it names a later event": { sequence: 3, statements: erasing("[2,4]") },
+};
+
+it("chain verify and log audit accept erasures, and report each false one", async () => {
+  const voucherctl = useVoucherctl(servers);
+  await beginTlog(db, files);
+  const cases = Object.entries(FALSE_ERASURES);
+  const vouchers = await issueVouchers(db, partner, cases.length + 1);
+  for (const { id } of vouchers) {
+    await voidById(provisioning(db), id, "a reason");
+    await erasePerson(provisioning(db), { by: "voucher", voucherId: id }, null);
+  }
+  await openSequencer(servers, files).run();
+  const count = vouchers.length;
+  expect(await voucherctl.json("chain verify --all")).toMatchObject({ erased: count, broken: [] });
+  expect(await voucherctl.json("log audit")).toMatchObject({ erased: count, problemCount: 0 });
+
+  await db.query(`
+    ALTER TABLE voucher_events DISABLE TRIGGER USER;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_sealed_complete;
+    ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_erased;
+    ALTER TABLE vouchers DISABLE TRIGGER USER`);
+  for (const [index, [what, { statements }]] of cases.entries()) {
+    for (const statement of statements) {
+      expect((await db.query(statement, [vouchers[index]?.id])).rowCount, what).toBe(1);
+    }
+  }
+  const run = async (command: string) => {
+    const { exitCode, stdout } = await voucherctl.run(`${command} --json`);
+    expect(exitCode).toBe(1);
+    return JSON.parse(stdout);
+  };
+  const { broken } = await run("chain verify --all");
+  const found = (voucherId: string | undefined) =>
+    broken.find((one: { voucherId: string }) => one.voucherId === voucherId);
+  for (const [index, [what, { sequence }]] of cases.entries()) {
+    expect(found(vouchers[index]?.id), what).toMatchObject({ sequence });
+  }
+  expect(broken).toHaveLength(cases.length);
+  const { problems } = await run("log audit");
+  for (const [index, [what]] of cases.entries()) {
+    expect(problems, what).toContainEqual(expect.stringContaining(vouchers[index]?.id ?? ""));
+  }
+  expect(problems.filter((problem: string) => problem.includes(vouchers.at(-1)?.id ?? ""))).toEqual([]);
+});
