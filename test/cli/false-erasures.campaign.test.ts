@@ -22,7 +22,7 @@ const erasing = (sequences: string) => {
 };
 const NO_SEAL = "payload = NULL, record_hash = NULL, previous_hash = NULL, log_slot = NULL";
 
-/** What the owner of the database does to the event that erased the second one, and at which event it breaks the chain. */
+/** What the owner of the database does to the event that erased the second one, and where this breaks the chain. */
 const FALSE_ERASURES: Record<string, { sequence: number; statements: string[] }> = {
   "there is none": {
     sequence: 2,
