@@ -6,6 +6,8 @@ export interface EntityNames {
   collection: string;
   /** In `voucherctl`: the option that names it where something is added to it. */
   option: string;
+  /** The page of the console that lists it: the segments of its path after `/ops`, if it is not its collection. */
+  listedOn?: readonly string[];
   /** The field of a lineage with its id, if it has a page. */
   idField?: keyof Lineage;
 }
@@ -24,7 +26,7 @@ export const ENTITIES = {
   member: { collection: "members", option: "member" },
   operator: { collection: "operators", option: "operator" },
   queue: { collection: "queues", option: "queue" },
-  process: { collection: "processes", option: "process" },
+  process: { collection: "processes", option: "process", listedOn: [] },
 } as const satisfies Record<string, EntityNames>;
 
 export type EntityKind = keyof typeof ENTITIES;

@@ -1,19 +1,13 @@
 import { dismissProcess, type Reports } from "../acts/process/dismiss.ts";
 import { readProcesses } from "../core/processes/read-processes.ts";
-import { AppError } from "../platform/api/errors.ts";
 import { readDeploymentId } from "../platform/db/database-fence.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { withRedis } from "./with-redis.ts";
 
-const DISMISS: CommandFace<{ id: string; dismissed: boolean }, Reports> = {
-  target: { argument: "<id>", find: async (_ctx, _options, id) => id },
-  async around(ctx, _options, perform) {
-    const result = await withReports(ctx, perform);
-    if (result.dismissed) return { result };
-    throw new AppError("not_found", "No process that is gone has this id. See voucherctl process list.");
-  },
+const DISMISS: CommandFace<object, Reports> = {
+  around: async (ctx, _options, perform) => ({ result: await withReports(ctx, perform) }),
 };
 
 export const processes: Noun = {

@@ -8,7 +8,6 @@ import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
 import type { Action, ActionDeps } from "./actions/action.ts";
-import { DISMISS_PATH, type DismissDeps, runDismissal } from "./actions/dismiss-process.ts";
 import { FORMS } from "./actions/forms.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
@@ -46,10 +45,9 @@ const PAGES = {
   "/vouchers/:id": ["viewer", voucherPage],
 } as const;
 
-type ActingDeps = ActionDeps & DismissDeps;
 /** What the operator pages take, but the roles of their paths. */
 type OperatorDeps = Omit<
-  ActingDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
+  ActionDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
   "roles"
 > & { console: Console | null };
 
@@ -109,7 +107,7 @@ export function operatorRoutes<Deps extends OperatorDeps>(
 }
 
 /** What operators can do. */
-function actionRoutes<Deps extends ActingDeps>(
+function actionRoutes<Deps extends ActionDeps>(
   ctx: Deps,
   console: Console,
   ofWings: readonly ConsolePart<Deps>[],
@@ -131,7 +129,6 @@ function actionRoutes<Deps extends ActingDeps>(
         { ...form, method: "post", handlers: [readForm, runAction(ctx, console, action)] },
       ];
     }),
-    { method: "post", path: DISMISS_PATH, role: "admin", handlers: [readForm, runDismissal(ctx, console)] },
     { ...codes, method: "post", handlers: [readForm, sendCsv(ctx, console)] },
     { ...codes, method: "all", handlers: [refuseReads] },
     { ...print, method: "get", handlers: [choosePrintSheet(ctx)] },

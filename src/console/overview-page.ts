@@ -1,3 +1,4 @@
+import { dismissProcess } from "../acts/process/dismiss.ts";
 import type { OrganizationName } from "../core/catalog/db/catalog.ts";
 import type { ReportedProcess } from "../core/processes/read-processes.ts";
 import { ASSETS } from "../pages/assets.ts";
@@ -19,7 +20,7 @@ import { STOCK } from "../watch/facts.ts";
 import type { Attention } from "../watch/find-attention.ts";
 import type { Severity } from "../watch/found.ts";
 import type { Counts, Overview } from "../watch/read-overview.ts";
-import { DISMISS_PATH } from "./actions/dismiss-process.ts";
+import { formPathOf } from "./actions/act-form.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
@@ -228,9 +229,9 @@ function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
 function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
   if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
   const last = html`<br>${renderTime(at, MINUTES)}`;
-  if (state !== "gone" || !site.offers(DISMISS_PATH)) return last;
-  return html`${last}<form action="${opsPath(site)}${DISMISS_PATH}" method="post">\
-<input type="hidden" name="process" value="${id}">
+  const form = formPathOf(dismissProcess, encodeURIComponent(id));
+  if (state !== "gone" || !site.offers(form)) return last;
+  return html`${last}<form action="${opsPath(site)}${form}" method="post">\
 <button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;
 }
 

@@ -62,7 +62,7 @@ it("viewers only look, operators do the daily acts, and the rest is for admins",
       "/products/:id/batches/new",
       "/batches/:id/void",
       "/queues/redeem/pause",
-      "/processes/dismiss",
+      "/processes/:id/dismiss",
     ]),
   );
 });

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { DISMISS_PATH } from "../../src/console/actions/dismiss-process.ts";
 import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
@@ -135,16 +134,18 @@ describe("the overview", () => {
       const roles = (await find()).map(({ role, queues, state }) => `${role} ${queues} ${state}`);
       return ["api  up", "worker redeem,seal up"].every((up) => roles.includes(up));
     });
+    const pathOf = (process: string) => `/ops/processes/${encodeURIComponent(process)}/dismiss`;
     const dismiss = (process: string) =>
-      browse(`${writable.url}/ops${DISMISS_PATH}`, { headers: basic(OPS_TOKEN, "Ada"), form: { process } });
+      browse(`${writable.url}${pathOf(process)}`, { headers: basic(OPS_TOKEN, "Ada"), form: {} });
     const { markup } = renderOverviewPage(
       SEEN_BY.site(writable),
       SEEN_BY.operator,
       await readOverview(writable.ctx, null),
     );
-    expect(markup).toContain(`name="process" value="${id}"`);
+    expect(markup).toContain(`action="${pathOf(id)}" method="post"`);
     // A process that still reports cannot be dismissed.
-    for (const process of [api.ctx.report.id, id]) expect((await dismiss(process)).status).toBe(303);
+    expect((await dismiss(api.ctx.report.id)).text).toContain("No process that is gone has this id.");
+    expect((await dismiss(id)).location).toBe("/ops");
     expect(await servers.redis.hexists(key, id)).toBe(0);
     expect(await servers.redis.hexists(key, api.ctx.report.id)).toBe(1);
     const { rows } = await db.query(

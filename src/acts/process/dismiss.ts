@@ -1,4 +1,5 @@
 import { forgetProcess, readProcesses } from "../../core/processes/read-processes.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { act } from "../act.ts";
@@ -10,12 +11,11 @@ export interface Reports {
   deployment: Pick<DeploymentIdentity, "id">;
 }
 
-/** The result says whether a process with this id had vanished. @throws Error when Redis does not answer. */
+/** One that has come back since it was shown stays. @throws AppError `not_found`; Error when Redis does not answer. */
 export const dismissProcess = act({
   name: "process dismiss",
   on: "process",
   role: "admin",
-  only: "command",
   title: "Dismiss a process that is gone and will not be replaced",
   about: "The overview stops showing it, until it reports again.",
   examples: ['"host-7 4711 worker 2027-01-31T12:00:00.000Z"'],
@@ -23,7 +23,9 @@ export const dismissProcess = act({
   async run(ctx: AuditContext & Reports, id) {
     const { redis, deployment } = ctx;
     const processes = await readProcesses(redis, deployment);
-    if (!processes.some((one) => one.id === id && one.state === "gone")) return { id, dismissed: false };
+    if (!processes.some((one) => one.id === id && one.state === "gone")) {
+      throw new AppError("not_found", "No process that is gone has this id.");
+    }
     // The audit entry is committed before the act, so that there is no act without one.
     const states = { before: { shown: true }, after: () => ({ shown: false }) };
     await withAuditEntry(ctx, { type: "Process", id }, async () => undefined, states);

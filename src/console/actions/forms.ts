@@ -1,5 +1,6 @@
 import { ACTS } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
+import { dismissProcess } from "../../acts/process/dismiss.ts";
 import { QUEUE_ACTS } from "../../acts/queue/acts.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
 import { releaseEndedLease } from "../../core/reserve/lease.ts";
@@ -8,13 +9,15 @@ import { linkActions } from "../../pages/operator-frame.ts";
 import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
 import { formOf } from "./act-form.ts";
 
-/** The acts that a form needs nothing for, and those that take more from the process. */
-const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && name !== voidVoucher.name);
+/** Acts that take something from the process, besides those on queues. Forms of the others follow from them alone. */
+const TAKING: readonly string[] = [voidVoucher.name, dismissProcess.name];
+const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.includes(name));
 
 /** The forms of all acts but those of wings. Those on queues have one for each queue. */
 export const FORMS = [
   ...PLAIN.map((act) => formOf(act)),
   formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
+  formOf(dismissProcess, ({ api: { redis, deployment } }) => ({ redis, deployment })),
   ...QUEUE_NAMES.flatMap((queue) =>
     QUEUE_ACTS.map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue)),
   ),

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { z } from "zod";
 import { InvalidValues, sayNamesake } from "../../acts/act.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
-import { ENTITIES } from "../../acts/entities.ts";
+import { ENTITIES, type EntityNames } from "../../acts/entities.ts";
 import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
@@ -61,15 +61,19 @@ export function showForm(ctx: ActionDeps, action: Action<never>): RequestHandler
   };
 }
 
-/** The name of a path's id among the arguments of the command that adds something to the entity. */
-const parentOf = (collection: string) =>
-  String(Object.values(ENTITIES).find((entity) => entity.collection === collection)?.option);
+/** The kind of entity that a path such as `/brands/:id/…` names. */
+function entityIn(path: string): EntityNames {
+  const [, collection] = path.split("/");
+  const found = Object.values(ENTITIES).find((entity) => entity.collection === collection);
+  if (found === undefined) throw new Error(`${path} names no entity`);
+  return found;
+}
 
 /** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
 export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, action: Action<Deps>): RequestHandler {
   const [path, command] = action.is;
-  const [, collection = ""] = path.split("/");
-  const idName = path.endsWith("/new") ? parentOf(collection) : "id";
+  const { option, collection, listedOn = [collection] } = entityIn(path);
+  const idName = path.endsWith("/new") ? option : "id";
   const { config } = ctx;
   return async (request, response) => {
     const lineage = await openLineage(ctx, path, request);
@@ -82,7 +86,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     const { [FORM_TOKEN]: sentToken, namesake: insists } = Object(request.body) as Record<string, unknown>;
     const formToken = action.creates === undefined ? null : z.uuid().safeParse(sentToken).data;
     if (formToken === undefined) return refuse(400, { "": "This form is out of date. Check it, and send it again." });
-    const next = lineage === null ? opsPath(config, collection) : pathOf(config, lineage);
+    const next = lineage === null ? opsPath(config, ...listedOn) : pathOf(config, lineage);
     const { advance, end } = openProgress(response, console.signal, {
       render: (lines) => renderPage(config, action, lineage, html`<p><a href="${next}">Stop</a></p>${lines}`),
       stillHolds: operatorOf(request).stillHolds,
