@@ -211,6 +211,15 @@ it("the source has no I/O in its rules: they import only each other, and package
   expect(edges.filter(({ to }) => !pure.includes(to) && !RULES.test(to)).map(show)).toEqual([]);
 });
 
+/** Faces, and those that wings add. */
+const FACE = /^src\/(console|cli|issuer|portal)\/|^src\/\w+\/(commands|console|portal|routes)\//;
+
+it("no face writes an audit entry: what changes something is an act, in src/acts or in a wing", () => {
+  const writers = [...TEXTS].filter(([, text]) => /\bwithAuditEntry\(/.test(text)).map(([file]) => file);
+  expect(writers.length).toBeGreaterThan(10);
+  expect(writers.filter((file) => FACE.test(file))).toEqual([]);
+});
+
 it("the source names built-in modules with node:", () => {
   const bare = IMPORTS.filter((edge) => builtinModules.includes(edge.to) && !edge.to.startsWith("node:"));
   expect(bare.map(show)).toEqual([]);

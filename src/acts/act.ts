@@ -41,7 +41,7 @@ export const problemWith = (field: string, sentence: Sentence): Problem => ({
  * Reports how much of a long act is done, with what it has changed for good until then.
  * @throws an error that ends the act when its caller has left.
  */
-export type Advance = (done: number, total: number, soFar?: object) => void;
+type Advance = (done: number, total: number, soFar?: object) => void;
 
 /** Refuses a field, or a part of its value: `windows.claim.opensAt`. */
 type Refuse<F extends Fields> = (

@@ -59,7 +59,7 @@ or if redemptions are dated later than the clock.`,
 });
 
 /** The passwords of roles that log in. */
-export interface RolePasswords {
+interface RolePasswords {
   passwords: Record<RoleName, string | null>;
 }
 

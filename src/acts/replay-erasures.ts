@@ -19,7 +19,7 @@ const erasures = z.object({
 });
 
 /** What was erased: ids, sequences and replaced texts. It names no person. */
-export type Erasures = z.output<typeof erasures>;
+type Erasures = z.output<typeof erasures>;
 
 /** Lists the erasures from a time on. A file of it is kept with the backups. */
 export async function listErasures({ pool }: { pool: pg.Pool }, since: Date): Promise<Erasures> {

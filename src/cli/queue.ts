@@ -1,5 +1,4 @@
-import { withAuditEntry } from "../acts/with-audit-entry.ts";
-import { AppError } from "../platform/api/errors.ts";
+import { dropShards, MEANING, type Shards, stateOf } from "../acts/queue/drop-shards.ts";
 import { readDeploymentId } from "../platform/db/database-fence.ts";
 import type { Division } from "../platform/queues/read-shards.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
@@ -31,19 +30,7 @@ new shards, where API processes add jobs, and how many the old ones have left.`,
       examples: ["4"],
       async run(ctx, _options, argument) {
         const shards = Number(argument);
-        const keys = await withQueues(ctx, async ({ read, drop, deploymentId }) => {
-          const division = (await read()).find((each) => each.shards === shards);
-          if (division === undefined) return 0;
-          const state = stateOf(division);
-          if (state !== "unused") {
-            throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
-          }
-          // The drop changes nothing in the database. 1 means that there are keys: the audit entry is written only if
-          // the two facts differ.
-          const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
-          const unseen = { before: { queueKeys: 1 }, after };
-          return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);
-        });
+        const keys = await withQueues(ctx, (queues) => dropShards(ctx, queues, shards));
         ctx.print({ shards, keys }, () => `Deleted ${pluralize(keys, "key")}.`);
       },
     }),
@@ -51,42 +38,20 @@ new shards, where API processes add jobs, and how many the old ones have left.`,
 };
 
 // Loads BullMQ on demand, because few commands need it.
-async function openQueues({ pool }: CommandContext, redis: RedisClient) {
+async function openQueues({ pool }: CommandContext, redis: RedisClient): Promise<Shards> {
   const { readDivisions } = await import("../platform/queues/read-shards.ts");
-  const { dropShards } = await import("../platform/queues/drop-shards.ts");
+  const { dropShards: dropKeys } = await import("../platform/queues/drop-shards.ts");
   const deploymentId = await readDeploymentId(pool);
   return {
     deploymentId,
     read: () => readDivisions(redis, deploymentId),
-    drop: (shards: number) => dropShards(redis, deploymentId, shards),
+    drop: (shards: number) => dropKeys(redis, deploymentId, shards),
   };
 }
 
-async function withQueues<T>(
-  ctx: CommandContext,
-  work: (queues: Awaited<ReturnType<typeof openQueues>>) => Promise<T>,
-): Promise<T> {
+async function withQueues<T>(ctx: CommandContext, work: (queues: Shards) => Promise<T>): Promise<T> {
   return withRedis(ctx, async (redis) => work(await openQueues(ctx, redis)));
 }
-
-type State = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";
-
-function stateOf({ apis, jobs, served, unserved }: Division): State {
-  if (apis > 0) return unserved.length > 0 ? "unserved" : "in_use";
-  if (jobs === null) return "unreachable";
-  if (jobs > 0) return served && unserved.length === 0 ? "emptying" : "unserved";
-  if (!served) return "unused";
-  return unserved.length > 0 ? "unserved" : "ready";
-}
-
-const MEANING: Record<State, (division: Division) => string> = {
-  in_use: () => "API processes add jobs, and workers serve every shard",
-  ready: () => "workers serve every shard, no API process adds jobs, and no jobs are left",
-  emptying: () => "no API process adds jobs; workers process those that are left",
-  unserved: ({ unserved }) => `no worker serves ${unserved.join(", ")}`,
-  unreachable: () => "a Redis server does not answer",
-  unused: ({ shards }) => `no process uses it; voucherctl queue drop-shards ${shards} deletes what is left`,
-};
 
 function describeDivisions(divisions: readonly Division[]): string {
   const rows = divisions.map((division) => {

@@ -120,7 +120,7 @@ export function frameErrors(site: Site): RequestHandler {
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
-<input id="words" name="words" type="search" value="${entered}" placeholder="Find a voucher, partner, call" required \
+<input id="words" name="words" type="search" value="${entered}" placeholder="Voucher, partner, call" required \
 maxlength="${SEARCH_MAX}"
  autocomplete="off" autocapitalize="off" spellcheck="false">
 <button type="submit">Find</button>

@@ -19,7 +19,7 @@ import { proveConsistency } from "./tree-proofs.ts";
 /** Bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
 
-export interface TlogAudit extends Problems {
+interface TlogAudit extends Problems {
   leaves: number;
   /** Sealed events whose batch has a place in the tree. */
   events: number;

@@ -7,7 +7,7 @@ import { findTlogTree, insertTlogTree } from "./db/log-tree.ts";
 import type { TlogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, followTree, TlogRefused } from "./tree-proofs.ts";
 
-export interface TlogInit {
+interface TlogInit {
   origin: string;
   size: number;
   /** Whether this run began the log. */

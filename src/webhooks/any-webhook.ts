@@ -11,7 +11,7 @@ const PAGE_SIZE = 25;
 /** Most unfinished deliveries that are counted. */
 const PENDING_MAX = 1_000;
 /** A webhook endpoint as operators see it. */
-export interface WebhookSummary extends DeliveriesResponse {
+interface WebhookSummary extends DeliveriesResponse {
   endpoint: WebhookRow;
   /** Unfinished deliveries, counted up to {@link PENDING_MAX}. */
   pending: number;

@@ -4,7 +4,7 @@ import { insertOperatorToken, TOKEN_PREFIX } from "../db/operators.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 
 /** An operator's id and token. Only the token's hash is stored, so it cannot be shown again. */
-export interface ShownToken {
+interface ShownToken {
   id: string;
   token: string;
 }

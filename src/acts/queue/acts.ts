@@ -11,7 +11,7 @@ type Queue = QueueView["queue"];
 type Job = NonNullable<Awaited<ReturnType<Queue["getJob"]>>>;
 
 /** The queues in Redis. */
-export interface QueueAccess {
+interface QueueAccess {
   queueViews: Pick<QueueViews, "open">;
 }
 type Ctx = AuditContext & QueueAccess;

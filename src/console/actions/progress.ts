@@ -16,7 +16,7 @@ export class RunLeft extends AppError {
 }
 
 /** The operator was revoked, or has expired, while the run went on. */
-export class SignInEnded extends RunLeft {
+class SignInEnded extends RunLeft {
   /** @param outcome what was done, as a sentence. */
   constructor(outcome: string) {
     super(`Your sign-in has ended, so the run was stopped. ${outcome}`);

@@ -22,9 +22,9 @@ const KNOWN_MS = 1_000;
 const TOKENS = { batchMax: 64, waitingMax: 256 };
 
 /** What a request gives to sign in with. */
-export type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
+type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
 
-export interface SignInDeps extends OperatorReads {
+interface SignInDeps extends OperatorReads {
   pool: pg.Pool;
   config: Pick<Config, "ops">;
   deployment: { clock: DatabaseClock };

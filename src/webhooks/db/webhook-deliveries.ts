@@ -65,7 +65,7 @@ const LISTED_DELIVERY = {
   createdAt: timestamptz,
   finishedAt: orNull(timestamptz),
 };
-export type ListedDelivery = Row<typeof LISTED_DELIVERY>;
+type ListedDelivery = Row<typeof LISTED_DELIVERY>;
 
 const REPLAYABLE = { eventId: text, voucherId: text };
 
@@ -238,7 +238,7 @@ export function selectDeliveries(
 }
 
 /** Which deliveries to send again: those of events in a period, or those with these ids. */
-export type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
+type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
 /** Starts finished deliveries of a locked target again, at most `limit`; returns how many. */
 export async function replayFinished(

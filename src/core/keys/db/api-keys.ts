@@ -85,7 +85,7 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly string[])
   return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
 }
 
-export interface NewApiKey {
+interface NewApiKey {
   id: string;
   organizationId: string | null;
   label: string | null;

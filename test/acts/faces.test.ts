@@ -1,0 +1,64 @@
+import type { Command } from "commander";
+import { expect, it } from "vitest";
+import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
+import { bodyOf, type Fields } from "../../src/acts/fields.ts";
+import { QUEUE_ACTS } from "../../src/acts/queue/acts.ts";
+import { formPathOf } from "../../src/console/actions/act-form.ts";
+import { FORMS } from "../../src/console/actions/forms.ts";
+import { ISSUER_ENDPOINTS } from "../../src/issuer/endpoints.ts";
+import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
+import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
+import { WEBHOOK_ACTIONS } from "../../src/webhooks/console/actions/webhook-actions.ts";
+
+const ALL: readonly AnyAct[] = [...ACTS, ...(Object.values(WEBHOOK_ACTS) as AnyAct[]), ...(QUEUE_ACTS as AnyAct[])];
+const forms = [...FORMS, ...WEBHOOK_ACTIONS];
+const leaves = (command: Command): Command[] =>
+  command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+const commands = new Map(
+  leaves(buildVoucherctl()).map((leaf) => [`${leaf.parent?.name()} ${leaf.name()}`, leaf.options]),
+);
+const offered = (fields: Fields) =>
+  Object.entries(fields).filter(([, { onlyFor, commandOnly }]) => onlyFor !== "programs" && commandOnly !== true);
+
+it("each act is a command with an option for each of its fields, unless only the console offers it", () => {
+  for (const { name, only, fields } of ALL) {
+    const options = commands.get(name)?.map((option) => option.attributeName());
+    expect(options === undefined, name).toBe(only === "console");
+    const wanted = Object.entries(fields).flatMap(([field, { option = field, flags, onlyFor }]) =>
+      onlyFor === "programs" ? [] : Object.keys(flags ?? { [option]: "" }),
+    );
+    if (options !== undefined) expect(options, name).toEqual(expect.arrayContaining(wanted));
+  }
+});
+
+it("each act is a form that reads fields as the act does, unless only commands offer it", () => {
+  for (const act of ALL) {
+    const named = act.on === "queue" ? "redeem" : ":id";
+    const form = forms.find(({ is: [path, command] }) => command === act.name && path === formPathOf(act, named));
+    expect(form === undefined, act.name).toBe(act.only === "command");
+    if (form === undefined) continue;
+    expect(form.role).toBe(act.role);
+    const read = Object.entries(form.fields).filter(([, { unrecorded }]) => !unrecorded);
+    const sameWay = offered(act.fields).map(([name, { kind, typed }]) =>
+      kind === "duration" ? [`${name}Hours`, undefined] : [name, kind === "time" ? undefined : typed],
+    );
+    const given = read.map(([name, { schema }], index) => [name, sameWay[index]?.[1] && schema]);
+    expect(given, act.name).toEqual(sameWay);
+  }
+  const names = ALL.map(({ name }) => name);
+  expect(forms.filter(({ is: [, command] }) => !names.includes(command as AnyAct["name"]))).toEqual([]);
+});
+
+it("each act for programs is an endpoint of the issuer API whose body has its fields, and no other act is", () => {
+  const changing = ISSUER_ENDPOINTS.filter(({ method }) => method === "post");
+  const forPrograms = ALL.filter(({ scope }) => scope === "issuer");
+  expect(changing.length).toBe(forPrograms.length);
+  for (const { name, fields } of forPrograms) {
+    const operationId = name.replace(/^(\w+) (\w+)$/, (_, noun, verb) => verb + noun[0].toUpperCase() + noun.slice(1));
+    const found = changing.find((endpoint) => endpoint.operationId === operationId);
+    const shape: Record<string, unknown> = { ...(found?.body as { shape?: object } | undefined)?.shape };
+    const wanted = Object.keys(bodyOf(fields).shape);
+    const named = name === "voucher void" ? ["code", "id"] : [];
+    expect(Object.keys(shape).toSorted(), name).toEqual([...named, ...wanted].toSorted());
+  }
+});
