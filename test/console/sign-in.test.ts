@@ -18,7 +18,7 @@ const service = useService({ apis: [{ OPS_TOKEN, ...NAMED }, { OPS_TOKEN }, NAME
 const { db, servers, apis } = service;
 const [api, other, namedOnly] = apis;
 
-/** Each caller has an address of its own, so that wrong passwords of one test do not block another one. */
+/** Each caller has an address of its own, so that failed sign-ins of one test do not block another one. */
 let addresses = 0;
 const elsewhere = () => ({ "x-forwarded-for": `192.0.2.${++addresses}` });
 const open = (headers: Record<string, string>, at: TestApi = api, path = "/overview.json") =>
@@ -189,6 +189,17 @@ describe("a proxy's JWT", () => {
     }
     for (const roles of [undefined, [], ["root"], "viewers", { viewer: true }]) {
       expect(await codeOf(bearer(await sign({ roles })), plain)).toBe("403 missing_role");
+    }
+  });
+
+  it("wrong JWTs count against an address as wrong passwords do", async () => {
+    const address = elsewhere();
+    const wrong = [basic("wrong"), bearer("x"), bearer(await sign({ exp: secondsFromNow(-60) }))];
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      expect(await codeOf({ ...wrong[attempt % wrong.length], ...address }, plain)).toMatch(/^401 /);
+    }
+    for (const headers of [bearer(await sign()), (await makeOperator(db, "viewer")).headers]) {
+      expect(await codeOf({ ...headers, ...address }, plain)).toBe("429 rate_limited");
     }
   });
 

@@ -2,20 +2,16 @@ import type { Request, RequestHandler, Response } from "express";
 import { RateLimiterMemory } from "rate-limiter-flexible";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
-import {
-  assertRefusalsLeft,
-  consumeRefusalLimit,
-  type LimitingRefusals,
-} from "../../platform/http/middleware/rate-limit.ts";
+import { consumeRefusalLimit, type LimitingRefusals } from "../../platform/http/middleware/rate-limit.ts";
 import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 import type { OperatorSignIn } from "./operator-sign-in.ts";
 
 /**
- * Wrong passwords that each process allows per address in 15 minutes. Only keeps the log short: OPS_TOKEN and the
- * tokens of operators are too long to guess.
+ * Failed sign-ins that each process allows per address in 15 minutes, by any way. Only keeps the log short:
+ * OPS_TOKEN and the tokens of operators are too long to guess, and so are the signatures of JWTs.
  */
-const WRONG_PASSWORDS_MAX = 10;
-const WRONG_PASSWORDS_SECONDS = 900;
+const FAILED_MAX = 10;
+const FAILED_SECONDS = 900;
 
 export interface AuthenticatingDeps extends LimitingRefusals {
   signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify">;
@@ -31,10 +27,10 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
  * Admits operators who sign in: by HTTP Basic (RFC 7617) with a name and the operator's token, or any name and
  * OPS_TOKEN; or by the JWT that a proxy adds.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
- * after too many wrong passwords from the address.
+ * after too many failed sign-ins from the address.
  */
 export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
-  const wrongPasswords = new RateLimiterMemory({ points: WRONG_PASSWORDS_MAX, duration: WRONG_PASSWORDS_SECONDS });
+  const failures = new RateLimiterMemory({ points: FAILED_MAX, duration: FAILED_SECONDS });
   const refuse = async (request: Request, response: Response, scheme: string, error: AppError) => {
     await consumeRefusalLimit(ctx, request, response);
     response.setHeader("WWW-Authenticate", scheme);
@@ -43,19 +39,17 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   return async (request, response, next) => {
     const given = ctx.signIn.findCredentials(request);
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
-    const isPassword = given.kind === "basic";
     const address = networkOf(request.ip);
     // Before tokens are verified, so that a flood of wrong ones costs neither signature checks nor queries.
-    if (isPassword) assertPasswordsLeft(await wrongPasswords.get(address), 0);
-    else assertRefusalsLeft(ctx, request, response);
+    assertAttemptsLeft(await failures.get(address), 0);
     const operator = await ctx.signIn.verify(given);
     if (operator !== null) {
       response.locals.operator = operator;
       return next();
     }
     ctx.report.faults.count("signInsFailed");
-    if (!isPassword) return refuse(request, response, BEARER, new AppError("invalid_token"));
-    assertPasswordsLeft(await wrongPasswords.penalty(address), 1);
+    assertAttemptsLeft(await failures.penalty(address), 1);
+    if (given.kind === "jwt") return refuse(request, response, BEARER, new AppError("invalid_token"));
     return refuse(request, response, BASIC, new AppError("wrong_password"));
   };
 }
@@ -71,9 +65,9 @@ interface Attempts {
 }
 
 /** @param counted how many of the attempts are those of this request. @throws AppError `rate_limited`. */
-function assertPasswordsLeft(attempts: Attempts | null, counted: 0 | 1): void {
-  if (attempts === null || attempts.consumedPoints - counted < WRONG_PASSWORDS_MAX) return;
-  const message = "Too many wrong passwords from your address. Try again later.";
+function assertAttemptsLeft(attempts: Attempts | null, counted: 0 | 1): void {
+  if (attempts === null || attempts.consumedPoints - counted < FAILED_MAX) return;
+  const message = "Too many failed sign-ins from your address. Try again later.";
   const retryAfterSeconds = Math.ceil(attempts.msBeforeNext / 1_000);
   throw new AppError("rate_limited", message, { retryAfterSeconds });
 }

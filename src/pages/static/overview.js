@@ -104,6 +104,8 @@ async function refresh() {
         for (const { plot, of } of plots) plot.setData(readTable(of));
       }
       document.documentElement.toggleAttribute("data-stale", !response.ok);
+      // The sign-in has ended. Asking again would count as further failed sign-ins of this address.
+      if (response.status === 401) return;
     } catch {
       document.documentElement.toggleAttribute("data-stale", true);
     }
