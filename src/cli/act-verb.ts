@@ -33,7 +33,7 @@ const FORCE = flag("do not ask when the name is already in use");
 export function verbOf<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
   face: CommandFace<Result, Deps> = {},
-): [name: string, Verb] {
+): Record<string, Verb> {
   const { on, creates, mayStandAlone, confirm, asksNamesake, title, about } = act;
   const parent = on !== null && creates !== undefined ? ENTITIES[on].option : null;
   const argument = on === null || parent !== null ? "" : ` ${face.target?.argument ?? "<id>"}`;
@@ -73,7 +73,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
       if (next !== undefined) ctx.next(next);
     },
   });
-  return [`${act.name.split(" ")[1]}${argument}`.trimEnd(), define];
+  return { [`${act.name.split(" ")[1]}${argument}`.trimEnd()]: define };
 }
 
 /** Runs an act with its progress on the terminal, and explains its end in the words of commands. */

@@ -46,7 +46,7 @@ export const batch: Noun = {
   name: "batch",
   description: "batches of vouchers",
   verbs: {
-    ...Object.fromEntries([verbOf(issueBatch, ISSUE)]),
+    ...verbOf(issueBatch, ISSUE),
     "show <id>": verb({
       description: "show a batch and count its vouchers by status",
       examples: ["bat_…"],

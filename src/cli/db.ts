@@ -13,13 +13,11 @@ export const db: Noun = {
   name: "db",
   description: "roles, identity and durability of the database",
   verbs: {
-    ...Object.fromEntries([
-      verbOf(applyRoleGrants, {
-        around: async (_ctx, _options, perform) => ({
-          result: await perform({ passwords: readRolePasswords(process.env) }),
-        }),
+    ...verbOf(applyRoleGrants, {
+      around: async (_ctx, _options, perform) => ({
+        result: await perform({ passwords: readRolePasswords(process.env) }),
       }),
-    ]),
+    }),
     check: verb({
       description: "list what the service needs of the servers, and what could lose redemptions, jobs or leases",
       help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with

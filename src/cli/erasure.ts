@@ -16,7 +16,7 @@ const ERASE: CommandFace<ErasureResult> = {
 export const person: Noun = {
   name: "person",
   description: "what identifies a person",
-  verbs: Object.fromEntries([verbOf(erase, ERASE)]),
+  verbs: verbOf(erase, ERASE),
 };
 
 export const erasure: Noun = {

@@ -1,34 +1,24 @@
-import { createOperator } from "../acts/operator/create.ts";
-import { revokeOperator } from "../acts/operator/revoke.ts";
-import { rotateOperator } from "../acts/operator/rotate.ts";
 import { formatUtcWithZone } from "../acts/words.ts";
-import { verbOf } from "./act-verb.ts";
 import type { Noun } from "./command.ts";
 import { listVerb } from "./list.ts";
 
 export const operator: Noun = {
   name: "operator",
   description: "people who sign in to the operator pages under names of their own",
-  verbs: Object.fromEntries([
-    verbOf(createOperator),
-    [
-      "list",
-      listVerb("operators", {
-        cursor: /^opr_\w+$/,
-        headings: ["ID", "ROLE", "STATE", "NAME"],
-        toRow: ({ id, role, state, name, expiresAt, revokedAt, oldTokensUntil }) => {
-          const since = revokedAt ?? expiresAt;
-          const isActive = state === "Active";
-          const note = [
-            since && `${isActive ? "expires" : state.toLowerCase()} ${formatUtcWithZone(since)}`,
-            isActive && oldTokensUntil && `a previous token is valid until ${formatUtcWithZone(oldTokensUntil)}`,
-          ];
-          return { cells: [id, role, state.toLowerCase(), name], note: note.filter(Boolean).join("; ") };
-        },
-        examples: ["", "--json"],
-      }),
-    ],
-    verbOf(revokeOperator),
-    verbOf(rotateOperator),
-  ]),
+  verbs: {
+    list: listVerb("operators", {
+      cursor: /^opr_\w+$/,
+      headings: ["ID", "ROLE", "STATE", "NAME"],
+      toRow: ({ id, role, state, name, expiresAt, revokedAt, oldTokensUntil }) => {
+        const since = revokedAt ?? expiresAt;
+        const isActive = state === "Active";
+        const note = [
+          since && `${isActive ? "expires" : state.toLowerCase()} ${formatUtcWithZone(since)}`,
+          isActive && oldTokensUntil && `a previous token is valid until ${formatUtcWithZone(oldTokensUntil)}`,
+        ];
+        return { cells: [id, role, state.toLowerCase(), name], note: note.filter(Boolean).join("; ") };
+      },
+      examples: ["", "--json"],
+    }),
+  },
 };

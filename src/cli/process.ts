@@ -31,7 +31,7 @@ export const processes: Noun = {
         ctx.print({ processes: shown }, () => formatTable(headings, rows, "No process reports."));
       },
     }),
-    ...Object.fromEntries([verbOf(dismissProcess, DISMISS)]),
+    ...verbOf(dismissProcess, DISMISS),
   },
 };
 

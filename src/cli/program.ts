@@ -90,7 +90,7 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
 function verbsOf(noun: string, own: Noun["verbs"]): Noun["verbs"] {
   const isOwn = (name: string) => Object.keys(own).some((verb) => `${noun} ${verb.split(" ")[0]}` === name);
   const acts = ACTS.filter(({ name, only }) => name.split(" ")[0] === noun && only !== "console" && !isOwn(name));
-  return Object.fromEntries(acts.map((act) => verbOf(act)));
+  return Object.assign({}, ...acts.map((act) => verbOf(act)));
 }
 
 /** Turns commander's `error: unknown option '--x'` into a sentence. */

@@ -88,7 +88,7 @@ export const voucher: Noun = {
         ctx.print(history, () => describeHistory(history));
       },
     }),
-    ...Object.fromEntries([verbOf(voidVoucher, VOID)]),
+    ...verbOf(voidVoucher, VOID),
   },
 };
 

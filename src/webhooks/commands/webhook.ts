@@ -23,6 +23,13 @@ import { listAnyWebhookDeliveries, listWebhooksOf } from "../list-webhooks.ts";
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
+/** What an act that makes a secret takes. */
+const WITH_SETTINGS = {
+  around: async <Result>(ctx: CommandContext, _options: object, perform: (deps: WebhookDeps) => Promise<Result>) => ({
+    result: await perform(settingsOf(ctx)),
+  }),
+};
+
 /** Sends the test from this machine. */
 const TEST: CommandFace<TestedWebhook, WebhookTester> = {
   async around(ctx, _options, perform) {
@@ -42,17 +49,12 @@ export const webhook: Noun = {
   name: "webhook",
   description: "partners' endpoints that receive events",
   verbs: {
-    ...Object.fromEntries([
-      verbOf(createAnyWebhook, {
-        around: async (ctx, _options, perform) => ({ result: await perform(settingsOf(ctx)) }),
-      }),
-      verbOf(testAnyWebhook, TEST),
-      verbOf(rotateAnyWebhook, {
-        around: async (ctx, _options, perform) => ({ result: await perform(settingsOf(ctx)) }),
-      }),
-      ...[disableAnyWebhook, enableAnyWebhook].map((act) => verbOf(act)),
-      verbOf(replayAnyWebhook),
-    ]),
+    ...verbOf(createAnyWebhook, WITH_SETTINGS),
+    ...verbOf(testAnyWebhook, TEST),
+    ...verbOf(rotateAnyWebhook, WITH_SETTINGS),
+    ...verbOf(disableAnyWebhook),
+    ...verbOf(enableAnyWebhook),
+    ...verbOf(replayAnyWebhook),
     list: verb({
       description: "list an organization's endpoints",
       options: { org: ORG },
