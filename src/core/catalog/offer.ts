@@ -37,7 +37,7 @@ type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused";
  */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
   if (window === null || validUntil <= now) return false;
-  return (window.opensAt === null || window.opensAt <= now) && (window.closesAt === null || window.closesAt > now);
+  return (window.opensAt ?? now) <= now && (window.closesAt === null || window.closesAt > now);
 }
 
 /**

@@ -105,9 +105,27 @@ describe("for every supply and caller", () => {
     );
   });
 
+  it("decideOffers takes the lesser id first when batches expire together, and no link unless it is told of one", () => {
+    const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
+    const idsOf = (supply: Offer[]) => {
+      const decision = decideOffers(supply, STRANGER, NOW);
+      return decision.kind === "open" ? decision.batches.map(({ batchId }) => batchId) : decision.code;
+    };
+    expect(
+      [
+        [first, second],
+        [second, first],
+      ].map(idsOf),
+    ).toEqual([
+      ["bat_1", "bat_2"],
+      ["bat_1", "bat_2"],
+    ]);
+    expect(idsOf([offer({ audience: "ReferrerOnly" })])).toBe("referrers_only");
+  });
+
   it("canBuy is true exactly when a voucher is left and decideOffers opens the batch", () => {
     fc.assert(
-      fc.property(anOffer, eligibility, fc.integer({ min: 0, max: 1_001 }), (one, caller, available) => {
+      fc.property(anOffer, eligibility, fc.integer({ min: 0, max: 2 }), (one, caller, available) => {
         const given = decideOffers([{ batchId: "bat_1", ...one }], caller, NOW).kind === "open";
         expect(canBuy({ batchId: "bat_1", ...one }, available, caller, NOW)).toBe(given && available > 0);
       }),

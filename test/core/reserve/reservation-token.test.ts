@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import {
+  expectedTokenHash,
   hashToken,
   nameTokenSecrets,
   reservationToken,
@@ -31,7 +32,7 @@ it("a reservation token is the HMAC-SHA256 of the ticket in base64url without pa
 });
 
 it("a reservation token cannot be made without a secret", () => {
-  expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow();
+  expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow(/^no reservation token secret is configured$/);
 });
 
 it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any position in the list", () => {
@@ -58,6 +59,12 @@ it("a reservation's token stays the same wherever its secret is listed; the firs
 it("a token's hash is its SHA-256 in lower-case hex", () => {
   expect(hashToken("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+});
+
+it("the expected hash of a reservation's token is that of the token that its secret signs", () => {
+  const secrets = nameTokenSecrets([NEW, OLD]);
+  const expected = sha256(Buffer.from(hmac(OLD, TICKET).toString("base64url"))).toString("hex");
+  expect(expectedTokenHash(secrets, { ticket: TICKET, tokenSecretId: idOf(OLD) })).toBe(expected);
 });
 
 it("a token's hash equals only itself: not with another digit, truncated, longer, empty or in upper case", () => {

@@ -7,7 +7,13 @@ import {
 } from "../../../src/core/redeem/redeem.ts";
 import { hashToken } from "../../../src/core/reserve/reservation-token.ts";
 import { decideReservation, liveReservation, type Reservation } from "../../../src/core/voucher/reservation.ts";
-import { finalRefusal, type StoredStatus, statusAt, type VoucherState } from "../../../src/core/voucher/voucher.ts";
+import {
+  finalRefusal,
+  hasFinalStatus,
+  type StoredStatus,
+  statusAt,
+  type VoucherState,
+} from "../../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 
@@ -48,6 +54,7 @@ it.each<StatusCase>([
 ])("a %s voucher that is valid until %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
   expect(finalRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
+  expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored !== "Active");
 });
 
 it.each(reservationCases)("a reservation is live exactly while its end is in the future: %s", (reservationCase) => {

@@ -1,6 +1,6 @@
 import { fromString, toUUID } from "typeid-js";
 import { expect, it } from "vitest";
-import { newId } from "../../../src/core/voucher/ids.ts";
+import { firstIdAt, isTicket, newId } from "../../../src/core/voucher/ids.ts";
 
 it("newId keeps the last ten bits of a voucher's or reservation's id at 0 and the others random", () => {
   for (const prefix of ["vch", "rsv"] as const) {
@@ -14,4 +14,24 @@ it("newId keeps the last ten bits of a voucher's or reservation's id at 0 and th
 it("newId keeps all bits of other ids random", () => {
   const endings = new Set(Array.from({ length: 1_000 }, () => newId("bat").slice(-2)));
   expect(endings.size).toBeGreaterThan(100);
+});
+
+it("firstIdAt is the id whose bits after the time are all zero, for times of any length", () => {
+  const symbols = "0123456789abcdefghjkmnpqrstvwxyz";
+  for (const ms of [0, 0x0123456789a, 0xfedcba987654]) {
+    const [prefix, suffix = ""] = firstIdAt("rsv", new Date(ms)).split("_");
+    const value = Array.from(suffix).reduce((sum, symbol) => sum * 32n + BigInt(symbols.indexOf(symbol)), 0n);
+    expect([prefix, suffix.length, value]).toEqual(["rsv", 26, BigInt(ms) << 80n]);
+  }
+});
+
+it("isTicket tells a ticket from a code by its prefix", () => {
+  expect([newId("rsv"), "rsv_", "RSV_1", "xrsv_1", "7Q4K-9MZX", ""].map(isTicket)).toEqual([
+    true,
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

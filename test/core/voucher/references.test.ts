@@ -1,7 +1,13 @@
 import { expect, it } from "vitest";
 import { redeemRequest } from "../../../src/core/redeem/api/redeem.ts";
 import { redeemJob } from "../../../src/core/redeem/job.ts";
-import { earlierFormOf, formsOf, normaliseReference } from "../../../src/core/voucher/references.ts";
+import {
+  earlierFormOf,
+  formsOf,
+  isPathSegment,
+  normaliseReference,
+  survivesInPath,
+} from "../../../src/core/voucher/references.ts";
 
 it.each([
   ["order-1", "order-1"],
@@ -23,6 +29,7 @@ it.each([
 
 it("a reference has an earlier form only if a release up to 0.1.0 stored another, which is tried first", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
+  expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
   expect(["a\0", "\ud800"].map(formsOf)).toEqual([[], []]);
 });
@@ -50,4 +57,11 @@ it.each([
 
 it("a job keeps its reference as the API wrote it, because the API of another release ends exactly that one", () => {
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
+});
+
+it("a reference survives in a path if it has only characters that no proxy changes, and is not a dot segment", () => {
+  const survivors = ["A", "order-1", "a_b.c~d", "...", ".a"];
+  const others = ["", ".", "..", "a/b", "a b", "ä", "a%2F", "/a", "a/", "a\n"];
+  expect([...survivors, ...others].filter(survivesInPath)).toEqual(survivors);
+  expect([...survivors, ...others].filter((text) => !isPathSegment(text))).toEqual([".", ".."]);
 });
