@@ -66,7 +66,7 @@ export const CASES = {
   },
   redeem: {
     title: "Redeem by code",
-    contenders: ["service", "a", "c", "d", "e", "f", "g", "i"],
+    contenders: ["service", "a", "c", "d", "e", "f", "g", "h", "i"],
     connections: [64, 256],
     supply: "vouchers",
     ...REDEMPTION,

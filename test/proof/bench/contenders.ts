@@ -49,12 +49,13 @@ export const CONTENDERS = {
   f: { title: "(f) DBOS Transact, 2 processes", apis: [library("dbos"), library("dbos")], workers: [] },
   i: { title: "(i) pgbench, one stored function, no HTTP", apis: [], workers: [] },
   g: { title: "(g) graphile-worker, 1 API + 1 worker", apis: [GRAPHILE_WORKER], workers: [GRAPHILE_WORKER] },
+  h: { title: "(h) Restate, 1 API + 1 worker", apis: [library("restate")], workers: [library("restate")] },
 } as const satisfies Record<string, Contender>;
 
 export type ContenderId = keyof typeof CONTENDERS;
 
 /** The contenders whose packages are in a workspace of their own. */
-export const LIBRARIES = ["e", "f", "g"] as const satisfies ContenderId[];
+export const LIBRARIES = ["e", "f", "g", "h"] as const satisfies ContenderId[];
 /** Whether a contender takes part only when it is named. */
 export const isOptional = (id: ContenderId) =>
   /^\dx\d$/.test(id) || id === "i" || LIBRARIES.some((library) => library === id);
@@ -130,8 +131,9 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
 }
 
 /** What each of a contender's processes gets besides ports. */
-export function environmentOf({ databaseUrl, redisUrl, env }: Pick<Setup, "databaseUrl" | "redisUrl" | "env">) {
-  return { NODE_ENV: "production", DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, ...env };
+export function environmentOf(setup: Pick<Setup, "databaseUrl" | "redisUrl" | "env" | "directory">) {
+  const { databaseUrl, redisUrl, env, directory } = setup;
+  return { NODE_ENV: "production", DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, TMPDIR: directory, ...env };
 }
 
 function startProcess(script: string, logFile: string, setup: Setup, own: Record<string, string>): ChildProcess {

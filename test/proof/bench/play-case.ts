@@ -129,7 +129,8 @@ function readUsage({ postgresPid }: BenchServers, running: RunningContender): Ro
   const { user, system } = process.cpuUsage();
   return {
     api: readCpuMicros(running.apiPids),
-    worker: readCpuMicros(running.workerPids),
+    // Some contenders start a server of their own.
+    worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
     redis: running.redisPids.length === 0 ? Number.NaN : readCpuMicros(running.redisPids),
     postgres: readCpuMicros(withChildren(postgresPid)),
     client: user + system,
