@@ -105,7 +105,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("decideOffers takes the lesser id first when batches expire together, and no link unless it is told of one", () => {
+  it("decideOffers takes the lesser id first when batches expire together, and no link unless told of one", () => {
     const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
     const idsOf = (supply: Offer[]) => {
       const decision = decideOffers(supply, STRANGER, NOW);

@@ -180,7 +180,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "src/core/catalog/offer.ts",
     ["test/core/catalog/offer", "test/marketplace", "test/proof/faults/failover"],
     {
-      "a window opens at its time": ["(window.opensAt === null || window.opensAt <= now)", "true"],
+      "a window opens at its time": ["(window.opensAt ?? now) <= now", "true"],
       "a window closes at its time": ["(window.closesAt === null || window.closesAt > now)", "true"],
       "an expired batch is not open": [" || validUntil <= now", ""],
     },

@@ -10,9 +10,9 @@ import { normaliseCode } from "../../../../src/core/voucher/codes.ts";
 import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
-// Contender (h): Restate. An object for each reference calls an object for each voucher, which runs the transaction as a
-// durable step. The API calls the ingress with the reference as idempotency key. The process with a PORT is the API; the
-// other one runs the handlers and the server of Restate, whose data survive a kill of both.
+// Contender (h): Restate. An object for each reference calls an object for each voucher, which runs the transaction as
+// a durable step. The API calls the ingress with the reference as idempotency key. The process with a PORT is the API;
+// the other one runs the handlers and the server of Restate, whose data survive a kill of both.
 
 /** The server's data and sockets: the benchmark gives each contender's processes a folder of their own. */
 const FOLDER = join(tmpdir(), "restate");
