@@ -1,0 +1,29 @@
+/**
+ * Mutates the rules that need no server, and the verifiers that partners run: `npm run test:mutations`.
+ * `-- --mutate src/core/redeem/redeem.ts` limits it to one file. README.md lists what survives, and why.
+ */
+export default {
+  testRunner: "vitest",
+  vitest: { configFile: "test/proof/mutations/vitest.config.ts" },
+  mutate: [
+    "src/core/voucher/{codes,ids,references,reservation,voucher}.ts",
+    "src/core/{redeem/redeem,redeem/redemptions-cursor,reserve/reservation-token,chain/chain}.ts",
+    "src/core/{catalog/offer,catalog/audience,keys/api-keys}.ts",
+    "src/platform/times.ts",
+    "packages/tlog/src/{bytes,checkpoint,merkle,note,policy,receipt}.ts",
+    "packages/client/src/{call,history,receipt,webhook}.ts",
+  ],
+  // A mutation of a constant is tried with every test of its file: a tenth of the mutations would take most of the time.
+  ignoreStatic: true,
+  // Stryker looks for a TypeScript whose compiler is JavaScript, to move the paths of this file. It has none to move.
+  tsconfigFile: "none",
+  // On a busy machine a test may wait for the processor as long as this. Milliseconds.
+  timeoutMS: 30_000,
+  reporters: ["clear-text", "progress-append-only", "html", "json"],
+  clearTextReporter: { logTests: false },
+  htmlReporter: { fileName: ".data/mutations/report.html" },
+  jsonReporter: { fileName: ".data/mutations/report.json" },
+  tempDirName: ".data/mutations/copies",
+  cleanTempDir: "always",
+  thresholds: { high: 95, low: 90, break: 90 },
+};

@@ -1,0 +1,17 @@
+import { defineConfig } from "vitest/config";
+
+/** The tests of the mutated files. They need no server, so that each mutation is tried within a second. */
+export default defineConfig({
+  test: {
+    include: [
+      "test/core/voucher/{codes,decisions,ids,references}.test.ts",
+      "test/core/{redeem/redemptions-cursor,reserve/reservation-token,chain/chain,chain/chain-vectors}.test.ts",
+      "test/core/{catalog/offer,keys/api-keys}.test.ts",
+      "test/cli/voucherctl-format.test.ts",
+      "packages/tlog/test/{note,tree,vectors}.test.ts",
+      "packages/client/test/{retries,verifiers}.test.ts",
+    ],
+    // A test that waits for the processor must not count as one that found a mutation. Milliseconds.
+    testTimeout: 60_000,
+  },
+});
