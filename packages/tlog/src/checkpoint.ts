@@ -30,8 +30,9 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
  */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);
-  const [origin = "", sizeText = "", rootText = "", ...others] = note?.text.slice(0, -1).split("\n") ?? [];
+  if (note === null) return null;
+  const [origin = "", sizeText = "", rootText = "", ...others] = note.text.slice(0, -1).split("\n");
   const [size, root] = [parseDecimal(sizeText), decodeBase64(rootText)];
-  if (note === null || origin === "" || size === null || root?.length !== HASH_BYTES) return null;
+  if (origin === "" || size === null || root?.length !== HASH_BYTES) return null;
   return others.includes("") ? null : { note, origin, size, root };
 }

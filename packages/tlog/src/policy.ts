@@ -64,7 +64,7 @@ export async function parsePolicy(text: string): Promise<Policy> {
   const lines = text.split("\n").slice(0, -1);
   if (lines.length > LINES_MAX) throw new PolicyNotRead(`The policy has more than ${LINES_MAX} lines.`);
   for (const [index, line] of lines.entries()) {
-    const [word = "", ...rest] = line.split(/[ \t]+/).filter((item) => item !== "");
+    const [word = "", ...rest] = line.split(/[ \t]/).filter((item) => item !== "");
     if (word === "" || word.startsWith("#")) continue;
     const refuse = (reason: string) => new PolicyNotRead(`Line ${index + 1} of the policy ${reason}.`);
     const define = (name: string | undefined): string => {

@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
 import { encodeBase64 } from "../src/bytes.ts";
-import { parseCheckpoint } from "../src/checkpoint.ts";
+import { type CheckpointNote, parseCheckpoint } from "../src/checkpoint.ts";
 import {
   cosignNote,
   formatSecretKey,
   InvalidSignature,
+  type KeyUse,
   makeSigner,
   parseNote,
   parseSecretKey,
   parseVerifierKey,
+  signNote,
   verifySignatures,
 } from "../src/note.ts";
-import { meetsQuorum, parsePolicy, verifyCheckpoint } from "../src/policy.ts";
+import { LogNotNamed, meetsQuorum, NotAccepted, PolicyNotRead, parsePolicy, verifyCheckpoint } from "../src/policy.ts";
 
 const seed = (byte: number) => new Uint8Array(32).fill(byte);
 const log = await makeSigner("log", "log.example", seed(1));
@@ -117,6 +119,34 @@ describe("a policy", async () => {
     expect(meetsQuorum(await parsePolicy("quorum none\n"), new Set())).toBe(true);
   });
 
+  it("a policy may have comments, blanks and tabs anywhere between words", async () => {
+    const text = `#<x> {y} [z]\n# a\uFEFFb#\n \t \nlog \t${log.text}\t \nquorum  none \n`;
+    const { logs, quorum } = await parsePolicy(text);
+    expect([logs.map(({ key, url }) => [key.name, url]), quorum]).toEqual([[["log.example", null]], null]);
+  });
+
+  it("a policy rejects a checkpoint of a log without a valid signature by that log, and says why", async () => {
+    const other = await makeSigner("log", "other.example", seed(5));
+    const two = await parsePolicy(`log ${log.text}\nlog ${other.text}\nquorum none\n`);
+    const verify = (note: string, canVerify?: boolean) =>
+      verifyCheckpoint(two, parseCheckpoint(note) as CheckpointNote, canVerify);
+    const note = await signCheckpoint(log, head);
+    const text = note.slice(0, note.indexOf("\n\n") + 1);
+    expect(await verify(note)).toEqual([]);
+    const unknown = verify(await signCheckpoint({ ...log, name: "third.example" }, head));
+    await expect(unknown).rejects.toThrow(LogNotNamed);
+    await expect(unknown).rejects.toThrow(/^The policy has no log third\.example\.$/);
+    // The other log has signed the text, but it is not the log of which the text speaks.
+    await expect(verify(await signNote([other], text))).rejects.toThrow(
+      /^The checkpoint is not signed by log\.example\.$/,
+    );
+    const forged = await signNote([{ ...log, privateKey: other.privateKey }], text);
+    const wrong = /^In the checkpoint, the signature of log\.example is wrong\.$/;
+    await expect(verify(forged)).rejects.toThrow(NotAccepted);
+    await expect(verify(forged)).rejects.toThrow(wrong);
+    expect(await verify(forged, false)).toEqual([]);
+  });
+
   it("a policy accepts a checkpoint only with its quorum, and counts one witness once", async () => {
     const note = await signCheckpoint(log, head);
     const text = `${note.slice(0, note.indexOf("\n\n"))}\n`;
@@ -131,30 +161,58 @@ describe("a policy", async () => {
     await expect(verify(w1, await makeSigner("witness", "w9.example", seed(77)))).rejects.toThrow(/too few/);
   });
 
+  const NO_NAME = "needs a name of its own";
+  const NO_THRESHOLD = "has no threshold from 1 to the number of members";
+  const NO_QUORUM = "names no witness and no group";
+  const keyOf = async (use: KeyUse, byte: number) => (await makeSigner(use, "other.example", seed(byte))).text;
+
   it.each([
-    ["an unknown word", "logs x"],
-    ["a witness's key as a log", `log ${w1?.text}`],
-    ["a log's key as a witness", `witness d ${log.text}`],
-    ["a second log with the same key", `log ${(await makeSigner("log", "other.example", seed(1))).text}`],
-    ["a witness with another's key", `witness d ${(await makeSigner("witness", "other.example", seed(2))).text}`],
-    ["a name twice", `witness a ${(await makeSigner("witness", "other.example", seed(8))).text}`],
-    ["the name none", "group none 1 two"],
-    ["a member that is not defined", "group x any nobody"],
-    ["a member of two groups", "group x any a"],
-    ["a threshold of none", "group x 0 two"],
-    ["a threshold beyond the members", "group x 2 two"],
-    ["a group without members", "group x all"],
-    ["a second quorum", "quorum a"],
-    ["a quorum of two names", "quorum a b"],
-    ["a URL that is none", `log ${(await makeSigner("log", "l2.example", seed(7))).text} nowhere`],
-    ["a control character", "# bell \u0007"],
-  ])("a policy with %s does not parse", async (_, line) => {
-    await expect(parsePolicy(`${lines.join("\n")}\n${line}\n`)).rejects.toThrow(/policy/);
+    ["an unknown word", "logs x", "begins with an unknown word"],
+    ["a witness's key as a log", `log ${w1?.text}`, "has no key of a log"],
+    ["a log's key as a witness", `witness d ${log.text}`, "has no key of a witness"],
+    ["a log without a key", "log", "has no key of a log"],
+    ["a second log with the same key", `log ${await keyOf("log", 1)}`, "repeats a key"],
+    ["a witness with another's key", `witness d ${await keyOf("witness", 2)}`, "repeats a key"],
+    ["a name twice", `witness a ${await keyOf("witness", 8)}`, NO_NAME],
+    ["the name none", "group none 1 two", NO_NAME],
+    ["a witness without a name", "witness", NO_NAME],
+    ["a member that is not defined", "group x any d", "names d, which no earlier line defines"],
+    ["a member of two groups", "group x any a", "repeats the member a"],
+    ["a threshold of none", "group x 0 two", NO_THRESHOLD],
+    ["a threshold beyond the members", "group x 2 two", NO_THRESHOLD],
+    ["a group without members", "group x all", NO_THRESHOLD],
+    ["a group without a threshold", "group x", NO_THRESHOLD],
+    ["a quorum of two names", "quorum a b", NO_QUORUM],
+    ["a quorum without a name", "quorum", NO_QUORUM],
+    ["a quorum that is not defined", "quorum d", NO_QUORUM],
+    ["a URL that is none", `log ${await keyOf("log", 7)} nowhere`, "has no URL after the key"],
+    ["more after a URL", `log ${await keyOf("log", 7)} https://a.example b`, "has no URL after the key"],
+  ])("a policy with %s does not parse", async (_, line, reason) => {
+    const parsed = parsePolicy(`${lines.join("\n")}\n${line}\n`);
+    await expect(parsed).rejects.toThrow(PolicyNotRead);
+    await expect(parsed).rejects.toMatchObject({ message: `Line 9 of the policy ${reason}.` });
   });
 
-  it("a policy without a quorum, or without the end of its last line, does not parse", async () => {
-    await expect(parsePolicy(`${lines.slice(0, -1).join("\n")}\n`)).rejects.toThrow(/quorum/);
-    await expect(parsePolicy("quorum none")).rejects.toThrow(/no end/);
+  const AGAIN = "Download the policy again, with curl -o";
+
+  it.each([
+    ["a second quorum", "quorum none\nquorum none\n", "The policy must have one line that begins with quorum."],
+    ["no line", "", "The policy must have one line that begins with quorum."],
+    ["a control character", "# bell \u0007\nquorum none\n", "The policy has a control character."],
+    [
+      "a byte order mark",
+      "\uFEFFquorum none\n",
+      `The policy is saved as UTF-16 or with a byte order mark. ${AGAIN}, or save it as UTF-8.`,
+    ],
+    ["UTF-16", "q\0u\0", `The policy is saved as UTF-16 or with a byte order mark. ${AGAIN}, or save it as UTF-8.`],
+    ["CRLF", "quorum none\r\n", `The lines of the policy end with CR and LF. ${AGAIN}, or remove each CR.`],
+    ["a web page", "<html>\n", `This is a web page, not a policy. ${AGAIN}, and compare the address.`],
+    ["an indented web page", " \n<html>\n", `This is a web page, not a policy. ${AGAIN}, and compare the address.`],
+    ["JSON", "{}", `This is JSON, such as an error of the service, not a policy. Read it. ${AGAIN}.`],
+    ["indented JSON", "\n [\n", `This is JSON, such as an error of the service, not a policy. Read it. ${AGAIN}.`],
+    ["a cut line", "quorum none", `The last line of the policy has no end: it was cut. ${AGAIN}.`],
+  ])("a policy with %s is refused with a sentence", async (_, text, message) => {
+    await expect(parsePolicy(text)).rejects.toMatchObject({ message });
   });
 
   it("a policy with a thousand lines parses, and with one line more does not", async () => {

@@ -8,7 +8,7 @@ export default defineConfig({
       "test/core/{redeem/redemptions-cursor,reserve/reservation-token,chain/chain,chain/chain-vectors}.test.ts",
       "test/core/{catalog/offer,keys/api-keys}.test.ts",
       "test/cli/voucherctl-format.test.ts",
-      "packages/tlog/test/{note,tree,vectors}.test.ts",
+      "packages/tlog/test/{note,receipt,tree,vectors}.test.ts",
       "packages/client/test/{retries,verifiers}.test.ts",
     ],
     // A test that waits for the processor must not count as one that found a mutation. Milliseconds.
