@@ -29,16 +29,6 @@ export async function findVoucherId(
   throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
 }
 
-/** As {@link voidById}, of the voucher with this code. */
-export async function voidVoucher(
-  ctx: AuditContext,
-  organizationId: string,
-  code: string,
-  reason: string | null,
-): Promise<VoidResult> {
-  return voidById(ctx, await findVoucherId(ctx, organizationId, code), reason);
-}
-
 /**
  * Voids an Active voucher for good. Ends its reservation and appends the sealed event in the same transaction.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.

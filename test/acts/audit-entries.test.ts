@@ -6,7 +6,6 @@ import { type Entity, readEntityState } from "../../src/acts/db/audit-entries.ts
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
 import { rotateKey } from "../../src/acts/key/rotate.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
 import { insertMember } from "../../src/core/catalog/db/contracts.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
@@ -16,6 +15,7 @@ import { makeContract, newUser } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 
 let servers: TestServers;
 let partner: TestPartner;

@@ -1,5 +1,4 @@
 import { beforeAll, expect, it } from "vitest";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { createApp } from "../../src/open/app.ts";
@@ -8,6 +7,7 @@ import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import { issueVoucher, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 
 const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
 /**

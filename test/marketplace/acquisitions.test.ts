@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/marketplace/decide-acquisitions.ts";
 import { partnerClient, type Reply } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
@@ -32,6 +31,7 @@ import { dumpRows } from "../support/row-dump.ts";
 import type { TestApi } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 
 const service = useService({ apis: [{}, {}], users: true });
 const { servers, api, apis, issuer: key } = service;

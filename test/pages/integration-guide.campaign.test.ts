@@ -6,7 +6,6 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { type Ended, startProgram } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import type { Snippet } from "../support/document-snippets.ts";
@@ -22,6 +21,7 @@ import {
 } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 import { CLIENTS, HAS, PROGRAM_OF, RUNNABLE, SNIPPETS, VERIFIERS } from "./guide-programs.ts";
 
 // Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a

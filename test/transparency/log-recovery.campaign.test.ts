@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { readLoggedInOrder } from "../../src/core/chain/db/events.ts";
 import { readChainsToSeal, sealChains, sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
@@ -16,6 +15,7 @@ import { besideTransaction } from "../support/outside-transaction.ts";
 import { appendPending } from "../support/pending-events.ts";
 import { provisioning } from "../support/supply.ts";
 import { useLog } from "../support/use-log.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 
 const { servers, db, files, partner, at, issue, begin, run, audit, exportTo, recoverFrom, monitor, beginWithBackup } =
   useLog();

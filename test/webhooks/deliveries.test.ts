@@ -3,7 +3,6 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
-import { voidVoucher } from "../../src/acts/void-voucher.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
@@ -24,6 +23,7 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startWorkers, type TestWorker } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../support/webhook-receiver.ts";
 
 let servers: TestServers;

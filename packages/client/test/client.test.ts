@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import type { Scope } from "../../../src/core/keys/api-keys.ts";
 import { startPartnerServer } from "../../../test/support/partner-server.ts";
 import { appendPending } from "../../../test/support/pending-events.ts";
@@ -11,6 +10,7 @@ import { readRecorded } from "../../../test/support/recorded.ts";
 import { makeKey, provisioning } from "../../../test/support/supply.ts";
 import { until } from "../../../test/support/until.ts";
 import { useService } from "../../../test/support/use-service.ts";
+import { voidVoucher } from "../../../test/support/void-voucher.ts";
 import { WEBHOOK_ENV } from "../../../test/support/webhook-receiver.ts";
 import { renderClientTypes, TYPES_FILE } from "../../../test/support/write-client-types.ts";
 import {

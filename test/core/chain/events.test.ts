@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { expect, it, vi } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { send } from "../../support/client.ts";
@@ -9,6 +8,7 @@ import { appendPending as appendPendingEvents } from "../../support/pending-even
 import { dumpRows } from "../../support/row-dump.ts";
 import { issueVouchers, provisioning } from "../../support/supply.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 const HASH = /^[0-9a-f]{64}$/;
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

@@ -1,5 +1,4 @@
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import type { EventType } from "../../../src/core/chain/chain.ts";
 import { insertPendingEvents } from "../../../src/core/chain/db/events.ts";
 import { runSealJob } from "../../../src/core/chain/seal-committer.ts";
@@ -15,6 +14,7 @@ import { startWorkers, type WorkerContext } from "../../support/service.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 const { servers, db, api, partner, keys, issue, contexts } = useService({ workers: [], contexts: 2 });
 const [one, other] = contexts;

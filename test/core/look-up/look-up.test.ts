@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { insertProduct } from "../../../src/core/catalog/db/catalog.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { partnerClient, type Reply, send } from "../../support/client.ts";
@@ -9,6 +8,7 @@ import { BASE_URL } from "../../support/service.ts";
 import { issueVoucher, issueVouchers, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 // Reservations of the second API end after two seconds.
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "2" }] });

@@ -1,5 +1,4 @@
 import { beforeAll, expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import type { Caller } from "../../../src/core/keys/caller.ts";
 import type { ReserveResponse } from "../../../src/core/reserve/api/reserve.ts";
 import { Leases } from "../../../src/core/reserve/lease.ts";
@@ -11,6 +10,7 @@ import { besideTransaction, untilWaiting, whileLocked } from "../../support/outs
 import { readRecorded } from "../../support/recorded.ts";
 import { issueVouchers, provisioning } from "../../support/supply.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 const service = useService({ apis: [{}, {}], workers: [] });
 /** A test delays the leases of the first API; the clients call the other one. */

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { send } from "../../support/client.ts";
 import { dumpRows } from "../../support/row-dump.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 // Reservations of the second API end after one second.
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import type { PartnerClient, Reply } from "../../support/client.ts";
 import { assertInvariants } from "../../support/invariants.ts";
 import { countWaiting, untilPast, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
@@ -9,6 +8,7 @@ import { countJobs } from "../../support/redeem-jobs.ts";
 import { issueVouchers, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 // The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at
 // each API.

@@ -1,6 +1,5 @@
 import { createHmac } from "node:crypto";
 import { expect, it } from "vitest";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { partnerClient, type Reply } from "../../support/client.ts";
 import { findBatchOf } from "../../support/recorded.ts";
@@ -9,6 +8,7 @@ import { startApi, startWorkers } from "../../support/service.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 /** The secret that the tests' processes sign with by default. */
 const SECRET = "test-reservation-token-secret";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { rotateKey } from "../../../src/acts/key/rotate.ts";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { recordExpiries } from "../../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
@@ -31,6 +30,7 @@ import {
 } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 const service = useService({ users: true });
 const { servers, api, worker, issuer, partner: live, till: liveTill } = service;

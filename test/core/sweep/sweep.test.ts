@@ -1,6 +1,5 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { countBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { sealQueue } from "../../../src/core/chain/seal-job.ts";
@@ -27,6 +26,7 @@ import { openWorkerContext, startWorkers, testConfig, type WorkerContext } from 
 import { issueVouchers, makePartner, provisioning } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 const { servers, db, partner, issue, tills, rival, contexts } = useService({
   // The reservations of the second API last one second.

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { erasePerson } from "../../../src/acts/erase-person.ts";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import type { ErrorCode } from "../../../src/platform/api/errors.ts";
@@ -24,6 +23,7 @@ import {
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 
 // Calls each operation of the API reference with valid input, and provokes each error that the reference describes.
 // `send` checks every response against the reference, here and in every other test.

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { EXIT } from "../../../src/cli/exit-code.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
@@ -24,6 +23,7 @@ import { issueVouchers, makeKey, makePartner, provisioning } from "../../support
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 import { openVoucherctl } from "../../support/voucherctl.ts";
 import { FaultPostgres, withClient } from "./fault-postgres.ts";
 

@@ -2,7 +2,6 @@ import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
 import { rotateKey } from "../../../src/acts/key/rotate.ts";
-import { voidVoucher } from "../../../src/acts/void-voucher.ts";
 import { makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
 import { runNode } from "../../support/child-process.ts";
@@ -19,6 +18,7 @@ import { openTraceCollector } from "../../support/trace-collector.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { makeIssuerKey, signUser, writeKeysFile } from "../../support/user-tokens.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 import { startHostileService } from "./hostile-service.ts";
 
 /** Secrets of the processes themselves. */

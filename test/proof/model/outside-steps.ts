@@ -1,10 +1,11 @@
 import fc from "fast-check";
-import { type VoidResult, voidVoucher } from "../../../src/acts/void-voucher.ts";
+import type { VoidResult } from "../../../src/acts/void-voucher.ts";
 import { resolveVouchers } from "../../../src/core/voucher/db/vouchers.ts";
 import { AppError } from "../../../src/platform/api/errors.ts";
 import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
+import { voidVoucher } from "../../support/void-voucher.ts";
 import * as model from "./model.ts";
 import { someVoucher } from "./names.ts";
 import { someRef } from "./partner-steps.ts";
