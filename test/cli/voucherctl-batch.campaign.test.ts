@@ -471,7 +471,7 @@ describe("voucherctl batch void", () => {
   it("batch void says how many vouchers were final before", async () => {
     const { id } = await voucherctl.json(issue("--count 20"));
     await voucherctl.json(`batch void ${id}`);
-    const text = `Batch ${id}: 0 vouchers voided. 20 were redeemed, voided or expired before.\n`;
+    const text = `Batch ${id}: 0 vouchers voided. Redeemed, voided or expired before: 20.\n`;
     expect(await voucherctl.text(`batch void ${id}`)).toBe(text);
   });
 

@@ -120,7 +120,7 @@ async function voidBatch(acting: Acting): Promise<void> {
   await page.getByRole("link", { name: "Void the batch" }).press("Enter");
   await inspect(acting, "a void");
   await send(page, { "The product's name": HOSTILE });
-  const report = "29 vouchers voided. 1 were redeemed, voided or expired before.";
+  const report = "29 vouchers voided. Redeemed, voided or expired before: 1.";
   expect(await page.getByRole("status").innerText()).toContain(report);
 }
 

@@ -201,9 +201,7 @@ it("the console voids a voucher only with its code, which is not recorded, and e
   if (voucher === undefined || other === undefined) throw new Error("no vouchers");
   await partnerClient(api.url, key).reserve(voucher.code);
   const path = `/vouchers/${voucher.id}/void`;
-  expect((await open(path, { code: other.code })).text).toMatch(
-    /f-code-problem" role="alert">[^<]* is not the code of this voucher/,
-  );
+  expect((await open(path, { code: other.code })).text).toMatch(/f-code-problem" role="alert">[^<]* is another one/);
   expect(await go(path, { code: voucher.code.toLowerCase().replaceAll("-", " "), reason: "printed twice" })).toBe(
     `/vouchers/${voucher.id}`,
   );
@@ -245,7 +243,7 @@ it("the console voids a batch by its product's name, stops if the operator leave
   await until(async () => (await count("Voided")) !== 0);
   expect([await count("Voided"), await count("Active")]).toEqual([100, 1]);
   const again = await open(`/batches/${batchId}/void`, { product: "  Pass ", reason: "recalled" });
-  expect(again.text).toContain("1 voucher voided. 100 were redeemed, voided or expired before.");
+  expect(again.text).toContain("1 voucher voided. Redeemed, voided or expired before: 100.");
   expect((await entriesOf(batchId)).slice(1)).toMatchObject([
     { command: "batch void", user: "shared: Zoë" },
     { command: "batch void", arguments: { id: batchId, reason: "recalled" } },

@@ -23,7 +23,7 @@ export const voidBatch = act({
     typed: {
       name: "product",
       label: "The product's name (to confirm)",
-      isNot: "is not the name of this batch's product",
+      isNot: "is another one",
       matches: (typed, { productName }) => asShown(typed) === asShown(String(productName)),
     },
   },
@@ -34,7 +34,7 @@ export const voidBatch = act({
   },
   said: ({ voided, alreadyFinal }, _values, id) =>
     `Batch ${id}: ${pluralize(voided, "voucher")} voided.${
-      alreadyFinal === 0 ? "" : ` ${formatCount(alreadyFinal)} were redeemed, voided or expired before.`
+      alreadyFinal === 0 ? "" : ` Redeemed, voided or expired before: ${formatCount(alreadyFinal)}.`
     }`,
   partly: ({ voided }) => `Voided so far: ${formatCount(voided)}. The same command voids the rest.`,
   isReport: true,

@@ -30,7 +30,7 @@ export const erase = act({
     typed: {
       name: "code",
       label: "The voucher's code (to confirm)",
-      isNot: "is not the code of this voucher",
+      isNot: "is another one",
       matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
     },
   },

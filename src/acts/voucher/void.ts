@@ -28,7 +28,7 @@ export const voidVoucher = act({
     typed: {
       name: "code",
       label: "The voucher's code (to confirm)",
-      isNot: "is not the code of this voucher",
+      isNot: "is another one",
       matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
     },
   },
