@@ -49,7 +49,7 @@ export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open">
   if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);
   const failed = await readFailedJobs(ctx, queue.name, FAILED_MAX);
   const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li>\
-</ol></nav><h1>${queue.name}</h1>
+</ol></nav><h1>Queue ${queue.name}</h1>
 ${renderPause(queue)}${renderState(queue)}
 ${linkActs(visit, queue)}
 ${renderSection("failed", "Failed jobs", linkFailedActs(visit, queue, failed), renderFailed(visit, queue.name, failed))}

@@ -115,7 +115,8 @@ export const DE: Sentences = {
         "beenden Sie ihn.",
     },
     contractCannotBecome: (wanted, status) => `Der Vertrag ist ${status} und kann nicht ${wanted} werden.`,
-    noProductOfContract: "Es gibt diesen Vertrag nicht, oder seine Marke hat dieses Produkt nicht.",
+    noProductOfContract: (contract, product) =>
+      `Es gibt keinen Vertrag ${contract}, dessen Marke das Produkt ${product} hat.`,
     keyEnded: {
       nothingDone: "Diese Anmeldung endete, bevor alles erledigt war. Es wurde nichts geändert.",
       voided: (count) =>

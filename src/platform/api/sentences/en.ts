@@ -85,7 +85,8 @@ export const EN: Sentences = {
       contract: "This user already has an open contract with this brand. Decline or end it first.",
     },
     contractCannotBecome: (wanted, status) => `The contract is ${status} and cannot become ${wanted}.`,
-    noProductOfContract: "There is no such contract, or its brand has no such product.",
+    noProductOfContract: (contract, product) =>
+      `There is no contract ${contract} whose brand has the product ${product}.`,
     keyEnded: {
       nothingDone: "This sign-in ended before everything was done. Nothing was done.",
       voided: (count) =>

@@ -98,7 +98,8 @@ export const ES: Sentences = {
       contract: "Este usuario ya tiene un contrato abierto con esta marca. Rechácelo o termínelo primero.",
     },
     contractCannotBecome: (wanted, status) => `El contrato está en el estado ${status} y no puede pasar a ${wanted}.`,
-    noProductOfContract: "No existe este contrato, o su marca no tiene este producto.",
+    noProductOfContract: (contract, product) =>
+      `No hay ningún contrato ${contract} cuya marca tenga el producto ${product}.`,
     keyEnded: {
       nothingDone: "Este acceso terminó antes de que todo estuviera hecho. No se ha cambiado nada.",
       voided: (count) =>

@@ -105,7 +105,8 @@ export const FR: Sentences = {
       contract: "Cet utilisateur a déjà un contrat ouvert avec cette marque. Refusez-le ou mettez-y fin d'abord.",
     },
     contractCannotBecome: (wanted, status) => `Le contrat est ${status} et ne peut pas devenir ${wanted}.`,
-    noProductOfContract: "Ce contrat n'existe pas, ou sa marque n'a pas ce produit.",
+    noProductOfContract: (contract, product) =>
+      `Il n'y a pas de contrat ${contract} dont la marque a le produit ${product}.`,
     keyEnded: {
       nothingDone: "Cette connexion a pris fin avant que tout soit fait. Rien n'a été modifié.",
       voided: (count) => `Cette connexion a pris fin avant que tout soit fait. Cet appel a annulé ${count} bons.`,

@@ -105,7 +105,8 @@ export const NL: Sentences = {
       contract: "Deze gebruiker heeft al een open contract met dit merk. Wijs het eerst af, of beëindig het.",
     },
     contractCannotBecome: (wanted, status) => `Het contract is ${status} en kan niet ${wanted} worden.`,
-    noProductOfContract: "Dit contract bestaat niet, of het merk ervan heeft dit product niet.",
+    noProductOfContract: (contract, product) =>
+      `Er is geen contract ${contract} waarvan het merk het product ${product} heeft.`,
     keyEnded: {
       nothingDone: "Deze aanmelding eindigde voordat alles klaar was. Er is niets gewijzigd.",
       voided: (count) =>

@@ -20,7 +20,7 @@ export interface Sentences {
     /** What exists already, so that it cannot be created. */
     exists: { productKey(key: string): string; listing: string; contract: string };
     contractCannotBecome(wanted: string, status: string): string;
-    noProductOfContract: string;
+    noProductOfContract(contract: string, product: string): string;
     /** What a long act had done when its key ended. */
     keyEnded: { nothingDone: string; voided(count: number): string };
   };
