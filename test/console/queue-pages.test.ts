@@ -77,10 +77,10 @@ describe("a pause", () => {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
     }
     const resumed = await send("/queues/redeem/resume", { reason: "why" });
-    expect([resumed.status, resumed.text.includes("The queue is not paused.")]).toEqual([400, true]);
+    expect([resumed.status, resumed.text.includes("The queue is not paused.")]).toEqual([409, true]);
     expect((await send("/queues/redeem/pause", { reason: "first" })).status).toBe(303);
     const again = await send("/queues/redeem/pause", { reason: "second" });
-    expect([again.status, again.text.includes("The queue is paused already.")]).toEqual([400, true]);
+    expect([again.status, again.text.includes("The queue is paused already.")]).toEqual([409, true]);
     expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
   });
 

@@ -7251,7 +7251,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            /** @description - `wrong_status`: The contract's or the queue's state does not allow this; the sentence names it. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7371,7 +7371,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            /** @description - `wrong_status`: The contract's or the queue's state does not allow this; the sentence names it. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -7491,7 +7491,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `wrong_status`: The contract's status does not allow this; the sentence names the status. */
+            /** @description - `wrong_status`: The contract's or the queue's state does not allow this; the sentence names it. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
