@@ -4,6 +4,7 @@ import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { appendEvent } from "../support/append-event.ts";
+import { browse } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
@@ -13,7 +14,7 @@ import { provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-const { api, servers, db, partner, till, issue, as } = useService({ users: true });
+const { api, servers, db, partner, till, keys, issue, as } = useService({ users: true });
 
 const erase = (person: ErasedPerson, reason: string | null = null) => erasePerson(provisioning(db), person, reason);
 const ofOrder = (externalRef: string): ErasedPerson => ({
@@ -332,6 +333,30 @@ it("an attempt whose reference is redeemed and erased while it waits redeems no 
     return Promise.all([redeemed, waiting]);
   });
   expect(waited).toMatchObject({ status: 200, body: { redeemCode: first.body.redeemCode, otherVoucher: true } });
+});
+
+it("a list and its CSV file still have an erased redemption, with the replaced reference", async () => {
+  const { body, first } = await redeem();
+  await erase(ofOrder(body.externalRef));
+  const listed = await until(async () => {
+    const { body: list } = await till.redemptions({ limit: "1000" });
+    return list.redemptions.find(({ redeemCode }: { redeemCode: string }) => redeemCode === first.redeemCode);
+  });
+  expect(listed.externalRef).toMatch(FORM);
+  const { text } = await browse(`${api.url}/partner/redemptions`, {
+    headers: { "x-api-key": keys.till.key, accept: "text/csv" },
+  });
+  expect(text).toContain(listed.externalRef);
+  expect(text).not.toContain(body.externalRef);
+});
+
+it("a text that begins as a replaced one does is refused as a payment's reference and as a user", async () => {
+  const offer = await makeOffer(db, 1);
+  const refused = await (await as()).buyListing(offer.listingId, { paymentRef: "erased:AAAAAAAAAAAAAAAAAAAAAA" });
+  expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
+  const user = await as("erased:AAAAAAAAAAAAAAAAAAAAAA");
+  const unknown = await user.claimProduct(offer.productId);
+  expect([unknown.status, unknown.body.code]).toEqual([401, "invalid_token"]);
 });
 
 it("a finished redeem job keeps neither reference nor note", async () => {

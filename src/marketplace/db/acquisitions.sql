@@ -49,17 +49,12 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
   LEFT JOIN referrer_contracts AS c ON c.user_id = w.user_id AND c.brand_id = w.brand_id AND c.status = 'Active'
   LEFT JOIN LATERAL (
        SELECT k.voucher_id FROM claims AS k
-        WHERE w.payment_ref IS NULL AND k.user_id = w.user_id AND k.product_id = w.product_id
-        UNION ALL
-       SELECT k.voucher_id FROM claims AS k
-        WHERE w.payment_ref IS NULL AND k.user_id = w.erased_user AND k.product_id = w.product_id
+        WHERE w.payment_ref IS NULL AND k.user_id = ANY (ARRAY[w.user_id, w.erased_user]) AND k.product_id = w.product_id
         UNION ALL
        SELECT s.voucher_id FROM purchases AS s
-        WHERE s.organization_id = w.organization_id AND s.user_id = w.user_id AND s.payment_ref = w.payment_ref
-        UNION ALL
-       SELECT s.voucher_id FROM purchases AS s
-        WHERE s.organization_id = w.organization_id AND s.user_id = w.erased_user
-          AND s.payment_ref = CASE WHEN w.erased_user IS NOT NULL THEN erased_form(w.organization_id, w.payment_ref) END
+        WHERE s.organization_id = w.organization_id AND s.user_id = ANY (ARRAY[w.user_id, w.erased_user])
+          AND s.payment_ref = ANY (ARRAY[w.payment_ref, CASE WHEN w.erased_user IS NOT NULL
+                                                             THEN erased_form(w.organization_id, w.payment_ref) END])
        ) AS e ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
