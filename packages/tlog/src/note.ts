@@ -50,8 +50,8 @@ export async function makeSigner(use: KeyUse, name: string, seed: Uint8Array): P
   const pkcs8 = concat([PKCS8_PREFIX, seed]);
   const privateKey = await crypto.subtle.importKey("pkcs8", pkcs8, { name: "Ed25519" }, true, ["sign"]);
   const { x = "" } = await crypto.subtle.exportKey("jwk", privateKey);
-  const publicKey = decodeBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`);
-  if (publicKey === null) throw new Error("the public key is not base64");
+  // Web Crypto writes base64url.
+  const publicKey = decodeBase64(`${x.replaceAll("-", "+").replaceAll("_", "/")}=`) as Uint8Array<ArrayBuffer>;
   return { ...(await makeVerifier(use, name, publicKey)), privateKey };
 }
 

@@ -5,12 +5,17 @@ import { type CheckpointNote, parseCheckpoint } from "../src/checkpoint.ts";
 import {
   cosignNote,
   formatSecretKey,
+  hasEd25519,
   InvalidSignature,
+  isKeyName,
+  isSignedBy,
   type KeyUse,
   makeSigner,
+  type ParsedNote,
   parseNote,
   parseSecretKey,
   parseVerifierKey,
+  type SignerKey,
   signNote,
   verifySignatures,
 } from "../src/note.ts";
@@ -49,10 +54,60 @@ describe("a note", () => {
     ["with a hyphen for the dash", KNOWN_NOTE.replace("— ", "- ")],
     ["with loose base64", KNOWN_NOTE.replace("AM=\n", "AN=\n")],
     ["with a signature of an id alone", "text\n\n— a AAAAAA==\n"],
+    ["that begins with its empty line, without a last line", "\n\n"],
+    ["with a lone surrogate", KNOWN_NOTE.replace("answer", "ans\ud800wer")],
+    ["with a NUL", KNOWN_NOTE.replace("answer", "ans\0wer")],
+    ["with a DEL", KNOWN_NOTE.replace("answer", "ans\u007fwer")],
+    ["with more before a signature", KNOWN_NOTE.replace("— ", "x— ")],
+    ["with more after a signature", KNOWN_NOTE.replace("nAM=", "nAM= x")],
+    ["with a plus in a name", "text\n\n— a+b AAAAAAAA\n"],
+    ["with one signature among others that is none", "text\n\n— a AAAAAAAA\nb\n"],
     ["with more than a hundred signatures", `text\n\n${"— a AAAAAAAA\n".repeat(101)}`],
   ])("a note %s does not parse", (_, text) => {
     expect(parseNote(text)).toBeNull();
   });
+});
+
+it("a note may have a hundred signatures, and its text empty lines", () => {
+  const note = parseNote(`a\n\nb\n\n${"— a AAAAAAAB\n".repeat(100)}`);
+  expect(note?.text).toBe("a\n\nb\n");
+  expect(note?.signatures).toHaveLength(100);
+  const signature = { name: "a", id: Uint8Array.of(0, 0, 0, 0), bytes: Uint8Array.of(0, 1), line: "— a AAAAAAAB" };
+  expect(note?.signatures[99]).toEqual(signature);
+});
+
+it("a note's signatures are those of the given keys, by name and id, each once, with the time of a witness", async () => {
+  const text = "text\n";
+  const namesake = await makeSigner("log", "log.example", seed(6));
+  const cosigner = w1 as SignerKey;
+  const cosignature = await cosignNote(cosigner, text, 1_800_000_000);
+  const note = await signNote([log, namesake, log], text);
+  const parsed = parseNote(`${note}${cosignature}\n`) as ParsedNote;
+  const line = note.split("\n")[2];
+  expect(await verifySignatures(parsed, [log, cosigner])).toEqual([
+    { key: log, time: null, line },
+    { key: cosigner, time: 1_800_000_000, line: cosignature },
+  ]);
+  expect(await isSignedBy(parsed, [namesake])).toBe(true);
+  expect(await isSignedBy(parsed, [w2 as SignerKey])).toBe(false);
+  expect(await isSignedBy({ ...parsed, text: "other\n" }, [log])).toBe(false);
+  await expect(isSignedBy(parsed, [{ ...log, id: null as never }])).rejects.toThrow(TypeError);
+});
+
+it("a note with a wrong or cut signature of a given key is refused, also where signatures are not verified", async () => {
+  const parsed = parseNote(await signNote([log], "text\n")) as ParsedNote;
+  const cut = { ...parsed, signatures: parsed.signatures.map((one) => ({ ...one, bytes: one.bytes.slice(1) })) };
+  for (const canVerify of [true, false])
+    await expect(verifySignatures(cut, [log], canVerify)).rejects.toThrow(
+      new InvalidSignature("the signature of log.example is wrong"),
+    );
+  const other = { ...parsed, text: "other\n" };
+  await expect(verifySignatures(other, [log])).rejects.toThrow(InvalidSignature);
+  expect(await verifySignatures(other, [log], false)).toHaveLength(1);
+  // Not a point of the curve.
+  const noPoint = { ...log, publicKey: new Uint8Array(32).fill(2) };
+  await expect(verifySignatures(parsed, [noPoint])).rejects.toThrow(InvalidSignature);
+  expect(await hasEd25519()).toBe(true);
 });
 
 it("a key has one spelling, as a key file and as a vkey, for one use", async () => {
@@ -74,6 +129,11 @@ it("a key has one spelling, as a key file and as a vkey, for one use", async () 
   expect(await parseSecretKey("witness", secret)).toBeNull();
   expect(await parseVerifierKey("witness", log.text)).toBeNull();
   await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
+});
+
+it("a key's name has no white space, plus or control character", () => {
+  expect(["a", "log.example/x", "ä"].filter((name) => !isKeyName(name))).toEqual([]);
+  expect(["", "a b", "a\u2003", "a+b", "+", "a\u0085", "\ud800"].filter(isKeyName)).toEqual([]);
 });
 
 describe("a checkpoint", () => {

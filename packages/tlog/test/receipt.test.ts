@@ -16,6 +16,7 @@ it("a receipt is read and written alike, with its payload and without it", () =>
   for (const text of [RECEIPT, PROOF]) expect(formatProof(parseProof(text))).toBe(text);
   expect(parseProof(RECEIPT)).toMatchObject({ index: INDEX, extra: expect.any(Uint8Array) });
   expect(parseProof(PROOF).extra).toBeNull();
+  expect(parseProof(PROOF.replace(/^index .*/m, "index 9007199254740991")).index).toBe(2 ** 53 - 1);
 });
 
 it("a receipt has up to 63 hashes, as many as the largest tree is high", () => {
@@ -31,6 +32,8 @@ const NO_HASH = "A line of the proof is not a hash in base64.";
 
 it.each<[what: string, change: (text: string) => string, message: string]>([
   ["another header", (text) => text.replace("@v1", "@v2"), "The first line is not c2sp.org/tlog-proof@v1."],
+  ["nothing before its header", (text) => `\n\n${text}`, "The first line is not c2sp.org/tlog-proof@v1."],
+  ["nothing after its header", (text) => text.replace(/\n.*?\n\n/s, "\n\n"), NO_INDEX],
   ["no empty line", (text) => text.replaceAll("\n\n", "\n"), "The proof has no empty line before its checkpoint."],
   ["loose base64", (text) => text.replace("extra ", "extra ="), "The line of the payload is not in base64."],
   ["no index", (text) => text.replace(/^index .*\n/m, ""), NO_INDEX],
