@@ -6,11 +6,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import pg from "pg";
 import { afterEach, expect, it } from "vitest";
+import { verifyAllChains } from "../../../src/core/chain/verify-chains.ts";
 import { startNode } from "../../support/child-process.ts";
 import type { Case } from "./cases.ts";
+import { openFilledStage } from "./filled-stage.ts";
 import { type Player, playCase } from "./play-case.ts";
-import type { BenchServers, Subject } from "./stage.ts";
+import { processesFor } from "./process-usage.ts";
+import { type BenchServers, openBenchServers, type Subject } from "./stage.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const SHORT = ["--quick", "--seconds", "1", "--warm-up", "1", "--connections", "4"];
@@ -27,6 +31,7 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
   let played = 0;
   const vouchers: Subject[] = [];
   const stage = {
+    databaseUrl: "postgresql://127.0.0.1/fake",
     vouchers,
     async ensure(_: string, count: number) {
       wanted.push(count);
@@ -87,6 +92,45 @@ it(
   TIMEOUT_MS,
 );
 
+it(
+  "a filled database has chains that the service verifies, and vouchers whose codes are known",
+  async () => {
+    const how = { signal: new AbortController().signal, say: () => undefined };
+    const servers = await openBenchServers(how.say);
+    try {
+      const stage = await openFilledStage(servers, "filled", ROOT, { vouchers: 100_000, redeemed: 33_000 }, how);
+      const { broken, ...verified } = await verifyAllChains({ pool: stage.db });
+      expect(broken).toEqual([]);
+      // A quarter of the vouchers is for claims, and a quarter of these is claimed.
+      expect(verified).toEqual({ vouchers: 100_000, events: 100_000 + 33_000 + 6_250, erased: 0 });
+      await stage.ensure("samples", 100);
+      await stage.ensure("vouchers", 40_000);
+      for (const { id, code } of [...stage.samples, ...stage.vouchers.slice(0, 100)]) {
+        const { rows } = await stage.db.query("SELECT code, status FROM vouchers WHERE id = $1", [id]);
+        expect(rows).toEqual([{ code, status: "Active" }]);
+      }
+      // The CPU time of what serves another database is not this one's.
+      expect(await isCounted(servers, "filled", stage.databaseUrl)).toBe(true);
+      expect(await isCounted(servers, "filled", servers.postgresUrl())).toBe(false);
+      await stage.close();
+    } finally {
+      await servers.close();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  "npm run bench -- --soak ends by itself and finds nothing that grows without a bound",
+  async () => {
+    const { exitCode, stdout, stderr } = await runBench(["--soak", "2"]);
+    expect(exitCode, stderr).toBe(0);
+    expect(stdout).toMatch(/^\| database_marks, rows .*86 400/m);
+    expect(stdout).toMatch(/^\| voucher_events, rows .*is kept/m);
+  },
+  TIMEOUT_MS,
+);
+
 it("npm run bench stops its servers and exits with the error when an answer cannot be read", async () => {
   const folder = mkdtempSync(join(tmpdir(), "voucher-bench-test-"));
   chmodSync(folder, 0o755);
@@ -125,4 +169,16 @@ function runBench(args: readonly string[], env: Record<string, string> = {}) {
   const { child, ended } = startNode(["test/proof/bench/run.ts", ...args], env);
   children.push(child);
   return ended;
+}
+
+/** Whether the process that serves a connection counts for a database. */
+async function isCounted({ postgresPid }: BenchServers, database: string, connectionString: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+    return processesFor(postgresPid, database).includes(rows[0].pid);
+  } finally {
+    await client.end();
+  }
 }

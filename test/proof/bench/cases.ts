@@ -1,19 +1,24 @@
 import type { Request } from "autocannon";
-import type { ContenderId } from "./contenders.ts";
+import { type ContenderId, FILLED } from "./contenders.ts";
 import type { Step, Unit } from "./load.ts";
-import { endReservations, type Stage } from "./stage.ts";
+import { BENCH_OPS_TOKEN, endReservations, type Stage, type Supply } from "./stage.ts";
 
 /** A kind of load for comparing contenders. */
 export interface Case {
   title: string;
   contenders: readonly ContenderId[];
   connections: readonly number[];
-  supply: "vouchers" | "users";
+  supply: Supply;
   /** Null when the case only reads, so that its subjects can be reused. */
   proof: Proof | null;
   /** Whether the last response of a unit is correct. */
   isRight: (unit: Unit) => boolean;
   steps: (stage: Stage) => Step[];
+  /**
+   * Milliseconds that a unit takes. Then there is no load: one unit follows another, and its last step, if it has any,
+   * makes the request at its end.
+   */
+  everyMs?: number;
   /** Undoes effects on the next turn. */
   afterwards?: (stage: Stage, redisUrl: string) => Promise<void>;
 }
@@ -38,7 +43,14 @@ function post(path: string, headers: Record<string, string>, body: unknown): Req
 
 const key = (stage: Stage) => ({ "X-Api-Key": stage.partner.key });
 
-const READ = { connections: [64], supply: "vouchers", proof: null } as const;
+const READ = { connections: [64], supply: "samples", proof: null } as const;
+
+const basic = (user: string, password: string) => ({ Authorization: `Basic ${btoa(`${user}:${password}`)}` });
+const DAY_MS = 86_400_000;
+/** What is measured in filled databases only. One connection: these calls are few. */
+const OF_FILLED = { ...READ, connections: [1], contenders: FILLED } as const;
+/** A default page of the list of redemptions. */
+const LISTED = 100;
 
 const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
   proof: {
@@ -124,6 +136,39 @@ export const CASES = {
     connections: [1, 32],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
+  },
+  list: {
+    title: "Page of 100 of the list of redemptions, from any time",
+    ...OF_FILLED,
+    isRight: ({ body }) => JSON.parse(body).redemptions.length === LISTED,
+    steps: (stage) => [
+      () => get(`/partner/redemptions?limit=${LISTED}&from=${stage.anyTime().toISOString()}`, key(stage)),
+    ],
+  },
+  day: {
+    title: "Portal's page of a day with 10 000 redemptions",
+    ...OF_FILLED,
+    isRight: ({ body }) => body.includes("10,000"),
+    steps: ({ partner }) => {
+      const day = new Date(Date.now() - DAY_MS).toISOString().slice(0, 10);
+      const headers = { ...basic("bench", partner.readKey), Accept: "text/html" };
+      return [() => get(`/portal/redemptions?day=${day}`, headers)];
+    },
+  },
+  sweep: {
+    title: "Sweeper's pass, with all that runs in five seconds without a call",
+    ...OF_FILLED,
+    everyMs: 5_000,
+    isRight: () => true,
+    steps: () => [],
+  },
+  overview: {
+    title: "Operators' overview, with all that runs in three seconds",
+    ...OF_FILLED,
+    // A process shows what it has read for three seconds.
+    everyMs: 3_100,
+    isRight: ({ body }) => Array.isArray(JSON.parse(body).attention),
+    steps: () => [() => get("/ops/overview.json", basic("bench", BENCH_OPS_TOKEN))],
   },
   reserve: {
     title: "Reserve",

@@ -37,6 +37,8 @@ const GRAPHILE_WORKER = library("graphile-worker");
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
   against: { title: "the service in --against, 1 API + 1 worker", ...SERVICE },
+  large: { title: "this service, a database of --vouchers", ...SERVICE },
+  small: { title: "this service, a database of 100 000", ...SERVICE },
   a: { title: "(a) one transaction per request, 2 processes", apis: [HAND_WRITTEN, HAND_WRITTEN], workers: [] },
   c: { title: "(c) Express, a constant, nothing else", apis: [baseline("constant")], workers: [] },
   "1x2": scaled(1, 2),
@@ -56,9 +58,11 @@ export type ContenderId = keyof typeof CONTENDERS;
 
 /** The contenders whose packages are in a workspace of their own. */
 export const LIBRARIES = ["e", "f", "g", "h"] as const satisfies ContenderId[];
+/** Those whose databases are filled. They play with each other only. */
+export const FILLED = ["large", "small"] as const satisfies ContenderId[];
 /** Whether a contender takes part only when it is named. */
 export const isOptional = (id: ContenderId) =>
-  /^\dx\d$/.test(id) || id === "i" || LIBRARIES.some((library) => library === id);
+  /^\dx\d$/.test(id) || id === "i" || [...LIBRARIES, ...FILLED].some((other) => other === id);
 
 const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
 
@@ -79,6 +83,8 @@ export interface RunningContender extends BenchRedis {
   ports: number[];
   apiPids: number[];
   workerPids: number[];
+  /** Where each process reports, in the order of their start: workers first. */
+  metricsPorts: number[];
   /** @throws Error when one of its processes has exited. */
   check(): void;
   end(): Promise<void>;
@@ -90,9 +96,10 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
   const { redisUrl, redisPids, directory } = setup;
   const children: ChildProcess[] = [];
   const start = async (script: string, own: Record<string, string>): Promise<number> => {
-    const metrics = { METRICS_PORT: String(await findSteadyPort()) };
+    const metricsPort = await findSteadyPort();
+    running.metricsPorts.push(metricsPort);
     const logFile = join(directory, `${id}-${children.length + 1}.log`);
-    const child = startProcess(script, logFile, setup, { ...metrics, ...own });
+    const child = startProcess(script, logFile, setup, { METRICS_PORT: String(metricsPort), ...own });
     children.push(child);
     return child.pid as number;
   };
@@ -103,6 +110,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
     ports: [],
     apiPids: [],
     workerPids: [],
+    metricsPorts: [],
     check() {
       const ended = children.findIndex(hasEnded);
       if (ended >= 0) throw new Error(`process ${ended + 1} of ${id} exited`);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import autocannon, { type Request } from "autocannon";
 import type { Subject } from "./stage.ts";
 
@@ -21,7 +22,7 @@ export interface Unit {
 /** Makes the request of a step. */
 export type Step = (unit: Unit) => Request;
 
-interface Load {
+export interface Load {
   ports: readonly number[];
   connections: number;
   seconds: number;
@@ -31,6 +32,8 @@ interface Load {
   /** Undefined when the supply is used up. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
+  /** Whether a 503, which says that nothing is decided, is counted instead of ending the load. */
+  mayBeBusy?: boolean;
 }
 
 /** Sent between the end of the supply, or an error, and the end of the load. */
@@ -39,10 +42,11 @@ const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
 /**
  * Keeps one request running on each connection. Ends early when the supply is used up: `isCut` is true then.
  * @returns the completed units and the duration of the load.
- * @throws Error when a status is not 200, a connection fails, or a step throws.
+ * @throws Error when a status is not 200, a connection fails, or a step throws. See `mayBeBusy`.
  */
-export async function runLoad({ ports, connections, seconds, rate, steps, nextUnit, signal }: Load) {
+export async function runLoad({ ports, connections, seconds, rate, steps, nextUnit, signal, mayBeBusy = false }: Load) {
   const units: Unit[] = [];
+  let busy = 0;
   const refusals: string[] = [];
   const own = new AbortController();
   const failures: unknown[] = [];
@@ -75,7 +79,8 @@ export async function runLoad({ ports, connections, seconds, rate, steps, nextUn
         if (unit === undefined) return;
         unit.body = body;
         if (status !== 200) {
-          refusals.push(`${status} ${body}`);
+          if (mayBeBusy && status === 503) busy += 1;
+          else refusals.push(`${status} ${body}`);
           context.unit = undefined;
         } else if (index === steps.length - 1) {
           unit.latencyMs = performance.now() - unit.startedAt;
@@ -94,5 +99,31 @@ export async function runLoad({ ports, connections, seconds, rate, steps, nextUn
     const shown = refusals.slice(0, REFUSALS_SHOWN).join("\n");
     throw new Error(`${refusals.length} responses were not 200, ${errors} connections failed\n${shown}`);
   }
-  return { units, seconds: duration, isCut: own.signal.aborted };
+  return { units, busy, seconds: duration, isCut: own.signal.aborted };
+}
+
+/** Units of a turn without load. */
+const QUIET_UNITS = 4;
+const NO_SUBJECT: Subject = { id: "", code: "", token: "" };
+
+/**
+ * Waits as long as some units take, and sends the request of each at its end.
+ * @throws Error when a status is not 200.
+ */
+export async function runQuietly({ ports, steps, signal }: Load, everyMs: number) {
+  const units: Unit[] = [];
+  const startedAt = performance.now();
+  for (let n = 0; n < QUIET_UNITS; n++) {
+    await sleep(everyMs, undefined, { signal });
+    const unit: Unit = { subject: NO_SUBJECT, reference: "", startedAt: performance.now(), latencyMs: 0, body: "" };
+    for (const step of steps) {
+      const { path, headers } = step(unit);
+      const response = await fetch(`http://127.0.0.1:${ports[0]}${path}`, { headers: headers as HeadersInit, signal });
+      unit.body = await response.text();
+      if (response.status !== 200) throw new Error(`${response.status} ${unit.body}`);
+    }
+    unit.latencyMs = performance.now() - unit.startedAt;
+    units.push(unit);
+  }
+  return { units, seconds: (performance.now() - startedAt) / 1_000, isCut: false };
 }

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { findContradiction } from "./play-case.ts";
 import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts";
+import { judgeGrowth, type Measured } from "./soak-growth.ts";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
 // The functions on which the benchmark's numbers rest.
@@ -78,4 +79,30 @@ it.runIf(CAN_READ_USAGE)("CPU time is that of one process, or of it and its chil
   expect(withChildren(process.ppid)).toEqual(expect.arrayContaining([process.ppid, process.pid]));
   expect(withChildren(process.pid)).toEqual([process.pid]);
   expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
+});
+
+it("a growth with time or with calls is told apart, and found unless it is one that has a bound", () => {
+  let calls = 0;
+  const samples = Array.from({ length: 80 }, (_, n) => {
+    calls += Math.floor(n / 10) % 2 === 0 ? 400 : 100;
+    const measured: Measured[] = [
+      { kind: "table", owner: "vouchers", name: "vouchers_pkey, bytes", value: 80 * calls },
+      { kind: "table", owner: "batches", name: "batches, bytes", value: 1_000 * calls },
+      { kind: "key", owner: "left:*", name: "left:*, keys", value: 100 * n },
+      { kind: "key", owner: "kept:*", name: "kept:*, keys", value: 1_000 + 50 * (n % 2) },
+      { kind: "memory", owner: "api", name: "api, bytes", value: 2 ** 27 + 2 ** 22 * Math.sin(n) },
+      { kind: "heap", owner: "worker", name: "worker's heap, bytes", value: 2 ** 25 + 4_000 * calls },
+    ];
+    return { hours: n / 60, calls, measured };
+  });
+  const growths = judgeGrowth(samples);
+  expect(growths.filter(({ isUnbounded }) => isUnbounded).map(({ name }) => name)).toEqual([
+    "batches, bytes",
+    "left:*, keys",
+    "worker's heap, bytes",
+  ]);
+  const [ofVouchers, ofBatches, left] = growths;
+  expect(ofVouchers?.reason).toBe("is kept");
+  expect([ofBatches?.perHour, ofBatches?.perThousandCalls].map((per) => Math.round(per ?? 0))).toEqual([0, 1_000_000]);
+  expect([left?.perHour, left?.perThousandCalls].map((per) => Math.round(per ?? 1))).toEqual([6_000, 0]);
 });

@@ -1,8 +1,8 @@
 import type { Case } from "./cases.ts";
 import { runCeiling } from "./ceiling.ts";
 import type { RunningContender } from "./contenders.ts";
-import { runLoad, type Unit } from "./load.ts";
-import { readCpuMicros, withChildren } from "./process-usage.ts";
+import { runLoad, runQuietly, type Unit } from "./load.ts";
+import { processesFor, readCpuMicros, withChildren } from "./process-usage.ts";
 import type { BenchServers, Stage, Subject } from "./stage.ts";
 import { quantile, type Round, type Series } from "./table.ts";
 
@@ -59,13 +59,14 @@ export async function playCase(
       const play = async (turnSeconds: number): Promise<Round> => {
         const rate = rates[index] as number;
         const wanted = rate * turnSeconds * SUPPLY_FACTOR + 2 * connections;
-        await player.stage.ensure(loadCase.supply, Math.ceil(wanted));
+        if (loadCase.everyMs === undefined) await player.stage.ensure(loadCase.supply, Math.ceil(wanted));
         const played = await playTurn(servers, loadCase, connections, player, turnSeconds, signal);
         rates[index] = played.isCut ? Math.max(played.rate, rate * SUPPLY_FACTOR) : played.rate;
         // The supply did not last, because the contender got faster: the turn does not count.
         return played.isCut ? play(turnSeconds) : played;
       };
-      for (const part of round === 1 ? warmUp : [LEAD_SECONDS]) await play(part);
+      const lead = round === 1 ? warmUp : [LEAD_SECONDS];
+      for (const part of loadCase.everyMs === undefined ? lead : []) await play(part);
       const played = await play(seconds);
       series[index]?.rounds.push(played);
       say(`${loadCase.title}, ${connections}, round ${round}, ${player.running.id}: ${Math.round(played.rate)}/s`);
@@ -78,10 +79,11 @@ async function playTurn(
   servers: BenchServers,
   loadCase: Case,
   connections: number,
-  { running, stage }: Player,
+  player: Player,
   seconds: number,
   signal: AbortSignal,
 ): Promise<Round & { isCut: boolean }> {
+  const { running, stage } = player;
   const turn = `turn-${++turns}`;
   const pool = stage[loadCase.supply];
   const isUsedUp = loadCase.proof !== null && running.id !== "c";
@@ -93,14 +95,17 @@ async function playTurn(
     return { subject, reference: `${turn}-${asked.length}` };
   };
   const walBefore = await readWalBytes(stage);
-  const before = readUsage(servers, running);
+  const before = readUsage(servers, player);
   const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
-  const playing = running.id === "i" ? runCeiling(stage, { ...load, calls: pool.length }) : runLoad(load);
-  const played = await playing.catch((cause) => {
+  const play = () => {
+    if (loadCase.everyMs !== undefined) return runQuietly(load, loadCase.everyMs);
+    return running.id === "i" ? runCeiling(stage, { ...load, calls: pool.length }) : runLoad(load);
+  };
+  const played = await play().catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
   const { units, isCut } = played;
-  const after = readUsage(servers, running);
+  const after = readUsage(servers, player);
   const walAfter = await readWalBytes(stage);
   running.check();
   // (c) answers a constant.
@@ -125,14 +130,14 @@ async function playTurn(
 }
 
 /** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
-function readUsage({ postgresPid }: BenchServers, running: RunningContender): Round["cpu"] {
+function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): Round["cpu"] {
   const { user, system } = process.cpuUsage();
   return {
     api: readCpuMicros(running.apiPids),
     // Some contenders start a server of their own.
     worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
     redis: running.redisPids.length === 0 ? Number.NaN : readCpuMicros(running.redisPids),
-    postgres: readCpuMicros(withChildren(postgresPid)),
+    postgres: readCpuMicros(processesFor(postgresPid, new URL(stage.databaseUrl).pathname.slice(1))),
     client: user + system,
   };
 }

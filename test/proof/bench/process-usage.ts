@@ -21,6 +21,23 @@ export function withChildren(pid: number): number[] {
   return [pid, ...others.filter((other) => Number(statFields(other)[1]) === pid)];
 }
 
+/** The processes of a Postgres server without those that serve other databases than the given one. */
+export function processesFor(postgresPid: number, database: string): number[] {
+  return withChildren(postgresPid).filter((pid) => {
+    const served = /^postgres: \S+ (\S+) \S+\(\d+\)/.exec(readTitle(pid))?.[1];
+    return served === undefined || served === database;
+  });
+}
+
+/** The title that a process has given itself. Empty when it has ended. */
+function readTitle(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 /**
  * Reads the fields after the name in parentheses, which may contain any character. Empty when the process has ended.
  */

@@ -6,10 +6,20 @@ import { inspect } from "node:util";
 import { Command, InvalidArgumentError } from "commander";
 import { integer } from "../../../src/cli/options.ts";
 import { CASES, type Case, type CaseId } from "./cases.ts";
-import { CONTENDERS, type ContenderId, installLibraries, isOptional, LIBRARIES, startContender } from "./contenders.ts";
+import {
+  CONTENDERS,
+  type ContenderId,
+  FILLED,
+  installLibraries,
+  isOptional,
+  LIBRARIES,
+  startContender,
+} from "./contenders.ts";
+import { type Filling, openFilledStage } from "./filled-stage.ts";
 import { type KillsVerdict, playKills, showKills } from "./kills.ts";
 import { type Player, playCase } from "./play-case.ts";
 import { profileOptions, showProfiles } from "./profile.ts";
+import { playSoak, SOAK_MINUTES_MIN } from "./soak.ts";
 import { openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
 
@@ -21,6 +31,11 @@ const CASE_IDS = Object.keys(CASES) as CaseId[];
 const ALL_IDS = Object.keys(CONTENDERS) as ContenderId[];
 const CONTENDER_IDS = ALL_IDS.filter((id) => id !== "against");
 const isScaled = (id: ContenderId) => /^\dx\d$/.test(id);
+
+/** With which a larger database is compared. */
+const SMALL: Filling = { vouchers: 100_000, redeemed: 33_000 };
+/** The cases of filled databases. Redeems come last, because they use the vouchers up. */
+const FILLED_CASES: CaseId[] = ["look-up", "list", "day", "reserve", "claim", "sweep", "overview", "redeem"];
 
 const program = new Command("npm run bench --")
   .option("--cases <list>", `of ${CASE_IDS}; default: all`, namesOf(CASE_IDS))
@@ -34,8 +49,23 @@ const program = new Command("npm run bench --")
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
   .option("--warm-up <n>", "seconds of load before the first turn of each case; default: 14", integer(1, 1_000))
+  .option(
+    "--vouchers <n>",
+    "compares databases filled with so many vouchers and with 100 000; alone, with cases of its own",
+    integer(SMALL.vouchers, 100_000_000),
+  )
+  .option(
+    "--redeemed <n>",
+    "how many of --vouchers are redeemed; default: a third",
+    integer(SMALL.redeemed, 35_000_000),
+  )
   .option("--kills <n>", "kill -9 at random while callers redeem; alone unless --cases is given", integer(1, 1_000))
   .option("--profile <folder>", "write CPU profiles of the service there, and show where its time goes")
+  .option(
+    "--soak <minutes>",
+    "steady mixed load; fails if anything grows without a bound; alone; usually 30",
+    integer(SOAK_MINUTES_MIN, 1_440),
+  )
   .option("--seed <n>", "of the kills; default: 1", integer(1, 1_000_000))
   .option("--quick", "one turn of 2 seconds, as a smoke test")
   .showHelpAfterError()
@@ -50,7 +80,10 @@ interface BenchOptions {
   rounds?: number;
   seconds?: number;
   warmUp?: number;
+  vouchers?: number;
+  redeemed?: number;
   kills?: number;
+  soak?: number;
   seed?: number;
   quick?: true;
 }
@@ -80,9 +113,12 @@ const print = (text: string) => void process.stdout.write(`${text}\n`);
 
 try {
   const options = program.parse().opts<BenchOptions>();
-  const contenders = options.contenders ?? CONTENDER_IDS.filter((id) => !isOptional(id));
+  const chosen = options.contenders ?? CONTENDER_IDS.filter((id) => !isOptional(id));
+  const contenders = options.vouchers === undefined ? chosen : FILLED;
   await install(contenders);
-  if (options.kills === undefined || options.cases !== undefined) await bench(contenders, options);
+  const isAlone = options.kills !== undefined || options.soak !== undefined;
+  if (!isAlone || options.cases !== undefined) await bench(contenders, options);
+  if (options.soak !== undefined) await soak(options.soak);
   if (options.kills !== undefined) await killAll(contenders, options.kills, options.seed ?? 1);
 } catch (error) {
   const { aborted, reason } = interrupted.signal;
@@ -108,13 +144,32 @@ async function killAll(contenders: readonly ContenderId[], kills: number, seed: 
   print(`\n${showKills(verdicts)}`);
 }
 
+/** Exits with status 1 when something grows without a bound. */
+async function soak(minutes: number): Promise<void> {
+  const servers = await openBenchServers(say);
+  try {
+    const { table, unbounded } = await playSoak(servers, { minutes, root: ROOT, signal: interrupted.signal, say });
+    print(`\n${table}`);
+    for (const { name } of unbounded) say(`grows without a bound: ${name}`);
+    if (unbounded.length > 0) process.exitCode = 1;
+  } finally {
+    await servers.close();
+  }
+}
+
 async function bench(
   contenders: readonly ContenderId[],
   { quick, against, profile, ...options }: BenchOptions,
 ): Promise<void> {
   const { signal } = interrupted;
-  const { rounds = quick ? 1 : 5, seconds = quick ? 2 : 8, warmUp = quick ? 2 : 14 } = options;
-  const cases = (options.cases ?? CASE_IDS).map((id): Case => CASES[id]);
+  // A small database must have enough vouchers for all turns.
+  const isFilled = options.vouchers !== undefined;
+  const {
+    rounds = quick ? 1 : 5,
+    seconds = quick ? 2 : isFilled ? 4 : 8,
+    warmUp = quick ? 2 : isFilled ? 8 : 14,
+  } = options;
+  const cases = (options.cases ?? (isFilled ? FILLED_CASES : CASE_IDS)).map((id): Case => CASES[id]);
   const servers = await openBenchServers(say);
   const players: Player[] = [];
   const stages: Stage[] = [];
@@ -122,15 +177,25 @@ async function bench(
     const gigabytes = Math.round(totalmem() / 2 ** 30);
     const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gigabytes} GB`;
     print(`${machine}, Node ${process.versions.node}, ${servers.versions}`);
-    const open = async (name: string, root: string) => {
-      const stage = await openStage(servers, name, root, { signal, say });
+    const open = async (name: string, root: string, filling: Filling | null = null) => {
+      const how = { signal, say };
+      const stage = await (filling === null
+        ? openStage(servers, name, root, how)
+        : openFilledStage(servers, name, root, filling, how));
       stages.push(stage);
       return stage;
     };
-    const stage = await open("this_copy", ROOT);
-    const stageOf: Partial<Record<ContenderId, Stage>> = against ? { against: await open("against", against) } : {};
-    for (const id of contenders) stageOf[id] = stage;
-    if (profile !== undefined) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));
+    const stageOf: Partial<Record<ContenderId, Stage>> = {};
+    if (options.vouchers !== undefined) {
+      const { vouchers, redeemed = Math.floor(vouchers / 3) } = options;
+      stageOf.small = await open("small", ROOT, SMALL);
+      stageOf.large = await open("large", ROOT, { vouchers, redeemed });
+    } else {
+      const stage = await open("this_copy", ROOT);
+      if (against !== undefined) stageOf.against = await open("against", against);
+      for (const id of contenders) stageOf[id] = stage;
+    }
+    if (profile !== undefined) for (const stage of stages) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
@@ -163,7 +228,8 @@ function namesOfProcesses(players: readonly Player[]): Map<number, string> {
   );
 }
 
-/** Another working copy, and other numbers of processes, take part wherever the service does. */
+/** Another working copy, other databases, and other numbers of processes, take part wherever the service does. */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
-  return contenders.includes(id === "against" || isScaled(id) ? "service" : id);
+  const isService = id === "against" || isScaled(id) || FILLED.some((filled) => filled === id);
+  return contenders.includes(id) || (isService && contenders.includes("service"));
 }

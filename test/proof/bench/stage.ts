@@ -78,6 +78,8 @@ export interface Subject {
   token: string;
 }
 
+export type Supply = "vouchers" | "users" | "samples";
+
 /** The database and unused test data, in random order, for the contenders of one git working copy. */
 export interface Stage {
   /** The checkout whose commands made the database. */
@@ -88,12 +90,19 @@ export interface Stage {
   directory: string;
   /** What contenders get besides their addresses. */
   env: Record<string, string>;
-  partner: { productId: string; organizationId: string; keyId: string; key: string };
+  /** `readKey` is a key for people. */
+  partner: { productId: string; organizationId: string; keyId: string; key: string; readKey: string };
   vouchers: Subject[];
+  /** What is only read, and so never used up: the vouchers, or a sample of a database that was filled. */
+  samples: Subject[];
   /** For each user there is a voucher to claim. */
   users: Subject[];
-  /** Makes more when there are fewer than `count`. */
-  ensure(supply: "vouchers" | "users", count: number): Promise<void>;
+  /** Makes more when there are fewer than `count`. Of a filled database, it chooses other samples. */
+  ensure(supply: Supply, count: number): Promise<void>;
+  /** A time at which there are redemptions; the present unless the database was filled. */
+  anyTime(): Date;
+  /** Makes users for vouchers that exist. */
+  addUsers(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -102,12 +111,13 @@ const VALID_UNTIL = "2040-01-01T00:00:00Z";
 const ISSUE_MIN = 5_000;
 /** How long users' tokens work: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
+export const BENCH_OPS_TOKEN = "bench-ops-token-of-decent-length";
 /** Everything that a deployment can switch on is on. Limits count, and are so high that no caller meets them. */
 const EVERYTHING_ON = {
   LOG_LEVEL: "info",
   RATE_LIMIT_RPS: "1000000",
   MISS_LIMIT_PER_MINUTE: "60",
-  OPS_TOKEN: "bench-ops-token-of-decent-length",
+  OPS_TOKEN: BENCH_OPS_TOKEN,
   RESERVATION_TOKEN_SECRET: "bench-reservation-token-secret",
   BASE_URL: "http://localhost:3000",
 };
@@ -154,19 +164,26 @@ export async function openStage(
     db,
     directory,
     vouchers: [],
+    get samples() {
+      return stage.vouchers;
+    },
     users: [],
     env: { ...EVERYTHING_ON, AUTH_JWKS_URL: userKeysUrl },
     partner,
     async ensure(supply, count) {
       const missing = count - stage[supply].length;
       if (missing <= 0) return;
-      if (supply === "vouchers") {
+      if (supply !== "users") {
         const issued = await issue(Math.max(missing, ISSUE_MIN), "--out", join(directory, "codes.csv"));
         for (const voucher of issued) stage.vouchers.push(voucher);
         return;
       }
       await issue(missing, "--claim");
-      for (let made = 0; made < missing; made++) {
+      await stage.addUsers(missing);
+    },
+    anyTime: () => new Date(),
+    async addUsers(count) {
+      for (let made = 0; made < count; made++) {
         const id = `user-${crypto.randomUUID()}`;
         stage.users.push({ id, code: "", token: await mintUserToken(directory, id, TOKEN_MS) });
       }
@@ -183,12 +200,13 @@ async function createPartner(
   const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
   const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
   const { id: keyId, key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { key: readKey } = await voucherctl("key", "create", "--org", organizationId, "--scope", "voucher.read");
   const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
   const { id: productId } = await voucherctl(
     ...["product", "create", "--brand", brandId, "--key", "pass", "--name", "Bench Pass", "--type", "Subscription"],
     ...["--retail-price-usd", "29.90", "--price-usd", "19.90", "--benefit-months", "3"],
   );
-  return { productId, organizationId, keyId, key };
+  return { productId, organizationId, keyId, key, readKey };
 }
 
 /** Ends every hold, as time would, and removes the leases in a contender's Redis database. */

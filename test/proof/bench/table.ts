@@ -39,10 +39,12 @@ export function quantile(values: readonly number[], share: number): number {
 
 /**
  * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time of the
- * same round with the service of --against if it is given, otherwise with baseline (a).
+ * same round with the service of --against or with the small database if there is one, otherwise with baseline (a).
  */
 export function showCase(title: string, all: readonly Series[]): string {
-  const reference = ["against", "a"].map((id) => all.find(({ contender }) => contender === id)).find((found) => found);
+  const reference = ["against", "small", "a"]
+    .map((id) => all.find(({ contender }) => contender === id))
+    .find((found) => found);
   const ratioHead = reference === undefined ? "" : `× ${reference.contender === "a" ? "(a)" : reference.contender}`;
   const head = ["/s", "± %", ratioHead, "p50 ms", "p99 ms", "CPU µs", ratioHead];
   const rows = all.map(({ contender, rounds }) => {
