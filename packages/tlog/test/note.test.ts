@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
-import { encodeBase64 } from "../src/bytes.ts";
+import { encodeBase64, isEqual } from "../src/bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "../src/checkpoint.ts";
 import {
   cosignNote,
@@ -129,6 +129,16 @@ it("a key has one spelling, as a key file and as a vkey, for one use", async () 
   expect(await parseSecretKey("witness", secret)).toBeNull();
   expect(await parseVerifierKey("witness", log.text)).toBeNull();
   await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
+});
+
+it("bytes are equal only if all are, and none is missing", () => {
+  const [short, long] = [Uint8Array.of(1), Uint8Array.of(1, 2)];
+  expect([isEqual(long, Uint8Array.of(1, 2)), isEqual(short, long), isEqual(long, short)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(isEqual(long, Uint8Array.of(1, 3))).toBe(false);
 });
 
 it("a key's name has no white space, plus or control character", () => {
