@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
 import { encodeBase64, isEqual } from "../src/bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "../src/checkpoint.ts";
+import { rootFromInclusion, verifyConsistency } from "../src/merkle.ts";
 import {
   cosignNote,
   formatSecretKey,
@@ -139,6 +140,13 @@ it("bytes are equal only if all are, and none is missing", () => {
     false,
   ]);
   expect(isEqual(long, Uint8Array.of(1, 3))).toBe(false);
+});
+
+it("a proof is none for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
+  const [left, right] = [seed(1), seed(2)];
+  expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
+  for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();
+  expect(await verifyConsistency(3, left, 2, left, [])).toBe(false);
 });
 
 it("a key's name has no white space, plus or control character", () => {
