@@ -156,3 +156,14 @@ SET search_path FROM CURRENT AS $$
 $$;
 
 REVOKE ALL ON FUNCTION erase_reference(text, text), find_erased_references(text[], text[]) FROM PUBLIC;
+
+-- The redemption of an organization under a reference, also if the reference was erased since. OFFSET 0 keeps it one
+-- index search for each reference.
+CREATE FUNCTION redemptions_under(of_organization text, of_reference text) RETURNS SETOF redemptions
+LANGUAGE sql STABLE AS $$
+  SELECT o.* FROM redemptions AS o
+   WHERE o.organization_id = of_organization
+     AND o.external_ref = ANY (ARRAY[of_reference, (SELECT erased_form(k.owner, of_reference) FROM erasure_keys AS k
+                                                     WHERE k.owner = of_organization AND k.used)])
+  OFFSET 0
+$$;

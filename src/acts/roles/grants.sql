@@ -44,7 +44,7 @@ GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
 -- Calls with a text that was erased find what replaced it. No role reads the keys.
-GRANT EXECUTE ON FUNCTION erased_form(text, text) TO pva_api, pva_admin;
+GRANT EXECUTE ON FUNCTION erased_form(text, text), redemptions_under(text, text) TO pva_api, pva_admin;
 GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
 -- Erasures change what no other statement may change. They are found by claims and purchases.
 GRANT EXECUTE ON FUNCTION erase_events(text[], integer[]), erase_user(text), erase_reference(text, text),

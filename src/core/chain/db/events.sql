@@ -71,10 +71,7 @@ SELECT e.payload, e.record_hash AS "recordHash",
 -- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
 SELECT e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
-  FROM (SELECT o.voucher_id FROM redemptions AS o
-         WHERE o.organization_id = $1::text
-           AND o.external_ref = ANY (ARRAY[$2::text, (SELECT erased_form(k.owner, $2::text) FROM erasure_keys AS k
-                                                       WHERE k.owner = $1::text AND k.used)])) AS rd
+  FROM redemptions_under($1::text, $2::text) AS rd
   JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
   LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12]);
 

@@ -7,13 +7,7 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
        rd.redeemed_at AS "redemption.redeemedAt"
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
-  LEFT JOIN LATERAL (
-       SELECT o.* FROM redemptions AS o
-        WHERE o.organization_id = w.organization_id
-          AND o.external_ref = ANY (ARRAY[w.external_ref, (SELECT erased_form(k.owner, w.external_ref)
-                                                             FROM erasure_keys AS k
-                                                            WHERE k.owner = w.organization_id AND k.used)])
-       OFFSET 0) AS rd ON true
+  LEFT JOIN LATERAL redemptions_under(w.organization_id, w.external_ref) AS rd ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
   LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
@@ -140,13 +134,7 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
        WITH ORDINALITY AS w (organization_id, external_ref, seen_end, generation, n)
  CROSS JOIN (SELECT o.generation FROM reference_generation AS o WHERE o.singleton) AS g
-  LEFT JOIN LATERAL (
-       SELECT o.* FROM redemptions AS o
-        WHERE o.organization_id = w.organization_id
-          AND o.external_ref = ANY (ARRAY[w.external_ref, (SELECT erased_form(k.owner, w.external_ref)
-                                                             FROM erasure_keys AS k
-                                                            WHERE k.owner = w.organization_id AND k.used)])
-       OFFSET 0) AS rd ON true
+  LEFT JOIN LATERAL redemptions_under(w.organization_id, w.external_ref) AS rd ON true
   LEFT JOIN reference_ends AS e ON e.organization_id = w.organization_id AND e.external_ref = w.external_ref
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 

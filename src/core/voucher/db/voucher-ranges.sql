@@ -35,13 +35,7 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
        SELECT c.id FROM searched AS o JOIN vouchers AS c ON c.organization_id = ANY (ARRAY[o.id]) AND c.code_key = $2::text
         WHERE $2::text IS NOT NULL
         UNION ALL
-       SELECT d.voucher_id FROM searched AS o JOIN redemptions AS d ON d.organization_id = ANY (ARRAY[o.id]) AND d.external_ref = $5::text
-        WHERE $5::text IS NOT NULL
-        UNION ALL
-       SELECT d.voucher_id FROM searched AS o
-         JOIN erasure_keys AS k ON k.owner = ANY (ARRAY[o.id]) AND k.used
-         JOIN redemptions AS d
-           ON d.organization_id = ANY (ARRAY[k.owner]) AND d.external_ref = erased_form(k.owner, $5::text)
+       SELECT d.voucher_id FROM searched AS o CROSS JOIN LATERAL redemptions_under(o.id, $5::text) AS d
         WHERE $5::text IS NOT NULL
         UNION ALL
        SELECT d.voucher_id FROM searched AS o

@@ -27,13 +27,7 @@ SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) 
   LEFT JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live') AS h
     ON h.expires_at > clock.now
-  LEFT JOIN LATERAL (
-       SELECT o.* FROM redemptions AS o
-        WHERE o.organization_id = w.organization_id
-          AND o.external_ref = ANY (ARRAY[w.external_ref, (SELECT erased_form(k.owner, w.external_ref)
-                                                             FROM erasure_keys AS k
-                                                            WHERE k.owner = w.organization_id AND k.used)])
-       OFFSET 0) AS rd ON true
+  LEFT JOIN LATERAL redemptions_under(w.organization_id, w.external_ref) AS rd ON true
   LEFT JOIN reference_ends AS e ON e.organization_id = w.organization_id AND e.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers(voucher_id)
