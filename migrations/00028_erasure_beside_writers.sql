@@ -1,4 +1,5 @@
--- An erasure waits for every transaction that may write what it erases, and then sees what that wrote. Every change of
+-- An erasure waits for every transaction that may write what it erases, and then reads what these wrote. Besides
+-- erase_events and erase_user, erase_reference is the third and last way to erase. Every change of
 -- a voucher holds its row. Claims, purchases, events, redemptions and batches hold a lock of the user or the reference.
 -- Other texts that name a user are written beside a member or a contract: erase_user locks these tables.
 

@@ -1,13 +1,14 @@
 import { uptime } from "node:os";
 
-/** A reading is old after this time. Milliseconds. */
+/** The maximum age of a reading. Milliseconds. */
 const KEPT_MS = 250;
-/** The wall clock and the monotonic one pass alike, but for this much. Milliseconds. */
+/** The wall clock and the monotonic clock may differ by this much between two readings. Milliseconds. */
 const SAME_MS = 10;
 
 /**
- * Where times come from, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` goes on
- * and cannot be set, but on Linux each call reads a file, which takes 20 µs. `wallMs` goes on and can be set.
+ * Where times come from, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` keeps
+ * running and cannot be set, but on Linux each call reads a file, which takes 20 µs. `wallMs` keeps running and can be
+ * set.
  */
 interface Sources {
   monotonicMs(): number;
@@ -22,9 +23,10 @@ const SOURCES: Sources = {
 };
 
 /**
- * Makes a clock of the time since the machine's start, which goes on while the machine is suspended. It adds the
- * monotonic time to the last reading, and reads again when that is old, or when the wall clock says that more has
- * passed: after a suspension, or when the wall clock was set. In milliseconds, exact to ten of them.
+ * Makes a clock of the time since the machine's start, which keeps running while the machine is suspended. It adds the
+ * monotonic time to the last reading. It reads again when the reading is old, or when the wall clock shows another
+ * difference: after a suspension, or when the wall clock was set. If both happened and cancel out, a suspension is seen
+ * when the reading is old. In milliseconds, accurate to 10.
  */
 export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
   const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });

@@ -56,7 +56,7 @@ it.each(
   expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
 });
 
-it("no role removes or replaces anything of a redemption by UPDATE, without and with an erasing event", async () => {
+it("no role can UPDATE a redemption's reference or payload, with or without an erasing event", async () => {
   const id = await redeemed();
   const texts =
     "UPDATE redemptions SET external_ref = erased_form(organization_id, external_ref) WHERE voucher_id = $1";
@@ -222,7 +222,7 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("a replay after a restore erases the same again, with the same replaced texts", async () => {
+it("a replay after a restore repeats each erasure, with the same replacements", async () => {
   const id = await redeemed();
   const userId = newUser();
   const { organizationId } = partner;

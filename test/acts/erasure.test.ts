@@ -38,7 +38,7 @@ async function redeem() {
   return { id, code, body, first };
 }
 
-it("a retry with an erased reference gets the first result, and both spellings find the redemption", async () => {
+it("a retry with an erased reference gets the first result, and both texts find the redemption", async () => {
   const { id, body, first } = await redeem();
   expect(await erase(ofOrder(body.externalRef), "asked for")).toEqual({ vouchers: 1, events: 1, references: 1 });
   expect(await erase(ofOrder(body.externalRef))).toEqual(NOTHING);
@@ -175,7 +175,7 @@ const ACQUISITIONS = [
   },
 ] as const;
 
-it.each(ACQUISITIONS)("a $kind after which the user is erased is found by the same one that waits", async ({
+it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user gets the voucher of the first", async ({
   take,
   event,
   insert,
@@ -200,7 +200,7 @@ it.each(ACQUISITIONS)("a $kind after which the user is erased is found by the sa
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure erases a $kind under way for which it waits, of any voucher", async ({ take }) => {
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, of any voucher", async ({ take }) => {
   const userId = newUser("Ms. White");
   const [later, earlier] = await offersByVoucher();
   await take(userId, later);
@@ -217,9 +217,7 @@ it.each(ACQUISITIONS)("an erasure erases a $kind under way for which it waits, o
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("a $kind that begins before an erasure and ends after it is new, and can be erased", async ({
-  take,
-}) => {
+it.each(ACQUISITIONS)("a $kind that commits after an erasure counts as new, and can be erased", async ({ take }) => {
   const userId = newUser("Ms. Black");
   const [one, other] = await offersByVoucher();
   await take(userId, one);

@@ -19,7 +19,7 @@ const issuerOf = async ({ organizationId }: Pick<TestPartner, "organizationId">)
 /** Longer than a long act needs to see that its key has ended. Milliseconds. */
 const SEEN_MS = 1_000;
 
-it("a void of a batch ends after its key, and says how much it has voided", async () => {
+it("a void of a batch stops when its key is revoked, and says how many vouchers it has voided", async () => {
   const { post, revoke } = await issuerOf(partner);
   const { batchId, vouchers } = await issueTestBatch(db, partner, 102);
   const ids = vouchers.map(({ id }) => id);
@@ -38,7 +38,7 @@ it("a void of a batch ends after its key, and says how much it has voided", asyn
   expect(await post(`batches/${batchId}/void`)).toMatchObject({ status: 401 });
 });
 
-it("an issue ends after its key, and issues nothing", async () => {
+it("an issue stops when its key is revoked, and issues nothing", async () => {
   const { post, revoke } = await issuerOf(partner);
   const { organizationId, productId } = partner;
   const other = await issueTestBatch(db, partner, 1);
@@ -102,7 +102,7 @@ it("a voucher is voided or redeemed when both wait for its row, and a void ends 
   expect((await till.lookUp(reserved.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
 });
 
-it("a claim beside a void of its batch gets a voucher that was active, or none", async () => {
+it("a claim during a void of its batch gets an active voucher, or none", async () => {
   const offer = await makeOffer(db, 1);
   const { post } = await issuerOf(offer);
   const id = offer.vouchers[0]?.id ?? "";

@@ -63,7 +63,7 @@ it("webhooks are created once: an attempt without a response is not repeated", a
   expect(asked).toBe(1);
 });
 
-it("a call sends the key, the body as JSON and no redirect, to the address without slashes at its end", async () => {
+it("a call sends the key and JSON to the address without slashes at its end, and follows no redirect", async () => {
   const sent: [url: string, options: RequestInit | undefined][] = [];
   const answering: typeof fetch = async (url, options) => {
     sent.push([String(url), options]);
@@ -126,7 +126,7 @@ it("a call has an unknown outcome after another failure, with what happened last
   expect(await errorAfter(lost)).toMatchObject({ ...unknown, cause: lost });
 });
 
-it("a call is lost once and stays lost, and says so in a later refusal", async () => {
+it("after an attempt without a response, a later refusal says that the outcome may be unknown", async () => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const answers = [new TypeError("fetch failed"), refusal(503, "overloaded"), refusal(409, "voucher_used")];
   const call = client({ fetch: async () => answerWith(answers.shift() as Response | Error) }).lookUp("any");
@@ -134,7 +134,7 @@ it("a call is lost once and stays lost, and says so in a later refusal", async (
   expect(answers).toEqual([]);
 });
 
-it("a call has a patience of a minute, and gives an attempt fifteen seconds", async () => {
+it("a call gives up after a minute, and an attempt after fifteen seconds", async () => {
   const limits = vi.spyOn(AbortSignal, "timeout");
   const busy = (seconds: string) => waitsOf([refusal(429, "rate_limited", { "retry-after": seconds })], 0);
   expect([await busy("60"), await busy("61")]).toEqual([[60_000], []]);

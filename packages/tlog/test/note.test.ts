@@ -111,7 +111,7 @@ it("a note with a wrong or cut signature of a given key is refused", async () =>
   expect(await hasEd25519()).toBe(true);
 });
 
-it("a key has one spelling, as a key file and as a vkey, for one use", async () => {
+it("a key is accepted in one encoding only, as a key file and as a vkey, for one use", async () => {
   const secret = await formatSecretKey("log", "log.example", seed(1));
   expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
   expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
@@ -132,7 +132,7 @@ it("a key has one spelling, as a key file and as a vkey, for one use", async () 
   await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
 });
 
-it("bytes are equal only if all are, and none is missing", () => {
+it("byte arrays of other content or another length are not equal", () => {
   const [short, long] = [Uint8Array.of(1), Uint8Array.of(1, 2)];
   expect([isEqual(long, Uint8Array.of(1, 2)), isEqual(short, long), isEqual(long, short)]).toEqual([
     true,
@@ -142,7 +142,7 @@ it("bytes are equal only if all are, and none is missing", () => {
   expect(isEqual(long, Uint8Array.of(1, 3))).toBe(false);
 });
 
-it("a proof is none for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
+it("there is no proof for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
   const [left, right] = [seed(1), seed(2)];
   expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
   for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();

@@ -58,7 +58,7 @@ export type ContenderId = keyof typeof CONTENDERS;
 
 /** The contenders whose packages are in a workspace of their own. */
 export const LIBRARIES = ["e", "f", "g", "h"] as const satisfies ContenderId[];
-/** Those whose databases are filled. They play with each other only. */
+/** Those whose databases are filled. They are compared only with each other. */
 export const FILLED = ["large", "small"] as const satisfies ContenderId[];
 /** Whether a contender takes part only when it is named. */
 export const isOptional = (id: ContenderId) =>

@@ -88,11 +88,11 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 ann claims, 201-300 ann finds nothing", [OLDER]],
   ["100-200 eve finds nothing, 201-300 ann claims", [OLDER]],
   ["100-200 ann claims, 201-300 eve finds nothing", []],
-])("the rules of order judge the history %s", (calls, broken) => {
+])("checkOrder judges the history %s to break the rules %j", (calls, broken) => {
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// What was read of a reservation and no standby had may be undone with the primary.
+// A reservation that no standby has may be lost with the primary, although it was read.
 it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 50, [OLDER]],
   ["100-200 claimed, 201-300 issued", 250, []],
