@@ -5,10 +5,10 @@ const { API, KEY, CODE } = process.env;
 const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, { headers: { "X-Api-Key": KEY } });
 const { events } = await response.json();
 // An event without payload was erased by a later one, which says so.
-const erasedBy = {};
+const erasures = [];
 for (const { sealStatus, eventType, payload, sequence } of events) {
   if (sealStatus !== "Sealed" || eventType !== "voucher.instance.erased" || payload === null) continue;
-  for (const erased of JSON.parse(payload).data.erasedSequences) erasedBy[erased] = sequence;
+  for (const erased of JSON.parse(payload).data.erasedSequences) erasures.push({ by: sequence, erased });
 }
 let previous = "0".repeat(64);
 for (const [index, event] of events.entries()) {
@@ -18,11 +18,12 @@ for (const [index, event] of events.entries()) {
     console.log(name, "pending");
     continue;
   }
-  const isErased = event.payload === null && erasedBy[number] > number && /^[0-9a-f]{64}$/.test(event.recordHash);
+  const isNamed = erasures.some(({ by, erased }) => erased === number && by > number);
+  const isErased = event.payload === null && isNamed && /^[0-9a-f]{64}$/.test(event.recordHash);
   const hash = isErased ? event.recordHash : createHash("sha256").update(String(event.payload), "utf8").digest("hex");
   const said = isErased ? event : JSON.parse(event.payload ?? "{}");
   const linked = [event, said].every(({ sequence, previousHash }) => sequence === number && previousHash === previous);
-  const erasesLater = Object.entries(erasedBy).some(([erased, by]) => by === number && !(erased < number));
+  const erasesLater = erasures.some(({ by, erased }) => by === number && !(erased < number));
   if (hash !== event.recordHash || !linked || erasesLater) {
     console.log(name, "BROKEN");
     process.exit(1);

@@ -3,11 +3,11 @@ $url = getenv("API") . "/partner/vouchers/" . getenv("CODE") . "/events";
 $context = stream_context_create(["http" => ["header" => "X-Api-Key: " . getenv("KEY")]]);
 $events = json_decode(file_get_contents($url, false, $context), true)["events"];
 // An event without payload was erased by a later one, which says so.
-$erasedBy = [];
+$erasures = [];
 foreach ($events as $event) {
     if ($event["sealStatus"] !== "Sealed" || $event["eventType"] !== "voucher.instance.erased") continue;
     $said = json_decode($event["payload"] ?? "null", true);
-    foreach ($said["data"]["erasedSequences"] ?? [] as $sequence) $erasedBy[$sequence] = $event["sequence"];
+    foreach ($said["data"]["erasedSequences"] ?? [] as $sequence) $erasures[] = [$event["sequence"], $sequence];
 }
 $previous = str_repeat("0", 64);
 foreach ($events as $index => $event) {
@@ -17,11 +17,12 @@ foreach ($events as $index => $event) {
         echo "$name pending\n";
         continue;
     }
-    $erased = $event["payload"] === null && ($erasedBy[$number] ?? 0) > $number;
+    $naming = array_filter($erasures, fn($one) => $one[1] === $number && $one[0] > $number);
+    $erased = $event["payload"] === null && count($naming) > 0;
     $hash = $erased ? $event["recordHash"] : hash("sha256", $event["payload"] ?? "");
     $said = $erased ? $event : json_decode($event["payload"] ?? "{}", true);
     $links = [$said["sequence"] ?? null, $said["previousHash"] ?? null, $event["sequence"], $event["previousHash"]];
-    $erasesLater = count(array_filter(array_keys($erasedBy, $number), fn($sequence) => $sequence >= $number)) > 0;
+    $erasesLater = count(array_filter($erasures, fn($one) => $one[0] === $number && $one[1] >= $number)) > 0;
     $isHash = preg_match('/^[0-9a-f]{64}$/D', $hash ?? "");
     $isLinked = $links === [$number, $previous, $number, $previous];
     if (!$isHash || $hash !== $event["recordHash"] || !$isLinked || $erasesLater) {

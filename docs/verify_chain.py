@@ -6,18 +6,18 @@ url = f"{os.environ['API']}/partner/vouchers/{os.environ['CODE']}/events"
 with urlopen(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
     events = json.load(response)["events"]
 # An event without payload was erased by a later one, which says so.
-erased_by = {}
+erasures = []
 for event in events:
     if event["sealStatus"] == "Sealed" and event["eventType"] == "voucher.instance.erased" and event["payload"]:
         for sequence in json.loads(event["payload"])["data"]["erasedSequences"]:
-            erased_by[sequence] = event["sequence"]
+            erasures.append((event["sequence"], sequence))
 previous = "0" * 64
 for number, event in enumerate(events, start=1):
     name = f"{number} {event['eventType']}"
     if event["sealStatus"] == "Pending":
         print(name, "pending")
         continue
-    erased = event["payload"] is None and erased_by.get(number, 0) > number
+    erased = event["payload"] is None and any(sequence == number < by for by, sequence in erasures)
     if erased:
         digest, said = event["recordHash"], event
     else:
@@ -25,7 +25,7 @@ for number, event in enumerate(events, start=1):
         said = json.loads(event["payload"] or "{}")
     linked = said.get("sequence") == event["sequence"] == number
     linked = linked and said.get("previousHash") == event["previousHash"] == previous
-    erases_later = any(by == number and sequence >= number for sequence, by in erased_by.items())
+    erases_later = any(by == number and sequence >= number for by, sequence in erasures)
     is_hash = re.fullmatch("[0-9a-f]{64}", digest or "")
     if not is_hash or digest != event["recordHash"] or not linked or erases_later:
         sys.exit(f"{name} BROKEN")

@@ -16,11 +16,11 @@ export interface ServedEvent {
 export function verifyServedChain(events: readonly ServedEvent[]): string | null {
   let expected = "0".repeat(64);
   let position = 0;
-  const erased = new Map<number, number>();
+  const erasures: { by: number; erased: number }[] = [];
   for (const [index, { payload }] of events.entries()) {
     const said = payload === null || !payload.includes("voucher.instance.erased") ? null : parse(payload);
     if (said?.eventType === "voucher.instance.erased")
-      for (const sequence of said.data.erasedSequences) erased.set(sequence, index + 1);
+      for (const erased of said.data.erasedSequences) erasures.push({ by: index + 1, erased });
   }
   for (const event of events) {
     position += 1;
@@ -30,10 +30,11 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
         return "a pending event is sealed";
       continue;
     }
-    const falselyErased = [...erased].some(([sequence, by]) => by === position && sequence >= by);
+    const falselyErased = erasures.some(({ by, erased }) => by === position && erased >= by);
     if (falselyErased) return `event ${position} erases what is not before it`;
     if (event.payload === null) {
-      if (!((erased.get(position) ?? 0) > position)) return `event ${position} lost its payload`;
+      if (!erasures.some(({ by, erased }) => erased === position && by > position))
+        return `event ${position} lost its payload`;
       if (event.previousHash !== expected) return `event ${position} does not follow event ${position - 1}`;
       expected = String(event.recordHash);
       continue;

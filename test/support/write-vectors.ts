@@ -121,6 +121,11 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "the event that erases another has no payload itself": change(3, () => ({ payload: null })),
   "an event erases itself": erase([2, 3]),
   "an event erases a later one": erase([2, 4]),
+  "an event erases a later one, which a further event erases, too": (chain) => {
+    const events = erase([2, 4])(chain);
+    const lost = { ...chain.events[1], sequence: 4, previousHash: events[2]?.recordHash, erasedBy: 5 } as VectorEvent;
+    return seal({ ...chain, events: [...events, lost, { ...erase([4])(chain)[2], sequence: 5 } as VectorEvent] });
+  },
   "the recordHash of an erased event was changed": change(2, () => ({ recordHash: sha256("another event") })),
   "the first event follows something other than 64 zeros": (chain) =>
     seal(chain, sha256("some event before the first")),
