@@ -209,31 +209,46 @@ $$;
 CREATE OR REPLACE TRIGGER reservations_ended_final BEFORE UPDATE ON reservations
   FOR EACH ROW WHEN (OLD.state <> 'Live') EXECUTE FUNCTION check_reason_erasure();
 
--- Replaces a text wherever it is a whole string of a JSON value.
-CREATE FUNCTION with_erased(value jsonb, old text, new text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-  SELECT replace(value::text, to_json(old)::text, to_json(new)::text)::jsonb
+-- The users that an audit entry, or what a form has created, names: those of its arguments and of the state of a
+-- contract, and the end of a member's id, `<organization>/<user>`.
+CREATE FUNCTION named_users(entry jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT ARRAY[entry #>> '{arguments,user}', entry #>> '{before,userId}', entry #>> '{after,userId}',
+               CASE WHEN entry->>'entity_type' = 'Member' OR entry->>'command' = 'member add'
+                    THEN substr(entry->>'entity_id', strpos(entry->>'entity_id', '/') + 1) END]
 $$;
 
--- Replaces the user in the id of a member, `<organization>/<user>`. Returns another id as it is.
-CREATE FUNCTION member_erased(id text, old text, new text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN substr(id, strpos(id, '/') + 1) = old AND strpos(id, '/') > 0
-              THEN split_part(id, '/', 1) || '/' || new ELSE id END
+-- Replaces a user where the same entry names it, and nothing else.
+CREATE FUNCTION with_erased(entry jsonb, old text, new text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  named CONSTANT text[] := named_users(entry);
+BEGIN
+  IF named[1] = old THEN entry := jsonb_set(entry, '{arguments,user}', to_jsonb(new)); END IF;
+  IF named[2] = old THEN entry := jsonb_set(entry, '{before,userId}', to_jsonb(new)); END IF;
+  IF named[3] = old THEN entry := jsonb_set(entry, '{after,userId}', to_jsonb(new)); END IF;
+  IF named[4] = old THEN
+    entry := jsonb_set(entry, '{entity_id}', to_jsonb(split_part(entry->>'entity_id', '/', 1) || '/' || new));
+  END IF;
+  RETURN entry;
+END
 $$;
 
--- Accepts the replacement of whole strings by what erased_form makes of them. The id of a member ends with the user.
+-- Accepts the replacement of users that the entry names, of the reason of a void, and of an organization's reference
+-- for a batch, by what erased_form makes of them.
 CREATE FUNCTION check_audit_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   before jsonb := to_jsonb(OLD);
   after jsonb := to_jsonb(NEW);
+  texts CONSTANT text[] := ARRAY['reason', 'issueRef'];
   old text;
-  form text;
 BEGIN
-  FOR old IN SELECT s #>> '{}' FROM jsonb_path_query(before, '$.** ? (@.type() == "string")') AS s
-              UNION SELECT substr(OLD.entity_id, strpos(OLD.entity_id, '/') + 1) LOOP
-    form := erased_form('', old);
-    IF form <> old AND strpos(after::text, form) > 0 THEN
-      before := with_erased(before, old, form);
-      before := jsonb_set(before, '{entity_id}', to_jsonb(member_erased(OLD.entity_id, old, form)));
+  FOREACH old IN ARRAY named_users(before) LOOP
+    IF erased_form('', old) = ANY (named_users(after)) THEN
+      before := with_erased(before, old, erased_form('', old));
+    END IF;
+  END LOOP;
+  FOREACH old IN ARRAY texts LOOP
+    IF after #>> ARRAY['arguments', old] = erased_form('', before #>> ARRAY['arguments', old]) THEN
+      before := jsonb_set(before, ARRAY['arguments', old], after #> ARRAY['arguments', old]);
     END IF;
   END LOOP;
   IF owns_table(TG_RELID) AND before = after THEN
@@ -290,7 +305,7 @@ BEGIN
             ORDER BY 1 OFFSET 0) AS u;
 
   -- The reasons of voids are known from the events, which are erased below.
-  UPDATE audit_entries AS a SET arguments = with_erased(a.arguments, e.reason, erased_form('', e.reason))
+  UPDATE audit_entries AS a SET arguments = jsonb_set(a.arguments, '{reason}', to_jsonb(erased_form('', e.reason)))
     FROM (SELECT n.voucher_id, v.payload::jsonb #>> '{data,reason}' AS reason
             FROM unnest(of_vouchers, by_sequences) AS n (voucher_id, by_sequence)
             JOIN voucher_events AS t ON t.voucher_id = n.voucher_id AND t.sequence = n.by_sequence
@@ -381,18 +396,17 @@ BEGIN
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE audit_entries AS a
-     SET arguments = with_erased(a.arguments, of_user, erased_user),
-         before = with_erased(a.before, of_user, erased_user), after = with_erased(a.after, of_user, erased_user),
-         entity_id = member_erased(a.entity_id, of_user, erased_user)
-   WHERE strpos(concat(a.arguments, a.before, a.after), to_json(of_user)::text) > 0
-      OR member_erased(a.entity_id, of_user, erased_user) <> a.entity_id;
+     SET (arguments, before, after, entity_id)
+         = (SELECT e.arguments, e.before, e.after, e.entity_id
+              FROM jsonb_populate_record(a, with_erased(to_jsonb(a), of_user, erased_user)) AS e)
+   WHERE of_user = ANY (named_users(to_jsonb(a)));
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE sent_forms AS f
-     SET arguments = with_erased(f.arguments, of_user, erased_user),
-         entity_id = member_erased(f.entity_id, of_user, erased_user)
-   WHERE strpos(f.arguments::text, to_json(of_user)::text) > 0
-      OR member_erased(f.entity_id, of_user, erased_user) <> f.entity_id;
+     SET (arguments, entity_id)
+         = (SELECT e.arguments, e.entity_id
+              FROM jsonb_populate_record(f, with_erased(to_jsonb(f), of_user, erased_user)) AS e)
+   WHERE of_user = ANY (named_users(to_jsonb(f)));
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)

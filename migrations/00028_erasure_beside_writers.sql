@@ -66,18 +66,17 @@ BEGIN
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE audit_entries AS a
-     SET arguments = with_erased(a.arguments, of_user, erased_user),
-         before = with_erased(a.before, of_user, erased_user), after = with_erased(a.after, of_user, erased_user),
-         entity_id = member_erased(a.entity_id, of_user, erased_user)
-   WHERE strpos(concat(a.arguments, a.before, a.after), to_json(of_user)::text) > 0
-      OR member_erased(a.entity_id, of_user, erased_user) <> a.entity_id;
+     SET (arguments, before, after, entity_id)
+         = (SELECT e.arguments, e.before, e.after, e.entity_id
+              FROM jsonb_populate_record(a, with_erased(to_jsonb(a), of_user, erased_user)) AS e)
+   WHERE of_user = ANY (named_users(to_jsonb(a)));
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE sent_forms AS f
-     SET arguments = with_erased(f.arguments, of_user, erased_user),
-         entity_id = member_erased(f.entity_id, of_user, erased_user)
-   WHERE strpos(f.arguments::text, to_json(of_user)::text) > 0
-      OR member_erased(f.entity_id, of_user, erased_user) <> f.entity_id;
+     SET (arguments, entity_id)
+         = (SELECT e.arguments, e.entity_id
+              FROM jsonb_populate_record(f, with_erased(to_jsonb(f), of_user, erased_user)) AS e)
+   WHERE of_user = ANY (named_users(to_jsonb(f)));
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)
@@ -131,7 +130,7 @@ DECLARE
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext(of_organization), hashtext(of_reference));
   UPDATE audit_entries AS a
-     SET arguments = with_erased(a.arguments, a.arguments->>'issueRef', erased_form('', a.arguments->>'issueRef'))
+     SET arguments = jsonb_set(a.arguments, '{issueRef}', to_jsonb(erased_form('', a.arguments->>'issueRef')))
     FROM issue_references AS r
    WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL
      AND a.entity_id = r.batch_id AND NOT starts_with(a.arguments->>'issueRef', 'erased:');

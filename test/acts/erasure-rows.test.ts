@@ -210,6 +210,38 @@ it("an audit entry changes only by the replacement of whole texts", async () => 
   expect(after[0].entity_id).toMatch(/^org_1\/erased:[\w-]{22}$/);
 });
 
+it("erasing a user whose subject is a word of audit entries changes only what names the user", async () => {
+  const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
+    VALUES ('owner', 'owner', $1, $2, $3, $4, $5, $6) RETURNING id`;
+  const named = { user: "owner", role: "owner", owner: "owner" };
+  const state = { userId: "owner", role: "owner", list: ["owner"] };
+  const insert = async (command: string, args: object, type: string, id: string, after: object | null) =>
+    (await db.query(entry, [command, JSON.stringify(args), type, id, null, JSON.stringify(after)])).rows[0].id;
+  const ids = [
+    await insert("member add", named, "Member", "org_1/owner", { role: "owner" }),
+    await insert("contract offer", { user: "owner" }, "ReferrerContract", "ctr_1", state),
+    await insert("log retire", { reason: "owner" }, "Log", "log.example/owner", null),
+  ];
+  await db.query("INSERT INTO sent_forms (token, command, arguments, entity_id) VALUES ($1, 'member add', $2, $3)", [
+    crypto.randomUUID(),
+    JSON.stringify(named),
+    "org_1/owner",
+  ]);
+  expect((await pools.pva_admin.query("SELECT * FROM erase_user('owner')")).rows[0].erased_texts).toBe(3);
+  const { rows } = await db.query(
+    `SELECT arguments, entity_id, after FROM audit_entries WHERE id = ANY ($1)
+      UNION ALL SELECT arguments, entity_id, NULL FROM sent_forms ORDER BY entity_id, after`,
+    [ids],
+  );
+  const user = (await db.query("SELECT erased_form('', 'owner') AS form")).rows[0].form;
+  expect(rows).toEqual([
+    { arguments: { user }, entity_id: "ctr_1", after: { ...state, userId: user } },
+    { arguments: { reason: "owner" }, entity_id: "log.example/owner", after: null },
+    { arguments: { ...named, user }, entity_id: `org_1/${user}`, after: { role: "owner" } },
+    { arguments: { ...named, user }, entity_id: `org_1/${user}`, after: null },
+  ]);
+});
+
 it("a claim of a user is refused after the user's earlier claim of the product was erased", async () => {
   const [one, two] = [await issue(), await issue()];
   const user = newUser();
