@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
+import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { appendEvent } from "../support/append-event.ts";
@@ -10,7 +11,7 @@ import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
 import { tablesWith } from "../support/row-dump.ts";
-import { provisioning } from "../support/supply.ts";
+import { makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -365,6 +366,15 @@ it("a finished redeem job keeps neither reference nor note", async () => {
   };
   await until(async () => (await texts()).every((text) => !/Smith/.test(text ?? "")));
   expect(await texts()).toEqual([expect.stringContaining(id)]);
+});
+
+it("an erasure by voucher may name the organization, which must be the voucher's", async () => {
+  const { id } = await redeem();
+  const run = (org: string, user: string | null = null) =>
+    eraseAct.run(provisioning(db), id, { user, ref: null, org, reason: null }, () => undefined);
+  await expect(run((await makePartner(db)).organizationId)).rejects.toMatchObject({ code: "not_found" });
+  await expect(run(partner.organizationId, "a user")).rejects.toMatchObject({ code: "invalid_request" });
+  expect(await run(partner.organizationId)).toEqual({ vouchers: 1, events: 1, references: 1 });
 });
 
 it("the list of erasures names no person, and its replay finds nothing that is not erased", async () => {

@@ -3,6 +3,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { type ErasedPerson, erasePerson } from "../erase-person.ts";
 import { optional, subject, text } from "../fields.ts";
+import { readLineage } from "../read-lineage.ts";
 import { pluralize } from "../words.ts";
 
 const ofCommand = { commandOnly: true } as const;
@@ -22,7 +23,9 @@ export const erase = act({
       subject("User", { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
     ),
     ref: optional(text("Reference", 128, { ...ofCommand, hint: "A partner's reference, with its organization." })),
-    org: optional(text("Organization", 128, { ...ofCommand, hint: "The organization of the reference." })),
+    org: optional(
+      text("Organization", 128, { ...ofCommand, hint: "The organization of the reference, or of the voucher." }),
+    ),
     reason: optional(text("Reason", 200, { hint: "The sealed history keeps it, so it must not name a person." })),
   },
   confirm: {
@@ -36,6 +39,8 @@ export const erase = act({
   },
   async run(ctx, id, { user, ref, org, reason }, advance) {
     const person = personOf(id, user, org, ref);
+    if (person.by === "voucher" && org !== null && (await readLineage(ctx, "vouchers", id)).organizationId !== org)
+      throw new AppError("not_found", `Organization ${org} has no voucher ${id}.`);
     return erasePerson(ctx, person, reason, (soFar) => advance(soFar.vouchers, soFar.vouchers, soFar));
   },
   said: ({ vouchers, events, references }) =>
@@ -48,7 +53,7 @@ ${pluralize(references, "other text")}.`,
 
 function personOf(voucherId: string, userId: string | null, org: string | null, ref: string | null): ErasedPerson {
   const given = [voucherId || null, userId, ref].filter((one) => one !== null);
-  if (given.length !== 1 || (ref !== null) !== (org !== null)) {
+  if (given.length !== 1 || (ref !== null && org === null) || (userId !== null && org !== null)) {
     throw new AppError("invalid_request", "Give one voucher, one user, or one reference with its organization.");
   }
   if (userId !== null) return { by: "user", userId };
