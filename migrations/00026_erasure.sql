@@ -51,12 +51,13 @@ SET search_path FROM CURRENT AS $$
    WHERE k.owner = of_owner
 $$;
 
--- The events that erase others, and the users that were erased, for a replay after a restore.
+-- The events that erase others, and the users that were erased, for a replay after a restore. The sequence is 0 if only
+-- reasons of releases were erased, which no event says.
 CREATE TABLE erasures (
   erased_at timestamptz NOT NULL,
   sequence integer NOT NULL,
   voucher_id text COLLATE "C" NOT NULL,
-  PRIMARY KEY (voucher_id, sequence)
+  PRIMARY KEY (voucher_id, sequence, erased_at)
 );
 CREATE INDEX erasures_by_time ON erasures (erased_at, voucher_id, sequence);
 CREATE TABLE erased_users (
@@ -354,9 +355,18 @@ BEGIN
      AND has_erased(p.voucher_id, 'voucher.instance.bought');
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + 2 * replaced;
-  UPDATE reservations AS r SET end_reason = NULL
-   WHERE r.voucher_id = ANY (of_vouchers) AND r.state <> 'Live' AND r.end_reason <> 'voided';
-  GET DIAGNOSTICS replaced = ROW_COUNT;
+  WITH gone AS (
+    UPDATE reservations AS r SET end_reason = NULL
+     WHERE r.voucher_id = ANY (of_vouchers) AND r.state <> 'Live' AND r.end_reason <> 'voided'
+    RETURNING r.voucher_id
+  ), listed AS (
+    INSERT INTO erasures (erased_at, sequence, voucher_id)
+    SELECT date_trunc('milliseconds', clock_timestamp()), 0, w.voucher_id
+      FROM unnest(of_vouchers, by_sequences) AS w (voucher_id, by_sequence)
+     WHERE w.by_sequence IS NULL AND w.voucher_id IN (SELECT g.voucher_id FROM gone AS g)
+        ON CONFLICT DO NOTHING
+  )
+  SELECT count(*) INTO replaced FROM gone;
   erased_texts := erased_texts + replaced;
   UPDATE erasure_keys AS k SET used = true
    WHERE NOT k.used

@@ -30,7 +30,7 @@ export const erasure: Noun = {
       async run(ctx, { since = new Date(0) }) {
         const found = await listErasures(ctx, since);
         const rows = found.items.map(({ voucherId, sequences, erasedAt }) => ({
-          cells: [formatUtc(new Date(erasedAt)), voucherId, sequences.join(", ")],
+          cells: [formatUtc(new Date(erasedAt)), voucherId, sequences.join(", ") || "only reasons"],
         }));
         ctx.print(found, () => formatTable(["TIME (UTC)", "VOUCHER", "EVENTS"], rows, "Nothing was erased."));
       },

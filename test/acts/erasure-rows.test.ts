@@ -254,6 +254,32 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   expect(again).toMatchObject({ code: "VS001" });
 });
 
+it("an erasure of reasons of releases only is listed without events, each time, and repeated by a replay", async () => {
+  const { id } = await issue();
+  const release = (reason: string) =>
+    db.query(
+      `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
+                                 end_reason, token_secret_id)
+       VALUES (now() - interval '1 minute', now(), now(), $3, $1, $2, 'key', 'Released', $3, 'secret')`,
+      [id, partner.organizationId, reason],
+    );
+  const ctx = { ...provisioning(db), pool: pools.pva_admin };
+  const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);
+  const list = async () => {
+    const { items, ...others } = await listErasures({ pool: pools.pva_admin }, new Date(0));
+    return { ...others, items: items.filter(({ voucherId }) => voucherId === id) };
+  };
+  for (const reason of ["a first reason", "a second reason"]) {
+    await release(reason);
+    await eraseIt();
+  }
+  const item = { voucherId: id, sequences: [], erasedAt: expect.any(String) };
+  const listed = await list();
+  expect(listed.items).toEqual([item, item]);
+  await release("a reason from a backup");
+  expect(await replayErasures(ctx, parseErasures(JSON.stringify(listed)))).toMatchObject({ references: 1 });
+});
+
 it("a replay after a restore repeats each erasure, with the same replacements", async () => {
   const id = await redeemed();
   const userId = newUser();

@@ -60,7 +60,7 @@ SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text) AS e;
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
--- The erasing events from a time on, in order of time, with what they erased.
+-- The erasures from a time on, in order of time, with the events that were erased: none if only reasons of releases were.
 SELECT r.voucher_id AS "voucherId", r.erased_at AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences
