@@ -78,9 +78,10 @@ export async function erasePerson(
     add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
   const eraseOther = async (erase: (tx: Transaction) => Promise<number>) =>
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
+  const eventTypes = TYPES[person.by];
   const eraseFound = async (target: ErasureTarget) => {
     for (let after = ""; ; ) {
-      const voucherIds = await findErasable(ctx.pool, { ...target, after, limit: PORTION });
+      const voucherIds = await findErasable(ctx.pool, { ...target, eventTypes, after, limit: PORTION });
       if (voucherIds.length === 0) break;
       after = voucherIds.at(-1) ?? after;
       await eraseAll(voucherIds);

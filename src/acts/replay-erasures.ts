@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { z } from "zod";
 import { AppError } from "../platform/api/errors.ts";
+import { isErasedForm } from "../platform/api/fields.ts";
 import { columnsOf } from "../platform/db/statements.ts";
 import {
   findReferencesToErase,
@@ -12,10 +13,11 @@ import {
 import { type ErasureResult, eraseEventsAgain, erasePerson } from "./erase-person.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
+const form = z.string().refine(isErasedForm);
 const erasures = z.object({
   items: z.array(z.object({ voucherId: z.string(), sequences: z.array(z.int().min(1)), erasedAt: z.iso.datetime() })),
-  users: z.array(z.string().startsWith("erased:")),
-  references: z.array(z.object({ organizationId: z.string(), reference: z.string().startsWith("erased:") })),
+  users: z.array(form),
+  references: z.array(z.object({ organizationId: z.string(), reference: form })),
 });
 
 /** What was erased: ids, sequences and replaced texts. It names no person. */

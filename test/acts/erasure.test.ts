@@ -3,6 +3,7 @@ import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
 import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
+import { voidById } from "../../src/acts/void-voucher.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { appendEvent } from "../support/append-event.ts";
 import { browse } from "../support/browse.ts";
@@ -100,6 +101,19 @@ it("erasing a referrer erases the claims by its links, which stay claims of thei
   expect(await erase({ by: "user", userId: referrerId })).toMatchObject({ vouchers: 1, events: 1 });
   expect(await textsWith(referrerId)).toEqual([]);
   expect((await user.claimProduct(offer.productId)).body.voucher.id).toBe(first.body.voucher.id);
+});
+
+it("an erasure waits for no voucher of which nothing is left to erase", async () => {
+  const offer = await makeOffer(db, 1);
+  const userId = newUser("Ms. Gold");
+  const { voucher } = (await (await as(userId)).claimProduct(offer.productId)).body;
+  await voidById(provisioning(db), voucher.id, null);
+  await erase({ by: "user", userId });
+  const again = besideTransaction(db, async (outside) => {
+    await lockRows(outside, [voucher.id]);
+    return erasePerson({ ...provisioning(db), lockWaitMs: 100 }, { by: "user", userId }, null);
+  });
+  expect(await again).toEqual(NOTHING);
 });
 
 it("erasing an order erases the reasons of the voucher's releases", async () => {

@@ -1,6 +1,7 @@
--- name: find_erasable(organization_id?, external_ref?, user_id?, after, limit)
--- The next vouchers in id order with something to erase of a reference of an organization, or of a user: the others are
--- null. A user has the vouchers that it claimed or bought, and those that were claimed by its links.
+-- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit)
+-- The next vouchers in id order with something to erase, an event of one of the types or a reason of a release: of a
+-- reference of an organization, or of a user, and the others are null. A user has the vouchers that it claimed or
+-- bought, and those that were claimed by its links.
 SELECT f.voucher_id AS "voucherId"
   FROM (SELECT rd.voucher_id FROM redemptions AS rd
          WHERE rd.organization_id = $1::text
@@ -17,14 +18,12 @@ SELECT f.voucher_id AS "voucherId"
             ON e.voucher_id = k.voucher_id AND e.event_type = 'voucher.instance.claimed' AND e.erased_by IS NULL
          WHERE r.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])
            AND coalesce(e.payload::jsonb #>> '{data,referrer}', e.data->>'referrer') = $3::text) AS f
- WHERE f.voucher_id > $4::text
+ WHERE f.voucher_id > $5::text
    AND (EXISTS (SELECT FROM voucher_events AS e
-                 WHERE e.voucher_id = f.voucher_id AND e.erased_by IS NULL
-                   AND e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought',
-                                        'voucher.instance.redeemed', 'voucher.instance.voided'))
+                 WHERE e.voucher_id = f.voucher_id AND e.erased_by IS NULL AND e.event_type = ANY ($4::text[]))
         OR EXISTS (SELECT FROM reservations AS h
                     WHERE h.voucher_id = f.voucher_id AND h.state <> 'Live' AND h.end_reason <> 'voided'))
- ORDER BY f.voucher_id LIMIT $5::int;
+ ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
 -- The events of locked vouchers that have a payload and one of the types, in chain order. Pending ones count: the
@@ -60,7 +59,8 @@ SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text) AS e;
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
--- The erasures from a time on, in order of time, with the events that were erased: none if only reasons of releases were.
+-- The erasures from a time on, in order of time, with the events that were erased: none if only reasons of releases
+-- were.
 SELECT r.voucher_id AS "voucherId", r.erased_at AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences

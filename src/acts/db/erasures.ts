@@ -18,6 +18,7 @@ export const findErasable = sql.values(
     organizationId: orNull(text),
     externalRef: orNull(text),
     userId: orNull(text),
+    eventTypes: arrayOf(text),
     after: text,
     limit: integer,
   },
