@@ -1,4 +1,4 @@
-import { setInterval, setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
@@ -9,6 +9,7 @@ import { hasKeyEnded } from "../core/keys/db/api-keys.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import { pathId } from "../platform/http/endpoint.ts";
+import { watchForEnd } from "../platform/watch-for-end.ts";
 
 /** Connections with the rights of voucherctl, places on them, and a signal that ends long acts. */
 export interface Issuer {
@@ -33,9 +34,6 @@ export interface IssuerCall extends AuditContext {
 
 /** One error for what does not exist and what belongs to another organization. */
 export const notOwn = (): AppError => new AppError("not_found", ({ inDetail }) => inDetail.notOwn);
-
-/** How often a long act looks whether its key still works. A revoked key ends within a second. Milliseconds. */
-const LOOK_EVERY_MS = 400;
 
 /** Longest wait of a void for each lock. The calls of partners hold them for milliseconds. Milliseconds. */
 export const VOID_LOCK_WAIT_MS = 2_000;
@@ -105,17 +103,10 @@ async function whileKeyWorks<T>(
   run: (assertGoing: () => void) => Promise<T>,
 ): Promise<T> {
   const done = new AbortController();
-  let hasEnded = false;
-  const look = async () => {
-    for await (const _ of setInterval(LOOK_EVERY_MS, null, { signal: done.signal })) {
-      hasEnded ||= await hasKeyEnded(pool, keyId);
-    }
-  };
-  // If the database does not answer, neither does the act.
-  void look().catch(() => undefined);
+  const hasEnded = watchForEnd(() => hasKeyEnded(pool, keyId), done.signal);
   try {
     return await run(() => {
-      if (hasEnded) throw new KeyEnded();
+      if (hasEnded()) throw new KeyEnded();
       if (stopping.aborted) throw new Stopping();
     });
   } finally {

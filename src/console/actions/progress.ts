@@ -2,6 +2,7 @@ import type { Response } from "express";
 import { Html, html } from "../../pages/html.ts";
 import { COUNT } from "../../pages/operator-frame.ts";
 import { AppError } from "../../platform/api/errors.ts";
+import { watchForEnd } from "../../platform/watch-for-end.ts";
 
 /** Time between two lines of progress. Milliseconds. */
 const LINE_EVERY_MS = 500;
@@ -26,19 +27,6 @@ class SignInEnded extends RunLeft {
 /** What a run that ended early had done, as a sentence; null if that is nothing. */
 type Partly = (done: number, total: number, soFar?: object) => string | null;
 
-/** How often a long run looks whether the operator may go on. Milliseconds. */
-const SIGN_IN_CHECK_MS = 500;
-
-/** Asks again and again until the response ends. Returns the last answer; true while none is known. */
-function watchSignIn(response: Response, stillHolds: () => Promise<boolean>): () => boolean {
-  let holds = true;
-  const timer = setInterval(async () => {
-    holds = holds && (await stillHolds().catch(() => true));
-  }, SIGN_IN_CHECK_MS);
-  response.once("close", () => clearInterval(timer));
-  return () => holds;
-}
-
 /**
  * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the
  * run.
@@ -51,13 +39,15 @@ export function openProgress(
 ) {
   let tail: string | null = null;
   let shownAt = Number.NEGATIVE_INFINITY;
-  let signInHolds: (() => boolean) | null = null;
+  const left = new AbortController();
+  response.once("close", () => left.abort());
+  let hasSignInEnded: (() => boolean) | null = null;
   return {
     /** Begins the page at its first call. @throws RunLeft, SignInEnded. */
     advance(done: number, total: number, soFar?: object): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
-      signInHolds ??= watchSignIn(response, run.stillHolds);
-      if (!signInHolds()) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
+      hasSignInEnded ??= watchForEnd(async () => !(await run.stillHolds()), left.signal);
+      if (hasSignInEnded()) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
       // What is done at once needs no progress.
       if (tail === null && done >= total) return;
       if (tail === null) {

@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { watchForEnd } from "../../src/platform/watch-for-end.ts";
+import { until } from "../support/until.ts";
+
+it("watchForEnd sees an end although the question before failed", async () => {
+  const done = new AbortController();
+  let asked = 0;
+  const hasEnded = watchForEnd(async () => {
+    asked += 1;
+    if (asked === 1) throw new Error("the database does not respond");
+    return true;
+  }, done.signal);
+  expect(hasEnded()).toBe(false);
+  await until(async () => hasEnded(), 5_000);
+  done.abort();
+  expect(asked).toBe(2);
+});
