@@ -80,6 +80,16 @@ it("docker-compose.yml gives each container the secrets that it needs and no oth
   }
 });
 
+it("docker-compose.yml passes each variable of API processes from .env, but the port that it publishes", () => {
+  const [, section = ""] = readFileSync("docs/configuration.md", "utf8").split(/^## (?:API|Worker) processes$/m);
+  const names = Array.from(section.matchAll(/^\| (`.*?`) \|/gm), ([, cell = ""]) => cell.match(/\w+/g) ?? []).flat();
+  expect(names).toContain("BASE_URL");
+  for (const name of ["api", "ha-api-1", "ha-api-2"]) {
+    const passed = Object.keys(SERVICES[name]?.environment ?? {});
+    expect({ name, missing: names.filter((one) => !passed.includes(one)) }).toEqual({ name, missing: ["PORT"] });
+  }
+});
+
 it("docker-compose.yml limits the memory of every container, and checks the health of what keeps running", () => {
   for (const [name, { mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
