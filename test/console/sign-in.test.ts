@@ -192,9 +192,12 @@ describe("a proxy's JWT", () => {
     }
   });
 
-  it("wrong JWTs count against an address as wrong passwords do", async () => {
+  it("wrong JWTs count against an address as wrong passwords do, and JWTs that have only expired do not", async () => {
     const address = elsewhere();
-    const wrong = [basic("wrong"), bearer("x"), bearer(await sign({ exp: secondsFromNow(-60) }))];
+    const exp = secondsFromNow(-60);
+    const expired = { ...bearer(await sign({ exp })), ...address };
+    for (let attempt = 0; attempt < 12; attempt += 1) expect(await codeOf(expired, plain)).toBe("401 invalid_token");
+    const wrong = [basic("wrong"), bearer("x"), bearer(await sign({ exp, aud: "shop" }))];
     for (let attempt = 0; attempt < 10; attempt += 1) {
       expect(await codeOf({ ...wrong[attempt % wrong.length], ...address }, plain)).toMatch(/^401 /);
     }

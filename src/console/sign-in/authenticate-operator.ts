@@ -43,6 +43,8 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
     // Before tokens are verified, so that a flood of wrong ones costs neither signature checks nor queries.
     assertAttemptsLeft(await failures.get(address), 0);
     const operator = await ctx.signIn.verify(given);
+    // Pages read again every few seconds, so after the JWT has ended they would use up the attempts of the address.
+    if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {
       response.locals.operator = operator;
       return next();

@@ -5,7 +5,7 @@ import type pg from "pg";
 import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import { hashSecret, isWellFormedSecret } from "../../core/keys/api-keys.ts";
-import type { TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import { isExpiredToken, type TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
@@ -93,10 +93,10 @@ export class OperatorSignIn {
   }
 
   /**
-   * The operator with these credentials; null if they are wrong.
+   * The operator with these credentials; null if they are wrong; "expired" for a JWT that was valid until it ended.
    * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
    */
-  async verify(credentials: Credentials): Promise<SignedIn | null> {
+  async verify(credentials: Credentials): Promise<SignedIn | "expired" | null> {
     if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token);
     const { name, password } = credentials;
     if (this.#sharedDigest !== null && timingSafeEqual(digest(password), this.#sharedDigest)) {
@@ -113,12 +113,13 @@ export class OperatorSignIn {
     return this.#named.submit(hashSecret(token)).catch(throwUnchecked);
   }
 
-  async #verifyJwt(token: string): Promise<SignedIn | null> {
+  async #verifyJwt(token: string): Promise<SignedIn | "expired" | null> {
     const found = await this.#tokens?.authenticate(token).catch((error: unknown) => {
+      if (isExpiredToken(error)) return "expired" as const;
       if (error instanceof AppError && error.code === "invalid_token") return null;
       throw error;
     });
-    if (found === undefined || found === null) return null;
+    if (found === undefined || found === null || found === "expired") return found ?? null;
     const { name, role } = found;
     if (role !== null) return { name, role, by: "jwt", stillHolds: async () => true };
     const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";

@@ -218,6 +218,11 @@ function isKeysUnavailable(error: unknown): boolean {
   );
 }
 
+/** Whether a token was refused only because it has expired: signature, issuer and audience are checked before. */
+export function isExpiredToken(error: unknown): boolean {
+  return error instanceof AppError && error.cause instanceof errors.JWTExpired;
+}
+
 function invalidToken(cause?: unknown): AppError {
   return new AppError("invalid_token", undefined, { cause });
 }
