@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
+import { SCOPES } from "../../src/core/keys/api-keys.ts";
 import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open/open-worker-service.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
@@ -20,6 +21,11 @@ it("docs/receipt-verifier.html has the verifier of packages/tlog and the verific
   // `npx vitest run test/pages/documents.test.ts -u` writes it.
   const { markup } = renderReceiptVerifier();
   await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
+});
+
+it("SECURITY.md says what each scope of a stolen key gives", () => {
+  const [, section = ""] = readFileSync("SECURITY.md", "utf8").split(/^### With (?:a stolen API key|the address of)/m);
+  expect(Array.from(section.matchAll(/^\| `(.*?)` \|/gm), ([, scope]) => scope)).toEqual(SCOPES);
 });
 
 it("docs/configuration.md describes every variable of the environment", () => {
