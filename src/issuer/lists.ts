@@ -4,7 +4,7 @@ import type { Caller } from "../core/keys/caller.ts";
 import { EXAMPLE, examples } from "../platform/api/example.ts";
 import { input, named, pickFields, queryInteger, sampleOf, text, timestamp } from "../platform/api/fields.ts";
 import { problem } from "../platform/api/problems.ts";
-import { type IssuerDeps, inIssuer } from "./issuer.ts";
+import { type IssuerCall, type IssuerDeps, inIssuer } from "./issuer.ts";
 
 /** Most items on a page. */
 const LIMIT_MAX = 1_000;
@@ -44,11 +44,18 @@ export const withTexts = (row: object): Record<string, unknown> =>
     Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
   );
 
-/** A page of one of the catalog's lists, of the caller's organization and, if given, of one of its entities. */
+/**
+ * A page of one of the catalog's lists, of the caller's organization and, if given, of one of its entities.
+ * @param complete adds to the items what the catalog's list does not have.
+ */
 export function listOwn(
   deps: IssuerDeps,
   caller: Caller,
-  [name, item]: readonly ["brands" | "products" | "batches", z.ZodObject],
+  [name, item, complete]: readonly [
+    name: "brands" | "products" | "batches",
+    item: z.ZodObject,
+    complete?: (ctx: IssuerCall, items: { id: string }[]) => Promise<{ id: string }[]>,
+  ],
   { cursor, limit, ...given }: { cursor?: string | undefined; limit: number; brand?: unknown; product?: unknown },
 ) {
   return inIssuer(deps, caller, async (ctx) => {
@@ -56,6 +63,7 @@ export function listOwn(
     for (const [kind, id] of filters) await ctx.requireOwn(kind, id);
     const only = { org: caller.organizationId, ...Object.fromEntries(filters) };
     const { items, nextCursor } = await listCatalog(ctx, name, only, { after: cursor ?? "", limit });
-    return { items: items.map((row) => pickFields(item, withTexts(row))), nextCursor };
+    const whole = (await complete?.(ctx, items)) ?? items;
+    return { items: whole.map((row) => pickFields(item, withTexts(row))), nextCursor };
   });
 }

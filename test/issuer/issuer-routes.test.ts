@@ -49,6 +49,7 @@ it("a batch is issued once under a reference, which a repeat answers with the fi
   expect(other.body).toEqual({ ...first.body, alreadyIssued: true, otherBatch: true });
   const { body } = await get(`batches/${first.body.id}`);
   expect(body).toMatchObject({
+    issueRef: "order-ä",
     count: 3,
     active: 3,
     redeemed: 0,
@@ -71,6 +72,7 @@ it("a reference that was erased issues no second batch, and no table has it", as
   expect(await tablesWith(db, issueRef.trim())).toEqual([]);
   expect((await post(path, asked)).body).toEqual({ ...first.body, alreadyIssued: true });
   expect((await post(path, { ...asked, count: 4 })).body).toMatchObject({ id: first.body.id, otherBatch: true });
+  expect((await get(`batches/${first.body.id}`)).body.issueRef).toMatch(/^erased:/);
 });
 
 it("an issue that waits while its reference is issued and erased issues no batch", async () => {
@@ -146,14 +148,19 @@ it("lists have the organization's own entities only, page by page", async () => 
   const { body: brands } = await get("brands");
   expect(brands).toMatchObject({ items: [{ id: partner.brandId }], nextCursor: null });
   expect((await get(`products?brand=${partner.brandId}`)).body.items).toMatchObject([{ id: partner.productId }]);
-  const ids = [await issue(), await issue()].map(({ id }) => id);
-  const found: string[] = [];
+  const [first, second] = [await issue({ issueRef: "listed" }), await issue({ issueRef: "listed too" })];
+  const byOperator = await issueTestBatch(db, partner, 1);
+  const found: [id: string, issueRef: string | null][] = [];
   for (let cursor: string | null = ""; cursor !== null; ) {
     const { body } = await get(`batches?product=${partner.productId}&limit=1${cursor && `&cursor=${cursor}`}`);
-    found.push(...body.items.map(({ id }: { id: string }) => id));
+    found.push(...body.items.map(({ id, issueRef }: { id: string; issueRef: string }) => [id, issueRef]));
     cursor = body.nextCursor;
   }
-  expect(found.slice(-2)).toEqual(ids);
+  expect(found.slice(-3)).toEqual([
+    [first.id, "listed"],
+    [second.id, "listed too"],
+    [byOperator.batchId, null],
+  ]);
 });
 
 it("a refusal of an act is in the reader's language", async () => {

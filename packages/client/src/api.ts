@@ -2318,6 +2318,11 @@ export interface components {
                  */
                 createdAt: string;
                 /**
+                 * @description The reference that it was issued under, or its replacement once the operator has erased it. Null if the operator issued the batch.
+                 * @example order-20261121-0007
+                 */
+                issueRef: string | null;
+                /**
                  * @description The windows that it has.
                  * @example [
                  *       "buy"
@@ -2371,6 +2376,11 @@ export interface components {
              * @example 2026-11-02T08:00:12.481Z
              */
             createdAt: string;
+            /**
+             * @description The reference that it was issued under, or its replacement once the operator has erased it. Null if the operator issued the batch.
+             * @example order-20261121-0007
+             */
+            issueRef: string | null;
             /**
              * @description List price. US dollars, at most two decimals.
              * @example 29.9

@@ -14,3 +14,7 @@ SELECT r.batch_id AS id, b.voucher_count AS count, r.terms = $3::jsonb AS "isSam
        AND r.issue_ref = ANY (ARRAY[$2::text, erased_form(br.organization_id, $2::text)])
   JOIN batches AS b ON b.id = r.batch_id
  WHERE p.id = $1::text;
+
+-- name: select_issue_references(batch_ids)
+-- The references that batches were issued under. A batch without one is left out.
+SELECT r.batch_id AS "batchId", r.issue_ref AS "issueRef" FROM issue_references AS r WHERE r.batch_id = ANY ($1::text[]);

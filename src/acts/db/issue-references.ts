@@ -1,4 +1,4 @@
-import { boolean, integer, jsonb, text } from "../../platform/db/columns.ts";
+import { arrayOf, boolean, integer, jsonb, text } from "../../platform/db/columns.ts";
 import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./issue-references.sql", import.meta.url));
@@ -13,4 +13,9 @@ export const findIssuedUnder = sql.row(
   "find_issued_under",
   { id: text, count: integer, isSame: boolean },
   { productId: text, issueRef: text, terms: jsonb<string>() },
+);
+export const selectIssueReferences = sql.rows(
+  "select_issue_references",
+  { batchId: text, issueRef: text },
+  { batchIds: arrayOf(text) },
 );

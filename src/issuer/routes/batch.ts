@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { readBatch } from "../../acts/read-batch.ts";
+import { withIssueReferences } from "../../acts/read-issue-references.ts";
 import type { Window } from "../../core/catalog/offer.ts";
 import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
@@ -60,7 +61,8 @@ export const batch = endpoint({
     inIssuer(deps, caller, async (ctx) => {
       await ctx.requireOwn("batch", id);
       const found = await readBatch(ctx, id);
+      const [referenced] = await withIssueReferences(ctx, [found]);
       const windows = { claim: viewWindow(found.windows.claim), buy: viewWindow(found.windows.buy) };
-      return pickFields(batchResponse, { ...withTexts(found), windows } as never);
+      return pickFields(batchResponse, { ...withTexts({ ...referenced }), windows } as never);
     }),
 });

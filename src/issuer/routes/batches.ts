@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { withIssueReferences } from "../../acts/read-issue-references.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { count, productId, productName, text, timestamp, usd } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
@@ -16,6 +17,11 @@ export const BATCH_FIELDS = {
   validUntil: timestamp("When its vouchers expire.", EXAMPLE.validUntil),
   priceUsd: usd("Price of a voucher.", EXAMPLE.priceUsd),
   createdAt,
+  issueRef: text(
+    "The reference that it was issued under, or its replacement once the operator has erased it. Null if the " +
+      "operator issued the batch.",
+    "order-20261121-0007",
+  ).nullable(),
 };
 
 const batch = z.object({
@@ -34,5 +40,6 @@ export const batches = endpoint({
   query: z.object({ brand: onlyOf("brand"), product: onlyOf("product"), ...pageQuery(ID_CURSOR) }),
   response: pageOf("BatchesPage", batch, "ids, new ones last"),
   responseDescription: "A page of batches.",
-  handler: (deps: IssuerDeps, { caller, query }) => listOwn(deps, caller, ["batches", batch], query),
+  handler: (deps: IssuerDeps, { caller, query }) =>
+    listOwn(deps, caller, ["batches", batch, withIssueReferences], query),
 });
