@@ -41,17 +41,17 @@ function multiply(a: number, b: number): number {
 
 // All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
 /**
- * The check value of 15 symbol values: the sum over GF(32) of symbol i, counted from 1, times alpha^i. It has the
- * weight alpha^0.
+ * The sum over GF(32) of symbol i, counted from 1, times alpha^i. The sixteenth, the check symbol, has the weight
+ * alpha^0. It is the sum of the fifteen before it, so that the sum of all sixteen is zero.
  */
-function checkValue(values: readonly number[]): number {
-  return values.reduce((sum, value, index) => sum ^ multiply(value, ALPHA_POWER[index + 1] as number), 0);
+function weightedSum(values: readonly number[]): number {
+  return values.reduce((sum, value, at) => sum ^ multiply(value, ALPHA_POWER[(at + 1) % CODE_SYMBOLS] as number), 0);
 }
 
 /** Makes a voucher code: four groups of four symbols, of which the last is the check symbol. */
 export function makeVoucherCode(randomBytes: RandomBytes): string {
   const values = symbolValues(CODE_SYMBOLS - 1, randomBytes);
-  return inGroups([...values, checkValue(values)]);
+  return inGroups([...values, weightedSum(values)]);
 }
 
 /** Makes the code that a redemption gives to the customer: three groups of four symbols. */
@@ -83,8 +83,7 @@ export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;
   const values = Array.from(key, (symbol) => ALPHABET.indexOf(symbol));
-  if (values.includes(-1)) return false;
-  return checkValue(values.slice(0, -1)) === values.at(-1);
+  return !values.includes(-1) && weightedSum(values) === 0;
 }
 
 /** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. */
@@ -121,8 +120,6 @@ export function normaliseCode(input: string): string | null {
  * unchanged.
  */
 export function normaliseTicket(input: string): string {
-  // Most input is a code, or a ticket as it was issued.
-  if (/^(?:[0-9A-Z-]+|rsv_[0-9a-z]+)$/.test(input)) return input;
   const cleaned = cleanTyped(input, SEPARATORS);
   return /^rsv_[0-9a-z]+$/i.test(cleaned) ? cleaned.toLowerCase() : input;
 }
