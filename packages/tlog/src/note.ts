@@ -132,7 +132,7 @@ export function parseNote(note: string): ParsedNote | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a note must not contain them.
   if (!note.isWellFormed() || /[\u0000-\u0009\u000b-\u001f\u007f]/.test(note)) return null;
   const split = note.lastIndexOf("\n\n");
-  if (split < 0 || !note.endsWith("\n") || split + 2 === note.length) return null;
+  if (split < 0 || !note.endsWith("\n")) return null;
   const lines = note.slice(split + 2, -1).split("\n");
   if (lines.length > SIGNATURES_MAX) return null;
   const signatures = lines.map((line) => {

@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { naivePath, naiveProof, naiveRoot } from "../../../test/support/naive-merkle.ts";
-import { consistencyRanges, hashLeaf, inclusionRanges, tilesOf, verifyConsistency } from "../src/merkle.ts";
+import {
+  consistencyRanges,
+  hashLeaf,
+  inclusionRanges,
+  rootFromInclusion,
+  tilesOf,
+  verifyConsistency,
+} from "../src/merkle.ts";
 import { formatTilePath, parseTilePath, tileWidth } from "../src/tiles.ts";
 import {
   edgeTiles,
@@ -65,7 +72,20 @@ it("the tree has three levels of tiles at 70 000 leaves, and needs a handful of 
   expect(tree.root()).toEqual(naiveRoot(ALL));
   const path = inclusionRanges(69_999, 70_000);
   expect(path.map((range) => rootOfRange(range, store.read))).toEqual(naivePath(69_999, ALL));
-  expect(tilesOf(inclusionRanges(12_345, 70_000)).length).toBeLessThanOrEqual(6);
+  expect(tilesOf(inclusionRanges(12_345, 70_000))).toEqual([
+    { level: 0, index: 48 },
+    { level: 1, index: 0 },
+    { level: 1, index: 1 },
+    { level: 0, index: 273 },
+  ]);
+});
+
+it("a proof is none for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
+  const [left, right] = [leafOf(1), leafOf(2)];
+  expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
+  for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();
+  expect(await verifyConsistency(3, left, 2, left, [])).toBe(false);
+  expect([inclusionRanges(0, 0), consistencyRanges(0, 5), consistencyRanges(6, 5)]).toEqual([[], [], []]);
 });
 
 it("the tree refuses to grow from an edge that is missing or too short", () => {
