@@ -286,12 +286,14 @@ $$;
 
 -- Erases what sealed erasing events of locked vouchers name, and the texts of their vouchers that go with it: the
 -- references of redemptions, users and payments of claims and purchases, reasons of releases and of voids. The caller
--- has appended the events in this transaction. Returns the number of events and of replaced texts.
+-- has appended the events in this transaction. Returns the number of events and of replaced texts, and of the vouchers
+-- that had any.
 --
 -- SECURITY DEFINER: no other statement may do this. Lock order: vouchers, references, users. A redemption holds its
 -- reference's lock in shared mode from before its first read until its end, so none is under way meanwhile.
 CREATE FUNCTION erase_events(
-  of_vouchers text[], by_sequences integer[], OUT erased_events bigint, OUT erased_texts bigint
+  of_vouchers text[], by_sequences integer[], OUT erased_vouchers bigint, OUT erased_events bigint,
+  OUT erased_texts bigint
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   replaced bigint;
@@ -364,9 +366,10 @@ BEGIN
     SELECT date_trunc('milliseconds', clock_timestamp()), 0, w.voucher_id
       FROM unnest(of_vouchers, by_sequences) AS w (voucher_id, by_sequence)
      WHERE w.by_sequence IS NULL AND w.voucher_id IN (SELECT g.voucher_id FROM gone AS g)
-        ON CONFLICT DO NOTHING
+    RETURNING voucher_id
   )
-  SELECT count(*) INTO replaced FROM gone;
+  SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM listed) + num_nonnulls(VARIADIC by_sequences)
+    INTO replaced, erased_vouchers;
   erased_texts := erased_texts + replaced;
   UPDATE erasure_keys AS k SET used = true
    WHERE NOT k.used

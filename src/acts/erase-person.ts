@@ -193,10 +193,9 @@ async function eraseLocked(
   }
   const erasing = new Map(events.map(({ voucherId, sequence }) => [voucherId, sequence]));
   const found = [...vouchers.keys()].map((voucherId) => ({ voucherId, sequence: erasing.get(voucherId) ?? null }));
-  const { events: erasedEvents, texts } = await eraseEvents(tx, found);
+  const { texts, ...counts } = await eraseEvents(tx, found);
   return {
-    vouchers: erasedEvents === 0 && texts === 0 ? 0 : Math.max(chains.length, 1),
-    events: erasedEvents,
+    ...counts,
     references: texts,
     erased: chains.map(({ id }) => ({
       voucherId: id,

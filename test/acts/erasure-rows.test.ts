@@ -144,12 +144,7 @@ it("the owner's function removes a payload with the event that says so, and leav
 
 it("an ended reservation loses its reason by the owner's functions only, and nothing else of it changes", async () => {
   const { id } = await issue();
-  await db.query(
-    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
-                               end_reason, token_secret_id)
-     VALUES (now() - interval '1 minute', now(), now(), 'rsv_ended', $1, $2, 'key', 'Released', 'a reason', 'secret')`,
-    [id, partner.organizationId],
-  );
+  await release(id, "a reason");
   const set = (change: string) => `UPDATE reservations SET ${change} WHERE voucher_id = $1`;
   for (const role of ["pva_api", "pva_admin"] as const) {
     expect([REFUSED, NOT_ALLOWED], role).toContain(await refusalOf(role, set("end_reason = NULL"), id));
@@ -256,13 +251,6 @@ it("a claim of a user is refused after the user's earlier claim of the product w
 
 it("an erasure of reasons of releases only is listed without events, each time, and repeated by a replay", async () => {
   const { id } = await issue();
-  const release = (reason: string) =>
-    db.query(
-      `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
-                                 end_reason, token_secret_id)
-       VALUES (now() - interval '1 minute', now(), now(), $3, $1, $2, 'key', 'Released', $3, 'secret')`,
-      [id, partner.organizationId, reason],
-    );
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
   const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);
   const list = async () => {
@@ -270,13 +258,13 @@ it("an erasure of reasons of releases only is listed without events, each time, 
     return { ...others, items: items.filter(({ voucherId }) => voucherId === id) };
   };
   for (const reason of ["a first reason", "a second reason"]) {
-    await release(reason);
+    await release(id, reason);
     await eraseIt();
   }
   const item = { voucherId: id, sequences: [], erasedAt: expect.any(String) };
   const listed = await list();
   expect(listed.items).toEqual([item, item]);
-  await release("a reason from a backup");
+  await release(id, "a reason from a backup");
   expect(await replayErasures(ctx, parseErasures(JSON.stringify(listed)))).toMatchObject({ references: 1 });
 });
 
@@ -321,6 +309,23 @@ it("a replay after a restore repeats each erasure, with the same replacements", 
   expect(await replayErasures(ctx, listed)).toEqual({ vouchers: 0, events: 0, references: 0 });
 });
 
+it("an erasure counts the vouchers that lost only reasons of releases", async () => {
+  const user = newUser();
+  for (const { id } of [await issue(), await issue()]) {
+    await append(id, "voucher.instance.bought", {});
+    await db.query(
+      "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $2, $3, $3)",
+      [partner.organizationId, user, id],
+    );
+  }
+  const ctx = { ...provisioning(db), pool: pools.pva_admin };
+  const eraseUser = () => erasePerson(ctx, { by: "user", userId: user }, null);
+  expect(await eraseUser()).toMatchObject({ vouchers: 2, events: 2 });
+  const { rows } = await db.query("SELECT voucher_id AS id FROM purchases WHERE user_id = erased_form('', $1)", [user]);
+  for (const { id } of rows) await release(id, `a reason of ${id}`);
+  expect(await eraseUser()).toEqual({ vouchers: 2, events: 0, references: 2 });
+});
+
 let orders = 0;
 
 /** A voucher with its redemption, and the redemption's sealed event with sequence 2. */
@@ -337,6 +342,15 @@ async function redeemed(): Promise<string> {
   );
   return id;
 }
+
+/** Inserts a reservation of a voucher that was released for a reason, which is also its ticket. */
+const release = (id: string, reason: string) =>
+  db.query(
+    `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
+                               end_reason, token_secret_id)
+     VALUES (now() - interval '1 minute', now(), now(), $3, $1, $2, 'key', 'Released', $3, 'secret')`,
+    [id, partner.organizationId, reason],
+  );
 
 /** Appends the event that erases the second one. */
 const appendErasing = (tx: Transaction, id: string) =>

@@ -44,7 +44,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence
 -- name: erase_events(voucher_id, sequence?)
 -- Erases what the given erasing events name, in the chains of locked vouchers, and the reasons of their reservations. A
 -- voucher's sequence is null if none of its events is erased.
-SELECT e.erased_events AS events, e.erased_texts AS texts FROM erase_events($1::text[], $2::int[]) AS e;
+SELECT e.erased_vouchers AS vouchers, e.erased_events AS events, e.erased_texts AS texts
+  FROM erase_events($1::text[], $2::int[]) AS e;
 
 -- name: erase_user(user_id)
 -- Replaces a user outside of vouchers.

@@ -36,18 +36,19 @@ export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_
 
 const callEraseEvents = sql.requiredRow(
   "erase_events",
-  { events: bigint, texts: bigint },
+  { vouchers: bigint, events: bigint, texts: bigint },
   { voucherId: arrayOf(text), sequence: arrayOf(orNull(integer)) },
 );
 
 /**
  * Erases what erasing events of this transaction name, and the reasons of the vouchers' reservations. A sequence is
- * null for a voucher without such an event. Returns how many events were erased, and how many texts were replaced.
+ * null for a voucher without such an event. Returns how many events were erased and texts replaced, and of how many
+ * vouchers.
  */
 export function eraseEvents(
   tx: Transaction,
   erasing: readonly { voucherId: string; sequence: number | null }[],
-): Promise<{ events: number; texts: number }> {
+): Promise<{ vouchers: number; events: number; texts: number }> {
   return callEraseEvents(tx, columnsOf(erasing, "voucherId", "sequence"));
 }
 
