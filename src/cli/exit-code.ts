@@ -26,8 +26,8 @@ export const EXIT_HELP = `Exit status:
        interrupted command did not end within five seconds
   70   a bug in this program
   78   a variable is missing or wrong, or the database is not migrated
-  130  interrupted (143 after SIGTERM); batch void and commands on the log keep
-       what they did`;
+  130  interrupted (143 after SIGTERM); batch void, person erase, erasure
+       replay and commands on the log keep what they did`;
 
 /** The command line cannot be used, for a reason that no option's parser finds. */
 export class UsageError extends Error {}
@@ -40,7 +40,10 @@ export class ServersUnavailable extends Error {}
 /** The database stopped answering after the command had begun to write. The cause says why. */
 export class OutcomeUnknown extends Error {}
 
-/** A signal ended the command. Only `batch void` and commands on the log keep the changes that they made before. */
+/**
+ * A signal ended the command. Only `batch void`, `person erase`, `erasure replay` and commands on the log keep the
+ * changes that they made before.
+ */
 export class Interrupted extends Error {
   readonly exitCode: number;
 
