@@ -39,6 +39,13 @@ export interface CodeGuard {
   tests: string[];
 }
 
+/** The guards of a file, by rule, with the tests that must see each of them. */
+export const guardsOf = (
+  file: string,
+  tests: string[],
+  guards: Record<string, [text: string, broken: string]>,
+): CodeGuard[] => Object.entries(guards).map(([rule, [text, broken]]) => ({ rule, file, text, broken, tests }));
+
 /** A copy of the project. */
 interface Copy {
   directory: string;

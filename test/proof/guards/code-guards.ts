@@ -1,7 +1,5 @@
-import type { CodeGuard } from "./broken-copy.ts";
-
-const guardsOf = (file: string, tests: string[], guards: Record<string, [text: string, broken: string]>): CodeGuard[] =>
-  Object.entries(guards).map(([rule, [text, broken]]) => ({ rule, file, text, broken, tests }));
+import { ADMINISTRATION_GUARDS } from "./administration-guards.ts";
+import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
 /**
  * The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and
@@ -91,6 +89,9 @@ export const CODE_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf("src/webhooks/deliver.ts", ["test/proof/faults/confirmed-answers"], {
     "an event is confirmed by the standby before it is sent": ["(due) => due.length > 0", "() => false"],
+  }),
+  ...guardsOf("src/webhooks/deliver.ts", ["test/webhooks/deliveries"], {
+    "an erased event is not sent": ["if (isErased(delivery)) {", "if (false) {"],
   }),
   ...guardsOf("src/core/commit/confirm-reads.ts", ["test/proof/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["from === origin", "true"],
@@ -227,6 +228,10 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a missing event is found": ["event.sequence !== sequence", "false"],
     "missing events at the end are found": ["head.lastSequence !== events.length", "false"],
     "a field that differs from its payload is found": ["sealed[field] !== value", "false"],
+    "a payload is missing only if a later event erased it": ["payload !== null || erasures.some(names) ?", "true ?"],
+    "an erased event names the event that erased it": [" && by === (erasedBy ?? by)", ""],
+    "an event erases earlier events only": ["by === sequence && !(erased < by)", "false"],
+    "only sealed events erase": [`events.filter((event) => event.sealStatus === "Sealed")`, "[...events]"],
   }),
   ...guardsOf("src/core/keys/authenticate-key.ts", ["test/core/keys", "test/core/sandbox"], {
     "a key's prefix must match its organization": ["found.sandbox !== isSandboxKey(secret)", "false"],
@@ -256,4 +261,15 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a log that an anchor has does not begin anew": ["isRemembered && (await findTlogTree(pool)) === null", "false"],
     "a checkpoint needs its witnesses": ["!this.#meetsQuorum(cosigned)", "false"],
   }),
+  ...guardsOf("src/transparency/read-receipt.ts", ["test/transparency/log-reading"], {
+    "an erased event has no receipt": ["withPayload && recordHash !== null && payload === null", "false"],
+  }),
+  ...guardsOf("src/transparency/anchors.ts", ["packages/tlog/test/witness"], {
+    "an anchor is not replaced by another tree of the same size": [
+      "before?.size === next.size && !Buffer.from(before.root).equals(next.root)",
+      "false",
+    ],
+    "an anchor is not replaced by a smaller tree": ["before !== null && before.size > next.size", "false"],
+  }),
+  ...ADMINISTRATION_GUARDS,
 ];
