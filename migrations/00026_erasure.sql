@@ -391,6 +391,7 @@ BEGIN
     RAISE EXCEPTION '% is erased already', of_user USING ERRCODE = 'restrict_violation';
   END IF;
   PERFORM pg_advisory_xact_lock(1701995891, hashtext(of_user));
+  LOCK TABLE members, referrer_contracts IN EXCLUSIVE MODE;
   DELETE FROM members AS m
    WHERE m.user_id = of_user
      AND EXISTS (SELECT FROM members AS e WHERE e.organization_id = m.organization_id AND e.user_id = erased_user);

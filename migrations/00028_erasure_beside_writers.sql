@@ -35,59 +35,6 @@ CREATE TRIGGER voucher_events_erased_by_chain BEFORE UPDATE ON voucher_events FO
   WHEN (OLD.payload IS NOT NULL AND NEW.payload IS NULL AND NEW.erased_by IS NOT NULL)
   EXECUTE FUNCTION check_erasing_event();
 
--- As in 00026, with the lock of the tables.
-CREATE OR REPLACE FUNCTION erase_user(of_user text, OUT erased_user text, OUT erased_texts bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-  replaced bigint;
-BEGIN
-  erased_user := erased_form('', of_user);
-  erased_texts := 0;
-  IF erased_user = of_user THEN
-    RAISE EXCEPTION '% is erased already', of_user USING ERRCODE = 'restrict_violation';
-  END IF;
-  PERFORM pg_advisory_xact_lock(1701995891, hashtext(of_user));
-  LOCK TABLE members, referrer_contracts IN EXCLUSIVE MODE;
-  DELETE FROM members AS m
-   WHERE m.user_id = of_user
-     AND EXISTS (SELECT FROM members AS e WHERE e.organization_id = m.organization_id AND e.user_id = erased_user);
-  GET DIAGNOSTICS replaced = ROW_COUNT;
-  erased_texts := erased_texts + replaced;
-  UPDATE members AS m SET user_id = erased_user WHERE m.user_id = of_user;
-  GET DIAGNOSTICS replaced = ROW_COUNT;
-  erased_texts := erased_texts + replaced;
-  UPDATE referrer_contracts AS c
-     SET status = CASE c.status WHEN 'Active' THEN 'Ended' ELSE 'Declined' END,
-         changed_at = date_trunc('milliseconds', clock_timestamp())
-   WHERE c.user_id = erased_user AND c.status IN ('Offered', 'Active')
-     AND EXISTS (SELECT FROM referrer_contracts AS o
-                  WHERE o.user_id = of_user AND o.brand_id = c.brand_id AND o.status IN ('Offered', 'Active'));
-  UPDATE referrer_contracts AS c SET user_id = erased_user WHERE c.user_id = of_user;
-  GET DIAGNOSTICS replaced = ROW_COUNT;
-  erased_texts := erased_texts + replaced;
-  UPDATE audit_entries AS a
-     SET (arguments, before, after, entity_id)
-         = (SELECT e.arguments, e.before, e.after, e.entity_id
-              FROM jsonb_populate_record(a, with_erased(to_jsonb(a), of_user, erased_user)) AS e)
-   WHERE of_user = ANY (named_users(to_jsonb(a)));
-  GET DIAGNOSTICS replaced = ROW_COUNT;
-  erased_texts := erased_texts + replaced;
-  UPDATE sent_forms AS f
-     SET (arguments, entity_id)
-         = (SELECT e.arguments, e.entity_id
-              FROM jsonb_populate_record(f, with_erased(to_jsonb(f), of_user, erased_user)) AS e)
-   WHERE of_user = ANY (named_users(to_jsonb(f)));
-  GET DIAGNOSTICS replaced = ROW_COUNT;
-  erased_texts := erased_texts + replaced;
-  IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)
-     OR EXISTS (SELECT FROM purchases AS p WHERE p.user_id = erased_user) THEN
-    INSERT INTO erased_users (user_id) VALUES (erased_user)
-        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at WHERE erased_texts > 0;
-    UPDATE erasure_keys AS k SET used = true WHERE NOT k.used AND k.owner = '';
-  END IF;
-END
-$$;
-
 -- An organization's references for batches are replaced, too.
 ALTER TABLE issue_references ADD COLUMN erased_at timestamptz;
 CREATE OR REPLACE TRIGGER issue_references_permanent BEFORE DELETE OR TRUNCATE ON issue_references
