@@ -9,7 +9,13 @@ import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
 import type { WebhookEvent } from "./api/webhooks.ts";
-import { type DueDelivery, findTarget, selectDueDeliveries, type WebhookTarget } from "./db/webhook-deliveries.ts";
+import {
+  type DueDelivery,
+  findTarget,
+  readIsErased,
+  selectDueDeliveries,
+  type WebhookTarget,
+} from "./db/webhook-deliveries.ts";
 import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { ERASED, isGone } from "./webhook-delivery.ts";
@@ -33,8 +39,11 @@ const RUN_MAX_MS = 10_000;
  * Milliseconds.
  */
 const POLL_INTERVAL_MS = 250;
-/** A run that reads deliveries also reads its target again if the last read is older than this. Milliseconds. */
-const TARGET_AGE_MAX_MS = 250;
+/**
+ * What a run has read longer ago than this, it reads again before it sends it: the target may have been disabled, or
+ * the event erased. Milliseconds.
+ */
+export const READ_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {
   pool: pg.Pool;
@@ -125,15 +134,9 @@ class Run {
    * back. First reads the target again if the last read is too old.
    */
   #read(): Promise<DueDelivery[]> {
-    const { pool, webhookReads, secret } = this.#ctx;
+    const { pool, webhookReads } = this.#ctx;
     const read = async () => {
-      if (performance.now() - this.#targetReadAt > TARGET_AGE_MAX_MS) {
-        const target = await findTarget(pool, this.#target.id);
-        if (target === null) return [];
-        this.#target = target;
-        this.#keys = openSigningKeys(secret, target);
-        this.#targetReadAt = performance.now();
-      }
+      if (!(await this.#refreshTarget())) return [];
       const room = UNFINISHED_MAX - this.#unfinished.size;
       return selectDueDeliveries(pool, { endpointId: this.#target.id, except: [...this.#unfinished], limit: room });
     };
@@ -142,6 +145,17 @@ class Run {
       () => webhookReads(read),
       (due) => due.length > 0,
     );
+  }
+
+  /** Reads the target again if the last read is too old. Returns false if it was disabled or deleted since. */
+  async #refreshTarget(): Promise<boolean> {
+    if (isRecent(this.#targetReadAt)) return true;
+    const target = await findTarget(this.#ctx.pool, this.#target.id);
+    if (target === null) return false;
+    this.#target = target;
+    this.#keys = openSigningKeys(this.#ctx.secret, target);
+    this.#targetReadAt = performance.now();
+    return true;
   }
 
   /**
@@ -178,16 +192,15 @@ class Run {
   }
 
   async #attempt(delivery: DueDelivery, readAt: number): Promise<void> {
-    if (isErased(delivery)) {
-      await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result: ERASED });
-      return;
-    }
-    const result = await this.#requests(() =>
-      this.#ctx.requests.run(this.#target.organizationId, () => this.#send(delivery)),
-    );
+    const result = isErased(delivery)
+      ? ERASED
+      : await this.#requests(() =>
+          this.#ctx.requests.run(this.#target.organizationId, () => this.#refreshAndSend(delivery, readAt)),
+        );
     if (result === null) return;
     const delayMs = delivery.ageMs + performance.now() - readAt;
     const state = await this.#ctx.attempts.submit({ endpointId: this.#target.id, delivery, result });
+    if (result === ERASED) return;
     const outcome = ({ Pending: "retried", Delivered: "delivered", Failed: "failed", Erased: "failed" } as const)[
       state
     ];
@@ -197,8 +210,18 @@ class Run {
   }
 
   /** Returns null if the run ended before the request began, or the process closed before the request ended. */
-  async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
+  async #refreshAndSend(delivery: DueDelivery, readAt: number): Promise<WebhookResult | typeof ERASED | null> {
     if (!this.#mayContinue()) return null;
+    if (!isRecent(readAt)) {
+      const { pool, webhookReads } = this.#ctx;
+      if (!(await webhookReads(() => this.#refreshTarget()))) return null;
+      const { voucherId, sequence } = delivery;
+      if (sequence !== null && (await webhookReads(() => readIsErased(pool, { voucherId, sequence })))) return ERASED;
+    }
+    return this.#send(delivery);
+  }
+
+  async #send(delivery: DueDelivery): Promise<WebhookResult | null> {
     const { url, now, sandbox } = this.#target;
     const body = webhookBody(delivery, sandbox);
     const sentAtMs = now.getTime() + (performance.now() - this.#targetReadAt);
@@ -219,6 +242,11 @@ class Run {
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
+}
+
+/** Whether what was read at a time, on the monotonic clock in milliseconds, may still be sent. */
+function isRecent(readAt: number): boolean {
+  return performance.now() - readAt <= READ_AGE_MAX_MS;
 }
 
 /** Whether the event of a delivery is sealed and has no payload. */

@@ -42,11 +42,11 @@ export interface WebhookReceiver {
 
 /** Starts an HTTP receiver that answers each request as `answer` says, 204 by default. */
 export async function startReceiver(
-  answer: (request: ReceivedWebhook) => Answer = () => 204,
+  answer: (request: ReceivedWebhook) => Answer | Promise<Answer> = () => 204,
 ): Promise<WebhookReceiver> {
   const received: ReceivedWebhook[] = [];
   const { port, close } = await startPartnerServer({
-    answer(response, { path, headers, body: text }) {
+    async answer(response, { path, headers, body: text }) {
       const body = JSON.parse(text);
       const one = {
         path,
@@ -61,7 +61,7 @@ export async function startReceiver(
         isSigned: isSigned(path.slice(1), headers, text),
       };
       received.push(one);
-      const given = answer(one);
+      const given = await answer(one);
       if (given === null) return;
       const { status, headers: more } = typeof given === "number" ? { status: given, headers: {} } : given;
       Object.assign(one, { status });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
@@ -12,7 +13,7 @@ import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import type { ReplayRequest } from "../../src/webhooks/api/webhook-deliveries.ts";
 import { webhookEvent } from "../../src/webhooks/api/webhooks.ts";
 import { selectDueDeliveries } from "../../src/webhooks/db/webhook-deliveries.ts";
-import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
+import { deliverToTarget, FAILING_MAX, READ_AGE_MAX_MS, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
 import { type Attempt, type AttemptRecorder, openAttemptRecorder } from "../../src/webhooks/record-attempts.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
@@ -97,6 +98,37 @@ it("a delivery whose event is erased while an attempt is under way is not attemp
   await skipWait(endpoint);
   expect(await finished(endpoint, 1)).toMatchObject([{ state: "Erased", attempts: 2 }]);
   expect(receiver.of(endpoint)).toHaveLength(2);
+});
+
+it("a worker does not send what it has read if the event is erased or the endpoint disabled meanwhile", async () => {
+  for (const ending of ["erased", "disabled"]) {
+    const held = Promise.withResolvers<number>();
+    answer = () => held.promise;
+    const [endpoint = ""] = await addTargetsWithDue(1, 6, { redeemed: true });
+    const run = deliverToTarget(openDeliveries(), endpoint);
+    // The run has read six and sends four at a time.
+    await until(() => receiver.of(endpoint).length === 4);
+    const sent = receiver.of(endpoint).map(({ voucherId }) => voucherId);
+    const waiting = (await deliveries(endpoint)).filter(({ voucherId }) => !sent.includes(voucherId));
+    if (ending === "disabled")
+      await query(
+        "UPDATE webhook_endpoints SET enabled = false, disabled_reason = 'partner', disabled_at = now() WHERE id = $1",
+        endpoint,
+      );
+    else
+      for (const { voucherId } of waiting)
+        await erasePerson(provisioning(servers.db), { by: "voucher", voucherId }, null);
+    await sleep(READ_AGE_MAX_MS);
+    held.resolve(204);
+    expect(await run).toEqual({ delivered: 4, retried: 0, failed: 0 });
+    expect(receiver.of(endpoint)).toHaveLength(4);
+    const state = ending === "erased" ? "Erased" : "Pending";
+    const ids = waiting.map(({ eventId }) => eventId);
+    expect((await deliveries(endpoint)).filter(({ eventId }) => ids.includes(eventId))).toMatchObject([
+      { state },
+      { state },
+    ]);
+  }
 });
 
 it('an event has "sandbox": true in its data if its organization is a sandbox', async () => {
@@ -452,17 +484,19 @@ const waitAfter = (endpointId: string, attempts: number) =>
 /** What a run of deliveries needs, for a test that starts runs itself. */
 const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
 
-/** Makes endpoints, each with a number of due deliveries. */
-async function addTargetsWithDue(endpoints: number, due: number): Promise<string[]> {
+/** Makes endpoints, each with a number of due deliveries, one a voucher: of its redemption, or else of its issue. */
+async function addTargetsWithDue(endpoints: number, due: number, { redeemed = false } = {}): Promise<string[]> {
   const { organizationId } = await makePartner(servers.db);
   const ids: string[] = [];
   while (ids.length < endpoints) ids.push(await receiver.addEndpoint(servers.db, organizationId));
+  const vouchers = await issue(due);
+  if (redeemed) for (const { id } of vouchers) await redeem(id);
   await servers.db.query(
     `INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id,
                                      voucher_id, event_type)
-     SELECT 1, now(), now(), 1, e.id, v.id || '-1', v.id, 'voucher.instance.voided'
+     SELECT 1, now(), now(), $3::int, e.id, v.id || '-' || $3, v.id, 'voucher.instance.voided'
        FROM unnest($1::text[]) AS e (id), unnest($2::text[]) AS v (id)`,
-    [ids, (await issue(due)).map(({ id }) => id)],
+    [ids, vouchers.map(({ id }) => id), redeemed ? 2 : 1],
   );
   return ids;
 }

@@ -103,6 +103,10 @@ UPDATE webhook_endpoints AS e
   FROM unnest($2::text[], $3::timestamptz[], $4::text[], $5::smallint[]) AS w (id, failing_since, reason, failures)
  WHERE e.id = ANY (ARRAY[w.id]);
 
+-- name: read_is_erased(voucher_id, sequence)
+-- Whether a sealed event was erased.
+SELECT e.payload IS NULL AS "isErased" FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
+
 -- name: select_endpoints_with_due(limit)
 -- Enabled endpoints with deliveries that are due.
 SELECT e.id AS "endpointId" FROM webhook_endpoints AS e

@@ -79,6 +79,11 @@ export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVER
   except: arrayOf(text),
   limit: integer,
 });
+export const readIsErased = sql.requiredValue(
+  "read_is_erased",
+  { isErased: boolean },
+  { voucherId: text, sequence: integer },
+);
 export const selectTargetsWithDue = sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer });
 export const deleteOldDeliveries = sql.execute("delete_old_deliveries", { days: integer, limit: integer });
 export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints");

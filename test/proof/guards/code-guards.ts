@@ -91,7 +91,8 @@ export const CODE_GUARDS: CodeGuard[] = [
     "an event is confirmed by the standby before it is sent": ["(due) => due.length > 0", "() => false"],
   }),
   ...guardsOf("src/webhooks/deliver.ts", ["test/webhooks/deliveries"], {
-    "an erased event is not sent": ["if (isErased(delivery)) {", "if (false) {"],
+    "an erased event is not sent": ["const result = isErased(delivery)", "const result = false"],
+    "an event that is erased after it was read is not sent": ["if (!isRecent(readAt)) {", "if (false) {"],
   }),
   ...guardsOf("src/core/commit/confirm-reads.ts", ["test/proof/faults/failover"], {
     "an answer that was read from another server is not confirmed": ["from === origin", "true"],
