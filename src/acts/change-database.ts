@@ -1,5 +1,5 @@
 import { findClosedUntil, trustClock } from "../core/redeem/db/redemptions.ts";
-import { adoptDatabase, readDeploymentId } from "../platform/db/database-fence.ts";
+import { adoptDatabase, readDeploymentId } from "../platform/db/deployment.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { act } from "./act.ts";
 import { type AppliedRole, applyRoles, type RoleName } from "./roles/apply-roles.ts";

@@ -21,6 +21,7 @@ export function openAdminContext(databaseUrl: string, log: Logger): AdminContext
     databaseUrl,
     max: 2,
     applicationName: "voucherctl",
+    use: "administration",
     deployment: null,
     readOnly: true,
     log,

@@ -1,6 +1,6 @@
 import { dismissProcess, type Reports } from "../acts/process/dismiss.ts";
 import { readProcesses } from "../core/processes/read-processes.ts";
-import { readDeploymentId } from "../platform/db/database-fence.ts";
+import { readDeploymentId } from "../platform/db/deployment.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";

@@ -1,5 +1,5 @@
 import { dropShards, MEANING, type Shards, stateOf } from "../acts/queue/drop-shards.ts";
-import { readDeploymentId } from "../platform/db/database-fence.ts";
+import { readDeploymentId } from "../platform/db/deployment.ts";
 import type { Division } from "../platform/queues/read-shards.ts";
 import { SHARDS_MAX } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";

@@ -17,7 +17,7 @@ export async function releaseLeaseOfVoid(
   if (redisUrl === null || endedTicket === null) return;
   const log = openLogger("silent", "voucherctl");
   const deployment = new DatabaseFence(log);
-  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", deployment, log });
+  const pool = openPool({ databaseUrl, max: 1, applicationName: "voucherctl", use: "service", deployment, log });
   try {
     // Connecting sets the id of `deployment`, which the Redis keys contain.
     await pool.query("SELECT 1");

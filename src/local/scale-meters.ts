@@ -1,7 +1,7 @@
 import { cpus, hostname } from "node:os";
 import type pg from "pg";
 import { readProcesses } from "../core/processes/read-processes.ts";
-import { readDeploymentId } from "../platform/db/database-fence.ts";
+import { readDeploymentId } from "../platform/db/deployment.ts";
 import { readWorkingSessions } from "../platform/db/working-sessions.ts";
 import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { type Part, partsOf } from "../watch/find-limit.ts";

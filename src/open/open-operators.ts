@@ -1,11 +1,9 @@
-import type { Logger } from "pino";
 import { OperatorSignIn } from "../console/sign-in/operator-sign-in.ts";
 import type { Config } from "../platform/config.ts";
-import { openPool } from "../platform/db/pool.ts";
-import type { Lifetime } from "../platform/lifetime.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { AlertTeller } from "../watch/alerts/alert-teller.ts";
 import { watchFaults } from "../watch/alerts/watch-faults.ts";
+import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 import { each } from "./wings/api.ts";
 
 /**
@@ -19,7 +17,7 @@ type Told = Omit<ConstructorParameters<typeof AlertTeller>[0], "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
 /** Opens what tells operators of faults, and what they sign in and change something with. */
-export function openOperators(ctx: Watched & Told & SigningIn & Lifetime & { config: Config }) {
+export function openOperators(ctx: Watched & Told & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
   const alerts = use(new AlertTeller({ ...ctx, webhookSender }));
@@ -29,21 +27,12 @@ export function openOperators(ctx: Watched & Told & SigningIn & Lifetime & { con
 }
 
 /**
- * Opens what the operator pages need to change something: connections with the rights of voucherctl, which are
- * read-only except within `withAuditEntry`, and a signal that ends long runs when the process closes. Null without
- * OPS_WRITABLE.
+ * Opens what the operator pages need to change something: connections, and a signal that ends long runs when the
+ * process closes. Null without OPS_WRITABLE.
  */
-function openConsole({ config, log, use, endRuns }: { config: Pick<Config, "ops">; log: Logger } & Lifetime) {
-  const { isOff, writable, databaseUrl } = config.ops;
+function openConsole(ctx: AdministrationDeps & { config: Pick<Config, "ops"> }) {
+  const { isOff, writable, databaseUrl } = ctx.config.ops;
   if (isOff || !writable) return null;
-  const pool = openPool({
-    databaseUrl,
-    max: CONSOLE_CONNECTIONS_MAX,
-    applicationName: "api-console",
-    deployment: null,
-    readOnly: true,
-    log,
-  });
-  use({ close: () => pool.end() });
-  return { pool, signal: endRuns };
+  const pool = openAdministration(ctx, { databaseUrl, max: CONSOLE_CONNECTIONS_MAX, applicationName: "api-console" });
+  return { pool, signal: ctx.endRuns };
 }

@@ -17,6 +17,7 @@ export function openProbes(service: ServiceContext, { redeemQueue }: ReturnType<
     databaseUrl: config.databaseUrl,
     max: PROBE_CONNECTIONS,
     applicationName: "api-probe",
+    use: "service",
     deployment,
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
     log,

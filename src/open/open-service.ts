@@ -36,7 +36,7 @@ export function openService(
   use({ close: async () => redis.disconnect() });
   const deployment = new DatabaseFence(log, shareMemory(redis));
   const { databaseUrl } = config;
-  const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, deployment, log });
+  const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, use: "service", deployment, log });
   use({ close: () => pool.end() });
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watchClock(pool));

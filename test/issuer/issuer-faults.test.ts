@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
+import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
+import { isDatabaseUnavailable } from "../../src/platform/db/transaction.ts";
 import { send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
@@ -36,6 +38,20 @@ it("a void of a batch stops when its key is revoked, and says how many vouchers 
   expect(answer).toMatchObject({ status: 401, body: { code: "unknown_key" } });
   expect(answer.body.error).toMatch(/ 102 vouchers were cancelled/);
   expect(await post(`batches/${batchId}/void`)).toMatchObject({ status: 401 });
+});
+
+it("an act whose process is lost without closing its connection leaves no voucher locked", async () => {
+  const { pool } = service.apis[0]?.ctx.issuer ?? expect.fail("no issuer API");
+  const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
+  expect(rows).toEqual([{ idle_in_transaction_session_timeout: "1min" }]);
+  const { id, code } = await issueVoucher(db, partner);
+  const act = withAuditEntry({ ...provisioning(db), pool }, { type: "VoucherInstance", id }, async (tx) => {
+    await tx.query("SET LOCAL idle_in_transaction_session_timeout = 300");
+    await tx.query("SELECT FROM vouchers WHERE id = $1 FOR NO KEY UPDATE", [id]);
+    expect((await till.reserve(code)).status).toBe(200);
+    await tx.query("SELECT");
+  });
+  await expect(act).rejects.toSatisfy(isDatabaseUnavailable);
 });
 
 it("an issue stops when its key is revoked, and issues nothing", async () => {

@@ -39,6 +39,22 @@ it("a server that was started again is another origin, to which no open connecti
   ]);
 });
 
+it("a connection of another login must have reached the server in use, and closes with the others", async () => {
+  const deployment = new DatabaseFence(log);
+  const server = new Server("00000001");
+  await expect(deployment.admitLogin(new Connection(server).client)).rejects.toThrow("not been reached yet");
+  await deployment.admit(new Connection(server).client);
+  const login = new Connection(server);
+  await deployment.admitLogin(login.client);
+  for (const elsewhere of [new Server("00000001", "2"), new Server("00000002")]) {
+    const stray = deployment.admitLogin(new Connection(elsewhere).client);
+    await expect(stray).rejects.toThrow("OPS_DATABASE_URL leads to another server");
+  }
+  expect([deployment.origin, login.closed]).toEqual(["d/db/00000001/1", false]);
+  await deployment.admit(new Connection(new Server("00000002")).client);
+  expect(login.closed).toBe(true);
+});
+
 it("a starting process compares each of its first connections with what other processes remember", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const deployment = new DatabaseFence(log, shared.store);

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { openApi } from "../../src/open/open-api.ts";
-import { adoptDatabase } from "../../src/platform/db/database-fence.ts";
+import { adoptDatabase } from "../../src/platform/db/deployment.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
@@ -92,6 +92,19 @@ it("a copy of the database is refused by API and workers until it is adopted as 
       expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
     });
   });
+});
+
+it("an API whose OPS_DATABASE_URL leads to another database lets no operator or program change it", async () => {
+  const strayed = await startApi(servers, {
+    ISSUER_API: "true",
+    OPS_WRITABLE: "true",
+    OPS_DATABASE_URL: other.adminUrl,
+  });
+  const key = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.issue"] });
+  const response = await fetch(`${strayed.url}/issuer/brands`, { headers: { "X-Api-Key": key.key } });
+  expect({ status: response.status, ...(await response.json()) }).toMatchObject({ status: 503, code: "unavailable" });
+  await expect(strayed.ctx.console?.pool.query("SELECT 1")).rejects.toThrow("leads to another server");
+  await strayed.close();
 });
 
 it("a copy of the database cannot replace the original under a process, which refuses connections", async () => {

@@ -15,7 +15,7 @@ export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
   const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));
-  const pool = openPool({ databaseUrl, max: 2, applicationName: "test", deployment, log });
+  const pool = openPool({ databaseUrl, max: 2, applicationName: "test", use: "service", deployment, log });
   void deployment.watchMarks(pool);
   void deployment.watchShared(pool);
   let closed: Promise<void> | null = null;

@@ -115,7 +115,14 @@ export async function beginTlog(db: pg.Pool, files: TlogFiles, acceptAnchor = fa
 export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: string[]) {
   const log = pino({ level: "silent" });
   const deployment = new DatabaseFence(log);
-  const pool = openPool({ databaseUrl: servers.logUrl, max: 2, applicationName: "sequencer", deployment, log });
+  const pool = openPool({
+    databaseUrl: servers.logUrl,
+    max: 2,
+    applicationName: "sequencer",
+    use: "service",
+    deployment,
+    log,
+  });
   const sequencer = settingsOf(files, anchors).then((tlogSettings) => new Sequencer({ pool, tlogSettings, log }));
   servers.onClose(() => pool.end());
   return {

@@ -20,6 +20,7 @@ export async function expectRedeems(servers: TestServers, addresses: { ownerUrl:
     databaseUrl: addresses.ownerUrl,
     max: 2,
     applicationName: "test",
+    use: "administration",
     deployment: null,
     log,
   });

@@ -3,7 +3,8 @@ import { Cluster, Redis } from "ioredis";
 import pg from "pg";
 import { inject, it } from "vitest";
 import { leaseKey } from "../../src/core/reserve/lease.ts";
-import { adoptDatabase, DatabaseFence } from "../../src/platform/db/database-fence.ts";
+import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
+import { adoptDatabase } from "../../src/platform/db/deployment.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { openLogger } from "../../src/platform/logger.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/platform/queues/shards.ts";
@@ -116,7 +117,14 @@ export async function openTestServers(shardCount = inject("queueShards")) {
 /** Opens a pool as the service does. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
   const log = openLogger("silent", "test");
-  return openPool({ databaseUrl, max, applicationName: "test", deployment: new DatabaseFence(log), log });
+  return openPool({
+    databaseUrl,
+    max,
+    applicationName: "test",
+    use: "service",
+    deployment: new DatabaseFence(log),
+    log,
+  });
 }
 
 function withPath(url: string, path: string): string {

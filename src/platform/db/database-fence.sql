@@ -21,15 +21,3 @@ SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' A
 -- The time, and when an operator last said that the clock is right.
 SELECT c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
   FROM redemptions_closed AS c WHERE c.singleton;
-
--- name: read_deployment_id
--- The deployment that this database belongs to.
-SELECT d.id FROM deployment AS d WHERE d.singleton;
-
--- name: adopt_database
--- Makes this database a deployment of its own, with a new id.
-UPDATE deployment AS d
-   SET id = left(replace(gen_random_uuid()::text, '-', ''), 12), system_identifier = (SELECT s.system_identifier FROM pg_control_system() AS s),
-       database_oid = (SELECT db.oid FROM pg_database AS db WHERE db.datname = current_database())
- WHERE d.singleton
-RETURNING d.id;

@@ -14,10 +14,6 @@ import { isDatabaseUnavailable, isReadOnly, refusalOf } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./database-fence.sql", import.meta.url));
 
-/** The id of the deployment that this database belongs to. */
-export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text });
-/** Makes the connected database a deployment of its own; returns the new id. All its processes must be restarted. */
-export const adoptDatabase = sql.requiredValue("adopt_database", { id: text });
 const identifyDatabase = sql.requiredRow(
   "identify_database",
   {
@@ -44,15 +40,11 @@ const SHARE_TRIES = 3;
 /** Longest wait of the first connections for what other processes remember, while Redis hangs. Milliseconds. */
 const LEARN_MAX_MS = 5_000;
 
-/** Identifies the server in use. Immutable: replaced when another server takes over, or this one was started again. */
-interface Identity {
-  readonly id: string;
-  /** Fingerprint of server and database. */
-  readonly database: string;
-  /** In hex with a fixed length, so that timelines can be compared as text. */
-  readonly timeline: string;
-  readonly started: string;
-  readonly origin: string;
+/** The server in use. Replaced when another takes over or this one starts again. Timelines are hex of one length. */
+type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { origin: string };
+
+function identityOf({ deploymentId, database, timeline, started }: Identified): Identity {
+  return { deploymentId, database, timeline, started, origin: `${deploymentId}/${database}/${timeline}/${started}` };
 }
 
 /**
@@ -83,7 +75,7 @@ export class DatabaseFence implements DeploymentIdentity {
 
   /** The deployment's id. @throws UnusableDatabase before the first connection. */
   get id(): string {
-    return this.#known.id;
+    return this.#known.deploymentId;
   }
 
   /**
@@ -110,9 +102,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#ready.promise;
   }
 
-  /**
-   * Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects.
-   */
+  /** Tries until the database is ready, which resolves {@link ready}, or until {@link close}. Never rejects. */
   async connect(db: Queryable): Promise<void> {
     let reported = "";
     while (!this.#closed) {
@@ -164,9 +154,9 @@ export class DatabaseFence implements DeploymentIdentity {
       });
       if (reading !== null) this.refusal = null;
       if (reading === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
-      const next = remember(memory, { deploymentId: known.id, ...reading });
+      const next = remember(memory, { deploymentId: known.deploymentId, ...reading });
       // Shared before it counts, so that a process that starts knows no less than this one.
-      await this.#share(pool, known.id, next);
+      await this.#share(pool, known.deploymentId, next);
       if (known === this.#identity && memory === this.#memory) this.#memory = next;
     }
   }
@@ -178,7 +168,7 @@ export class DatabaseFence implements DeploymentIdentity {
   async watchShared(db: Queryable): Promise<void> {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
-      const id = this.#identity?.id ?? this.#memory?.deploymentId;
+      const id = this.#identity?.deploymentId ?? this.#memory?.deploymentId;
       if (id === undefined) continue;
       await this.#share(db, id, this.#memory);
       // The others must learn what this server lacks, also if Redis was emptied.
@@ -219,9 +209,8 @@ export class DatabaseFence implements DeploymentIdentity {
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
     const { memory, found, askedAtMs } = await this.#identify(client);
-    const { deploymentId: id, database, timeline, started } = found;
-    const known = this.#identity;
-    if (known !== null && known.database === database && timeline < known.timeline) {
+    const [known, reached] = [this.#identity, identityOf(found)];
+    if (known !== null && known.database === reached.database && reached.timeline < known.timeline) {
       throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
     }
     const verdict = memory === null ? "known" : judgeServer(memory, found);
@@ -229,13 +218,25 @@ export class DatabaseFence implements DeploymentIdentity {
     if (verdict !== "known" || this.#isRefusing) this.#log.warn({ verdict }, "the database server is admitted again");
     this.#isRefusing = false;
     this.#memory = keepAfter(verdict, memory, found);
-    const origin = `${id}/${database}/${timeline}/${started}`;
-    if (known?.origin !== origin) {
+    if (known?.origin !== reached.origin) {
       if (known !== null) this.#closeConnections();
-      this.#identity = { id, database, timeline, started, origin };
+      this.#identity = reached;
     }
-    this.#connections.set(client, origin);
+    this.#keep(client, reached.origin);
     this.clock.observe(found.now, found.trustedAt, askedAtMs);
+  }
+
+  /** Checks a new connection of another login: it must have reached the server in use. @throws UnusableDatabase */
+  async admitLogin(client: pg.ClientBase): Promise<void> {
+    const reached = identityOf(await identifyDatabase(client, positionsOf(null)).catch(rejectAsOutdated));
+    if (reached.origin !== this.#known.origin) {
+      throw new UnusableDatabase("unavailable", "OPS_DATABASE_URL leads to another server than DATABASE_URL.");
+    }
+    this.#keep(client, reached.origin);
+  }
+
+  #keep(client: pg.ClientBase, origin: string): void {
+    this.#connections.set(client, origin);
     client.once("end", () => this.#connections.delete(client));
   }
 
@@ -245,7 +246,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const memory = this.#memory;
       const askedAtMs = this.clock.monotonicMs();
       const found = await identifyDatabase(client, positionsOf(memory)).catch(rejectAsOutdated);
-      assertOwnPrimary(found, this.#identity?.id);
+      assertOwnPrimary(found, this.#identity?.deploymentId);
       await this.#learn(client, found);
       if (memory === this.#memory) return { memory, found, askedAtMs };
     }

@@ -44,34 +44,34 @@ export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /**
-   * The deployment of an API or worker process. It gets fixed plans and short timeouts. Null for administration, which
-   * reads whole tables.
-   */
+  /** The service gets fixed plans and short timeouts. Administration reads whole tables. */
+  use: "service" | "administration";
+  /** Checks each new connection. Null for commands, which may use any server. */
   deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
   /**
-   * How long to wait for a reply before the connection counts as lost. Milliseconds; by default longer than a statement
-   * may run.
+   * How long to wait for a reply before the connection counts as lost. Milliseconds; by default, the service waits
+   * longer than a statement may run, and administration without end.
    */
   answerTimeoutMs?: number;
   log: Logger;
 }): pg.Pool {
-  const { deployment, databaseUrl: connectionString, readOnly: isReadOnly = false } = options;
-  const use = deployment === null ? "administration" : "service";
+  const { use, deployment, databaseUrl: connectionString, readOnly: isReadOnly = false } = options;
+  const isService = use === "service";
+  const answerTimeoutMs = options.answerTimeoutMs ?? (isService ? ANSWER_TIMEOUT_MS : null);
   let openAnother: SessionOptions["openAnother"] = () => secondClient(connectionString);
   const pool = new pg.Pool({
     connectionString,
     max: options.max,
     // A pooler refuses other parameters of a start, so all settings are statements.
     application_name: options.applicationName,
-    connectionTimeoutMillis: deployment ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: isService ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     // Sends statements without waiting for the results of earlier ones. The server still runs them in order.
-    pipeline: deployment !== null,
-    ...(deployment && { query_timeout: options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS }),
+    pipeline: isService,
+    ...(answerTimeoutMs !== null && { query_timeout: answerTimeoutMs }),
     async onConnect(client: pg.ClientBase) {
       await prepareSession(client, { use, isReadOnly, openAnother });
       openAnother = null;
@@ -82,6 +82,6 @@ export function openPool(options: {
   // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the
   // process without a listener.
   pool.on("connect", (client) => client.on("error", () => undefined));
-  if (deployment) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
+  if (isService) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
   return pool;
 }

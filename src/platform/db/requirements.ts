@@ -87,7 +87,7 @@ export const SETTINGS: readonly Setting[] = [
   },
   {
     name: "idle_in_transaction_session_timeout",
-    value: { service: "10s", administration: "0", migration: "0" },
+    value: { service: "10s", administration: "1min", migration: "0" },
     why: "The locks of a process whose host lost power end.",
   },
   { name: "transaction_timeout", value: "0", why: "Long commands run to their end." },

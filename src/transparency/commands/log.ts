@@ -19,7 +19,7 @@ import { withRedis } from "../../cli/with-redis.ts";
 import { countIssuedVouchers } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { readTlogConfig } from "../../platform/config.ts";
-import { readDeploymentId } from "../../platform/db/database-fence.ts";
+import { readDeploymentId } from "../../platform/db/deployment.ts";
 import { backfillTlog } from "../backfill-log.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findTlogTree } from "../db/log-tree.ts";

@@ -27,7 +27,7 @@ export function openBaseline() {
   const { databaseUrl } = config;
   const { log } = service;
   const deployment = new DatabaseFence(log);
-  const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", deployment, log });
+  const pool = openPool({ databaseUrl, max: POOL_MAX, applicationName: "baseline", use: "service", deployment, log });
   service.use({ close: () => pool.end() });
   return {
     work: { ...service, pool },

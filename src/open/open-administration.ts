@@ -1,0 +1,33 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
+import { openPool } from "../platform/db/pool.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
+
+/**
+ * A connection of administration that gets no reply for this long counts as lost. Longer than any statement of an act
+ * takes: a search of all audit entries is the longest. Milliseconds.
+ */
+const ANSWER_TIMEOUT_MS = 120_000;
+
+export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "admitLogin">; log: Logger };
+
+/**
+ * Opens an API process's connections with the rights of voucherctl. They are read-only except within `withAuditEntry`,
+ * and reach only the server that the process uses.
+ */
+export function openAdministration(
+  { deployment, log, use }: AdministrationDeps,
+  options: { databaseUrl: string; max: number; applicationName: string },
+): pg.Pool {
+  const pool = openPool({
+    ...options,
+    use: "administration",
+    deployment: { admit: (client) => deployment.admitLogin(client) },
+    readOnly: true,
+    answerTimeoutMs: ANSWER_TIMEOUT_MS,
+    log,
+  });
+  use({ close: () => pool.end() });
+  return pool;
+}
