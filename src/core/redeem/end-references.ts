@@ -57,7 +57,7 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
   return new Batcher((requests: EndRequest[]) => endInOneTransaction(ctx, requests), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
-    ownerOf: ({ ref }) => ref?.organizationId ?? "",
+    ownerOf: ({ ref }) => ref.organizationId,
     splitOn: mayBeFromOneItem,
   });
 }

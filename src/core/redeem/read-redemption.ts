@@ -26,6 +26,7 @@ export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionRead
   return new Batcher((refs) => readRedemptions(pool, refs), {
     batchMax: BATCH_MAX,
     waitingMax: WAITING_MAX,
+    ownerOf: ({ organizationId }) => organizationId,
     splitOn: mayBeFromOneItem,
   });
 }
