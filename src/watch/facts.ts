@@ -40,7 +40,7 @@ export interface OverviewDeps {
   config: Pick<Config, "queueShards" | "alerts">;
   queueViews: Pick<QueueViews, "findLastReply">;
   probeServers: () => Promise<Probed>;
-  redeemQueue: { readonly isOpen: boolean };
+  redeemQueue: { readonly hasOpened: boolean };
   report: Pick<ProcessReport, "self" | "redeems" | "readCounts" | "reportingMs" | "tell">;
   log: Logger;
   /** Those of the wings. */
@@ -145,7 +145,7 @@ const DATA_KEPT_MS = 15_000;
 /** Whether this process can serve requests, which it also reports to the others. */
 export async function probeSelf({ probeServers, redeemQueue, report }: OverviewDeps) {
   const probed = await probeServers();
-  const problems = readinessOf(probed, redeemQueue.isOpen);
+  const problems = readinessOf(probed, redeemQueue.hasOpened);
   const sentences = [problems.postgres, problems.redis].filter((problem) => problem !== null);
   report.tell(sentences.length === 0 ? null : sentences.join(" "));
   return { problems, refusing: probed.shards };

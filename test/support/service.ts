@@ -52,7 +52,7 @@ const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
 /** Starts an API and waits until it can redeem. */
 export async function startApi(servers: TestServers, env: Environment = {}, limits = TEST_LIMITS): Promise<TestApi> {
   const api = await startApiUnready(servers, env, limits);
-  await untilStarted(() => api.ctx.redeemQueue.isOpen);
+  await untilStarted(() => api.ctx.redeemQueue.hasOpened);
   return api;
 }
 

@@ -3,7 +3,7 @@ import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
 import { workerOptions } from "../../src/core/processes/worker-options.ts";
-import { closePast } from "../../src/core/sweep/sweep.ts";
+import { moveCompleteUntil } from "../../src/core/redeem/db/redemptions.ts";
 import type { Site } from "../../src/pages/layout.ts";
 import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
@@ -675,7 +675,7 @@ type View = ReturnType<typeof viewOverview>;
 
 /** What the sweeper does to count: it does not run here. */
 async function countPast() {
-  await closePast(ctx);
+  await moveCompleteUntil(ctx);
   await countActivity(ctx, Number.POSITIVE_INFINITY);
 }
 

@@ -22,7 +22,7 @@ const PORTION = 1_000;
 /** The effect of a pause, for each queue. */
 const PAUSED: Record<QueueName, string> = {
   redeem: "While it is paused, every redeem is answered with 503. Jobs that run now end.",
-  seal: "While it is paused, claims, purchases and voidings are sealed later. Redemptions go on.",
+  seal: "While it is paused, claims and purchases are sealed later. Redemptions go on.",
   sweep: "While it is paused, nothing is repaired or counted, and the ends of reservations are recorded later.",
   log: "While it is paused, events get no place in the log and no receipt.",
   webhook: "While it is paused, webhooks wait.",

@@ -2,10 +2,10 @@ import type pg from "pg";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
-import { advanceCompleteUntil, findCompleteUntil } from "./db/redemptions.ts";
+import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 
 /** Interval at which a process moves the time before which redemptions are complete, at most. Milliseconds. */
-const CLOSE_EVERY_MS = 1_000;
+const MOVE_EVERY_MS = 1_000;
 
 /** The owner of calls for which all organizations wait. It has no signal: a caller that leaves must not end them. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
@@ -28,28 +28,21 @@ export function openCompleteUntil(
     partnerCalls: Bulkhead<"organization">;
   },
 ): CompleteUntil {
-  let latest: { closed: Promise<void>; startedAt: number } | undefined;
-  const close = () => {
+  let latest: { moved: Promise<void>; startedAt: number } | undefined;
+  const moveOnce = () => {
     const now = performance.now();
-    if (latest === undefined || now - latest.startedAt > CLOSE_EVERY_MS) {
-      const closing = { closed: closeOnce(ctx), startedAt: now };
-      latest = closing;
-      closing.closed.catch(() => {
-        if (latest === closing) latest = undefined;
+    if (latest === undefined || now - latest.startedAt > MOVE_EVERY_MS) {
+      const moving = { moved: ctx.partnerCalls(ALL_ORGANIZATIONS, () => moveCompleteUntil(ctx)), startedAt: now };
+      latest = moving;
+      moving.moved.catch(() => {
+        if (latest === moving) latest = undefined;
       });
     }
-    return latest.closed;
+    return latest.moved;
   };
   return (requester) =>
     readConfirmed(ctx, async () => {
-      await close();
+      await moveOnce();
       return ctx.partnerCalls(requester, () => findCompleteUntil(ctx.pool));
     });
-}
-
-async function closeOnce({ pool, deployment, partnerCalls }: Parameters<typeof openCompleteUntil>[0]): Promise<void> {
-  const { clock } = deployment;
-  await clock.ready();
-  // A clock that jumped ahead would close times that are still ahead, for all organizations.
-  await partnerCalls(ALL_ORGANIZATIONS, () => advanceCompleteUntil(pool, clock.steadyNow()));
 }

@@ -16,7 +16,7 @@ export const health = endpoint({
 });
 
 interface Deps {
-  redeemQueue: { readonly isOpen: boolean };
+  redeemQueue: { readonly hasOpened: boolean };
   probeServers: () => Promise<Probed>;
   deployment: { readonly clock: { readonly aheadMs: number } };
 }
@@ -37,10 +37,10 @@ export const readiness = endpoint({
   },
   async handler(deps: Deps) {
     // The queue opens once, and may do so while Redis is probed.
-    const isStarting = !deps.redeemQueue.isOpen;
+    const isStarting = !deps.redeemQueue.hasOpened;
     const probed = await deps.probeServers();
     const { unusable, shards } = probed;
-    const { redis: problem } = readinessOf(probed, deps.redeemQueue.isOpen);
+    const { redis: problem } = readinessOf(probed, deps.redeemQueue.hasOpened);
     const silentShards = shards.map(({ shard }) => shard.name);
     if (unusable === null && problem === null) {
       const clockAheadSeconds = Math.round(deps.deployment.clock.aheadMs / 1_000);

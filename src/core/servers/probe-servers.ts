@@ -34,11 +34,11 @@ export interface Readiness {
 }
 
 /**
- * @param isOpen whether the redeem queue is open. It opens only once Postgres was reached, so without Postgres it shows
- *   nothing about Redis.
+ * @param hasOpened whether the redeem queue has opened. It opens only once Postgres was reached, so without Postgres
+ *   it shows nothing about Redis.
  */
-export function readinessOf({ unusable, redisProblem }: Probed, isOpen: boolean): Readiness {
-  const isUsable = isOpen || unusable !== null;
+export function readinessOf({ unusable, redisProblem }: Probed, hasOpened: boolean): Readiness {
+  const isUsable = hasOpened || unusable !== null;
   return { postgres: unusable?.message ?? null, redis: redisProblem ?? (isUsable ? null : NO_REDIS) };
 }
 
@@ -49,7 +49,7 @@ interface Deps {
   redisWatch: Pick<RedisWatch, "problem" | "hurry">;
   /** Connections of their own, so that a probe never waits for requests. */
   probes: pg.Pool;
-  redeemQueue: { readonly isOpen: boolean };
+  redeemQueue: { readonly hasOpened: boolean };
 }
 
 /**
@@ -70,7 +70,7 @@ async function probeRedis(ctx: Deps): Promise<Omit<Probed, "unusable">> {
   const { redis, redisWatch, deployment, redeemQueue } = ctx;
   const [count] = ctx.config.queueShards;
   // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
-  const refusing = redeemQueue.isOpen
+  const refusing = redeemQueue.hasOpened
     ? await probeShards(redis, deployment.id, count)
     : await probeWrites(redis, "{pva}").then((refusal) => (refusal === null ? [] : [{ shard: null, refusal }]));
   if (refusing.some(({ refusal }) => refusal !== null)) redisWatch.hurry();

@@ -55,6 +55,6 @@ export const SWEEP_TASKS = {
 } as const satisfies Record<string, keyof SweepReport>;
 
 /** The tasks without a count of their own in the report. */
-export const UNCOUNTED_TASKS = ["closeRedemptions", "countActivity", "checkChains"] as const;
+export const UNCOUNTED_TASKS = ["moveCompleteUntil", "countActivity", "checkChains"] as const;
 
 export const sweepQueue = defineQueue("sweep", { data: sweepJob, reply: sweepReport });

@@ -9,7 +9,7 @@ import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
 import type { FaultCounter } from "../processes/fault-counts.ts";
-import { advanceCompleteUntil, deleteOldEnds } from "../redeem/db/redemptions.ts";
+import { deleteOldEnds, moveCompleteUntil } from "../redeem/db/redemptions.ts";
 import type { Leases } from "../reserve/lease.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
@@ -90,7 +90,7 @@ export async function runPass<Ctx extends Deps>(
   const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof SWEEP_TASKS], number>;
   for (const name of Object.keys(SWEEP_TASKS) as (keyof typeof SWEEP_TASKS)[])
     changed[SWEEP_TASKS[name]] = await run(name, tasks[name] ?? nothing, 0);
-  await run("closeRedemptions", closePast, undefined);
+  await run("moveCompleteUntil", moveCompleteUntil, undefined);
   for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
   const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, erased: 0, broken: [] });
   return {
@@ -113,10 +113,4 @@ export function isIdle(report: SweepReport): boolean {
 /** Adds seal jobs for overdue Pending events, as far as the queue has room; returns the number of vouchers. */
 async function requestSeals({ pool, sealRequests }: Deps): Promise<number> {
   return sealRequests.add(await selectOverdueSeals(pool, OVERDUE_AFTER_MS, EVENTS_MAX));
-}
-
-/** Moves on the time before which lists of redemptions are complete. */
-export async function closePast({ pool, deployment }: Pick<Deps, "pool" | "deployment">): Promise<void> {
-  await deployment.clock.ready();
-  await advanceCompleteUntil(pool, deployment.clock.steadyNow());
 }

@@ -82,9 +82,9 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
-  /** Whether jobs can be added and their replies arrive. */
-  get isOpen(): boolean {
-    return this.#shards.length > 0 && this.#resources.inbox.isOpen;
+  /** Whether Redis was reached since the start. It may be away again. */
+  get hasOpened(): boolean {
+    return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }
 
   /** Whether one more caller may wait, in this process and in the job's shard of the queue. Costs no round trip. */

@@ -18,7 +18,7 @@ export class ReplyInbox {
   readonly #redis: RedisClient;
   readonly #listeners: ((end: JobEnd) => void)[] = [];
   /** Whether the process has subscribed at least once. */
-  isOpen = false;
+  hasOpened = false;
   #closed = false;
 
   constructor(redisUrl: string, log: Logger) {
@@ -45,7 +45,7 @@ export class ReplyInbox {
   async #subscribe(log: Logger): Promise<void> {
     try {
       await this.#redis.ssubscribe(this.channel);
-      this.isOpen = true;
+      this.hasOpened = true;
     } catch (error) {
       if (this.#closed) return;
       log.warn({ err: error }, "the process cannot subscribe to replies");

@@ -57,7 +57,7 @@ beforeEach(async () => {
   replyProxy = await openTcpProxy(servers.redisUrl);
   inbox = new ReplyInbox(replyProxy.url, log);
   awaited = new AwaitedQueue(sumQueue, resourcesOn(redis));
-  await untilStarted(() => awaited.isOpen);
+  await untilStarted(() => awaited.hasOpened);
 });
 
 afterEach(async () => {
@@ -88,7 +88,7 @@ it("a reply reaches only the process that added the job", async () => {
   work(add);
   const otherInbox = new ReplyInbox(servers.redisUrl, log);
   const otherQueue = new AwaitedQueue(sumQueue, { ...resourcesOn(outside), inbox: otherInbox });
-  await untilStarted(() => otherQueue.isOpen);
+  await untilStarted(() => otherQueue.hasOpened);
   const [own, foreign] = await Promise.all([
     call(1, 1),
     otherQueue.addAndWait(newJobId(), { a: 2, b: 2 }, NO_TIMEOUT_MS),
@@ -349,11 +349,11 @@ it.each([
   const ask = () => patient.addAndWait(newJobId(), SUM, NO_TIMEOUT_MS);
   // The commands that open the queue were sent before this one, and fail before it.
   await expect(connection.ping()).rejects.toThrow();
-  expect(patient.isOpen).toBe(false);
+  expect(patient.hasOpened).toBe(false);
   if (how === "cannot be reached") expect(await ask()).toMatchObject({ kind: "unknown" });
   work(add);
   late.mend();
-  await until(() => patient.isOpen);
+  await until(() => patient.hasOpened);
   expect(await ask()).toMatchObject(isReply(3));
   await patient.close();
   connection.disconnect();

@@ -176,7 +176,7 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     listRedemptions: () => json("/partner/redemptions"),
     listWebhookDeliveries: () => json(`/partner/webhooks/${endpoint}/deliveries`),
     "/portal": () => portal(""),
-    "/portal/search": () => browse(`${api.url}/portal`, { form: { words: order.externalRef }, headers: basic(reader) }),
+    "POST /portal": () => browse(`${api.url}/portal`, { form: { words: order.externalRef }, headers: basic(reader) }),
     "/portal/redemptions": () => portal("/redemptions"),
     "/portal/redemptions.csv": () => portal("/redemptions.csv?from=2026-01-01T00:00:00Z&to=2099-01-01T00:00:00Z"),
     "/portal/orders": () => portal(`/orders/${order.externalRef}`),

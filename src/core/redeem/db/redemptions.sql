@@ -12,7 +12,7 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
 
--- name: close_redemptions(latest)
+-- name: move_closed_until(latest)
 -- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
 -- insert, a redemption takes a small part of two seconds. One that takes longer is decided again.
 UPDATE redemptions_closed AS c SET closed_until = w.until

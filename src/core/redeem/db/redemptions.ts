@@ -11,6 +11,7 @@ import {
   text,
   timestamptz,
 } from "../../../platform/db/columns.ts";
+import type { DatabaseClock } from "../../../platform/db/database-clock.ts";
 import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import type { Confirmation } from "../redeem.ts";
@@ -97,7 +98,7 @@ const selectByReference = sql.rows(
   },
   { organizationId: arrayOf(text), externalRef: arrayOf(text) },
 );
-const moveClosedUntil = sql.execute("close_redemptions", { latest: timestamptz });
+const moveClosedUntil = sql.execute("move_closed_until", { latest: timestamptz });
 const proveCompleteUntil = sql.execute("prove_complete_until");
 const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION, {
   organizationId: text,
@@ -178,6 +179,12 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
   await proveCompleteUntil(pool);
+}
+
+/** The same up to now. By a clock that jumped ahead, it would refuse times that are still ahead. */
+export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { clock: DatabaseClock } }): Promise<void> {
+  await ctx.deployment.clock.ready();
+  await advanceCompleteUntil(ctx.pool, ctx.deployment.clock.steadyNow());
 }
 
 /**
