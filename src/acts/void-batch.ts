@@ -4,15 +4,16 @@ import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../core/vouch
 import { finalRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
+import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import { voidActive } from "./void-voucher.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
  * Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch
  * of leaves.
  */
 const RANGE = 1_000;
-/** Vouchers for whose locks one transaction waits. */
+/** The same for vouchers that other calls used before, and may use again. */
 const BUSY_RANGE = 100;
 
 /** How many vouchers a run has voided, and how many were redeemed, voided or expired before it reached them. */
@@ -31,9 +32,11 @@ export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: st
 /**
  * Voids every Active voucher of a batch as `voidVoucher` does, range by range in order of serials. Each range is one
  * transaction with its own audit entry and seals its events itself. So a run can end at any point, and the next one
- * voids what is left. Vouchers that another call has locked come last.
+ * voids what is left. Vouchers that another call has locked come last. A run with an `endBy` begins no range after it,
+ * and passes over a voucher whose lock it does not get.
  * @param onRange receives the counts so far. If it throws, the run ends with that error.
- * @throws AppError `not_found`.
+ * @throws AppError `not_found`; DatabaseError 55P03 when another run of the batch, or without `endBy` a voucher, stays
+ * locked longer than the run waits.
  */
 export async function voidBatch(
   ctx: AuditContext,
@@ -60,8 +63,9 @@ export async function voidBatch(
     return voucherIds.filter((id) => !locked.has(id));
   };
 
+  const isOver = () => ctx.endBy !== undefined && performance.now() >= ctx.endBy;
   const busy: string[] = [];
-  for (let after = 0; after < size; ) {
+  for (let after = 0; after < size && !isOver(); ) {
     const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE });
     // Serials have no gaps, so those that the statement passed over are final. A short range is the last one.
     const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
@@ -70,8 +74,13 @@ export async function voidBatch(
     const ids = range.map(({ id }) => id);
     if (ids.length > 0) busy.push(...(await voidRange(ids, lockFreeVouchers)));
   }
-  for (let from = 0; from < busy.length; from += BUSY_RANGE) {
-    await voidRange(busy.slice(from, from + BUSY_RANGE), lockAll);
+  while (busy.length > 0 && !isOver()) {
+    const range = busy.splice(0, BUSY_RANGE);
+    const stillBusy = await voidRange(range, (tx, ids) => lockOneAndFree(ctx, tx, ids)).catch((error: unknown) => {
+      if (ctx.endBy === undefined || !isLockTimeout(error)) throw error;
+      return [...range.slice(1), ...range.slice(0, 1)];
+    });
+    busy.push(...stillBusy);
   }
   return total;
 }
@@ -79,11 +88,16 @@ export async function voidBatch(
 /** Locks vouchers and returns the ids of those that it could lock. */
 type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
 
-/** Waits for each lock, in id order. */
-async function lockAll(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
-  const sorted = voucherIds.toSorted();
-  for (const id of sorted) await lockVoucher(tx, id);
-  return new Set(sorted);
+/**
+ * Waits for the lock of the first voucher while it has none of the others, and then takes those that are free. So a run
+ * waits for one lock at a time, and keeps no voucher from other calls meanwhile.
+ */
+async function lockOneAndFree(ctx: AuditContext, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  const [first = "", ...others] = voucherIds;
+  await waitForLocks(tx, lockWaitOf(ctx));
+  await lockVoucher(tx, first);
+  await waitForLocks(tx, lockWaitOf(ctx));
+  return (await lockFreeVouchers(tx, others)).add(first);
 }
 
 /** Voids the Active vouchers among these and returns how many. */

@@ -31,6 +31,11 @@ export interface AuditContext {
   audited: AuditedCommand;
   /** Longest wait for each lock, if it differs from that of commands. Milliseconds. */
   lockWaitMs?: number;
+  /**
+   * When the caller of a long act stops waiting, on the monotonic clock in milliseconds. The act then ends with what it
+   * has done. Without it, the act runs to its end.
+   */
+  endBy?: number;
   /** Lets the other work of a process go first, after each part of a long act. */
   pause?(): Promise<void>;
 }
@@ -69,6 +74,14 @@ function userName(): string {
   }
 }
 
+/** How long to wait for the next lock: never longer than the caller waits. Whole milliseconds. */
+export function lockWaitOf({ lockWaitMs = LOCK_WAIT_MS, endBy = Number.POSITIVE_INFINITY }: LockWaits): number {
+  // Postgres takes 0 as no limit.
+  return Math.max(1, Math.floor(Math.min(lockWaitMs, endBy - performance.now())));
+}
+
+type LockWaits = Pick<AuditContext, "lockWaitMs" | "endBy">;
+
 /** Thrown to roll back a command that changed nothing. Never leaves this file. */
 const NOTHING_CHANGED = Symbol("nothing changed");
 
@@ -80,7 +93,7 @@ const NOTHING_CHANGED = Symbol("nothing changed");
  * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
  */
 export async function withAuditEntry<T>(
-  ctx: Pick<AuditContext, "pool" | "audited" | "lockWaitMs">,
+  ctx: Pick<AuditContext, "pool" | "audited"> & LockWaits,
   entity: Entity,
   work: (tx: Transaction) => Promise<T>,
   unseen?: { before: Record<string, unknown>; after: (result: T) => Record<string, unknown> },
@@ -90,7 +103,7 @@ export async function withAuditEntry<T>(
     await inTransaction(ctx.pool, async (tx) => {
       await tx.query("SET TRANSACTION READ WRITE");
       ctx.audited.mayHaveWritten = true;
-      await waitForLocks(tx, ctx.lockWaitMs ?? LOCK_WAIT_MS);
+      await waitForLocks(tx, lockWaitOf(ctx));
       await claimForm(tx, ctx.audited, entity.id);
       await lockEntity(tx, entity);
       const before = merge(await readEntityState(tx, entity), unseen?.before);

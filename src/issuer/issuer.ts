@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
-import type { Bulkhead } from "../core/callers/bulkhead.ts";
+import type { Bulkhead, PlaceWait } from "../core/callers/bulkhead.ts";
 import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { hasKeyEnded } from "../core/keys/db/api-keys.ts";
@@ -35,7 +35,7 @@ export interface IssuerCall extends AuditContext {
 /** One error for what does not exist and what belongs to another organization. */
 export const notOwn = (): AppError => new AppError("not_found", ({ inDetail }) => inDetail.notOwn);
 
-/** Longest wait of a void for each lock. The calls of partners hold them for milliseconds. Milliseconds. */
+/** Longest wait of a void for a lock. The calls of partners hold them for milliseconds. Milliseconds. */
 export const VOID_LOCK_WAIT_MS = 2_000;
 
 /** The key was revoked or has expired while a long act ran. */
@@ -58,6 +58,7 @@ export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || e
 /**
  * Runs a call of a key once it may have a connection.
  * @param command as in the audit trail. `args` must contain no secret and no voucher code.
+ * @param wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
  */
 export function inIssuer<T>(
@@ -65,11 +66,12 @@ export function inIssuer<T>(
   caller: Caller,
   call: (ctx: IssuerCall) => Promise<T>,
   [command, args]: readonly [command: string, args: object] = ["read", {}],
+  wait?: PlaceWait,
 ): Promise<T> {
   if (issuer === null) throw new AppError("not_found");
   const { pool, calls, stopping } = issuer;
   const { keyId, organizationId } = caller;
-  return calls(caller, () =>
+  const run = () =>
     call({
       pool,
       randomBytes,
@@ -82,9 +84,9 @@ export function inIssuer<T>(
         throw notOwn();
       },
       pause: openPause(),
-      whileKeyWorks: (run) => whileKeyWorks(pool, keyId, stopping, run),
-    }),
-  );
+      whileKeyWorks: (act) => whileKeyWorks(pool, keyId, stopping, act),
+    });
+  return calls(caller, run, wait);
 }
 
 /** Pauses for as long as the part before has worked, so that the other calls of the process get half of its time. */

@@ -87,6 +87,48 @@ it("voidBatch voids the others before it waits for a voucher that another transa
   expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
+it("voidBatch without an end voids all vouchers that several transactions have locked, once each has ended", async () => {
+  const { batchId, vouchers } = await issueBatch(50);
+  const ids = vouchers.map(({ id }) => id);
+  const voiding = await besideTransaction(servers.db, async (first) =>
+    besideTransaction(servers.db, async (second) => {
+      await lockRows(first, ids.slice(0, 10));
+      await lockRows(second, ids.slice(10, 20));
+      const voiding = voidAll(batchId);
+      await untilWaiting(servers.db, 1);
+      await first.query("ROLLBACK");
+      await until(async () => (await countByStatus(batchId)).Voided === 40);
+      await untilWaiting(servers.db, 1);
+      return { voiding };
+    }),
+  );
+  expect(await voiding.voiding).toEqual({ voided: 50, alreadyFinal: 0 });
+});
+
+it("voidBatch with an end passes over a voucher that stays locked, and voids one that is free by then", async () => {
+  const { batchId, vouchers } = await issueBatch(3);
+  const [stuck = "", freed = ""] = vouchers.map(({ id }) => id);
+  const ctx = { ...provisioning(servers.db), lockWaitMs: 1_000, endBy: performance.now() + 3_000 };
+  const result = await besideTransaction(servers.db, (first) =>
+    besideTransaction(servers.db, async (second) => {
+      await lockRows(first, [stuck]);
+      await lockRows(second, [freed]);
+      const voiding = voidBatch(ctx, batchId, null);
+      await untilWaiting(servers.db, 1);
+      await second.query("ROLLBACK");
+      return voiding;
+    }),
+  );
+  expect(result).toEqual({ voided: 2, alreadyFinal: 0 });
+  expect(performance.now()).toBeLessThan(ctx.endBy + 1_000);
+});
+
+it("voidBatch whose time is over voids nothing", async () => {
+  const { batchId } = await issueBatch(3);
+  const ctx = { ...provisioning(servers.db), endBy: performance.now() };
+  expect(await voidBatch(ctx, batchId, null)).toEqual({ voided: 0, alreadyFinal: 0 });
+});
+
 it("voidBatch reads no table as a whole, so that a range costs the same in a table of any size", async () => {
   const { batchId } = await issueBatch(300);
   const read = async () => {

@@ -1,5 +1,5 @@
 import { AppError } from "../../platform/api/errors.ts";
-import { FairSlots } from "../../platform/batching/fair-slots.ts";
+import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /**
@@ -15,9 +15,20 @@ export type Requester<Who extends Share> = { readonly signal?: AbortSignal | und
 /**
  * Runs a call that is not batched when its requester may have one of the kind's connections. The call must use one
  * connection at a time.
+ * @param wait by default until the caller leaves.
  * @throws AppError `overloaded`; CallerLeft when the caller leaves before the call begins.
  */
-export type Bulkhead<Who extends Share> = <T>(requester: Requester<Who>, call: () => Promise<T>) => Promise<T>;
+export type Bulkhead<Who extends Share> = <T>(
+  requester: Requester<Who>,
+  call: () => Promise<T>,
+  wait?: PlaceWait,
+) => Promise<T>;
+
+/** How a call waits for its place. */
+export interface PlaceWait {
+  /** Then it gets `overloaded`. Milliseconds. */
+  maxMs?: number;
+}
 
 /**
  * Bounds how many calls of one kind run and wait, so that a flood of them leaves connections to other kinds, and to
@@ -26,15 +37,46 @@ export type Bulkhead<Who extends Share> = <T>(requester: Requester<Who>, call: (
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
   let calls = 0;
-  return async (requester, call) => {
+  return async (requester, call, { maxMs } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
     // If the kind's places are not divided, each call is its own owner.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !slots.hasRoom(owner)) throw new AppError("overloaded");
-    return slots.run(owner, call, requester.signal);
+    if (maxMs === undefined) return slots.run(owner, call, requester.signal);
+    return within(maxMs, requester.signal, (begun, signal) =>
+      slots.run(
+        owner,
+        () => {
+          begun();
+          return call();
+        },
+        signal,
+      ),
+    );
   };
+}
+
+/**
+ * Bounds the time until `run` calls `begun`: its signal then aborts, as it does when the caller leaves.
+ * @throws AppError `overloaded` instead of CallerLeft if the time is over.
+ */
+async function within<T>(
+  maxMs: number,
+  left: AbortSignal | undefined,
+  run: (begun: () => void, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), maxMs);
+  const begun = () => clearTimeout(timer);
+  try {
+    return await run(begun, left === undefined ? late.signal : AbortSignal.any([late.signal, left]));
+  } catch (error) {
+    throw error instanceof CallerLeft && late.signal.aborted ? new AppError("overloaded") : error;
+  } finally {
+    begun();
+  }
 }
 
 /** The connections for reads of operators. */

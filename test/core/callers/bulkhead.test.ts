@@ -72,6 +72,22 @@ it("a caller that has left takes no place in the line and none of the connection
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
+it("a call that waits too long for its place is overloaded, and leaves the line; one that runs has no limit", async () => {
+  const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
+  const work = makeWork();
+  const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });
+  const leaving = new AbortController();
+  const late = { organizationId: "b", signal: leaving.signal };
+  await expect(bulkhead(late, work.named("b1"), { maxMs: 1 })).rejects.toMatchObject({ code: "overloaded" });
+  const left = bulkhead(late, work.named("b2"), { maxMs: 60_000 });
+  leaving.abort();
+  await expect(left).rejects.toThrow("the caller has left");
+  const waiting = bulkhead({ organizationId: "c" }, work.named("c1"), { maxMs: 60_000 });
+  for (const name of ["a1", "c1"]) work.end(name);
+  expect(await Promise.all([running, waiting])).toEqual(["a1", "c1"]);
+  expect(work.begun).toEqual(["a1", "c1"]);
+});
+
 it("a caller that leaves at the moment when its turn comes runs nothing, and its place is free again", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
