@@ -28,6 +28,11 @@ export type Bulkhead<Who extends Share> = <T>(
 export interface PlaceWait {
   /** Then it gets `overloaded`. Milliseconds. */
   maxMs?: number;
+  /**
+   * The call reads the next part of an answer that has begun. It waits in a full line, too: a refusal would cut the
+   * answer, and an answer has one such call at a time.
+   */
+  continues?: boolean;
 }
 
 /**
@@ -37,13 +42,13 @@ export interface PlaceWait {
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
   let calls = 0;
-  return async (requester, call, { maxMs } = {}) => {
+  return async (requester, call, { maxMs, continues = false } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
     // If the kind's places are not divided, each call is its own owner.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
-    if (isFull && !slots.hasRoom(owner)) throw new AppError("overloaded");
+    if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");
     if (maxMs === undefined) return slots.run(owner, call, requester.signal);
     return within(maxMs, requester.signal, (begun, signal) =>
       slots.run(

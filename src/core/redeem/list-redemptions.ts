@@ -58,8 +58,8 @@ const PAGE_MAX = 1_000;
 
 /**
  * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read
- * as they are used.
- * @throws AppError `unavailable`, `overloaded`.
+ * as they are used, each on a connection for which it waits in a full line, too.
+ * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(
   ctx: Deps,
@@ -71,8 +71,10 @@ export function readAllRedemptions(
   async function* read() {
     let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
     for (;;) {
-      const page = await ctx.partnerCalls(requester, () =>
-        selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX),
+      const page = await ctx.partnerCalls(
+        requester,
+        () => selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX),
+        { continues: true },
       );
       yield page.map((redemption) => viewListed(ctx, redemption));
       const last = page.at(-1);

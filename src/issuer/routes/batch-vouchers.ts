@@ -1,18 +1,14 @@
 import { z } from "zod";
-import { CODES_HEAD, codesLine, sendCodes } from "../../acts/export-batch.ts";
-import { hasKeyEnded } from "../../core/keys/db/api-keys.ts";
-import { AppError } from "../../platform/api/errors.ts";
+import { sendCodes } from "../../acts/export-batch.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { serial, text, voucherId } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
 import { ISSUER_KEY, idOf } from "../act-endpoint.ts";
-import { type IssuerCall, type IssuerDeps, inIssuer } from "../issuer.ts";
+import { type IssuerDeps, inIssuer } from "../issuer.ts";
 import { pageOf, pageQuery } from "../lists.ts";
+import { sizeOf, streamCodes } from "../stream-codes.ts";
 
 const voucher = z.object({ id: voucherId, code: text("The voucher's code.", EXAMPLE.code), serial });
-
-/** How many vouchers an own batch has. */
-const sizeOf = async (ctx: IssuerCall, id: string) => Number((await ctx.requireOwn("batch", id)).voucherCount);
 
 export const batchVouchers = endpoint({
   path: "/issuer/batches/:id/vouchers",
@@ -44,24 +40,8 @@ export const batchVouchers = endpoint({
       ["batch export", { id, cursor, limit }],
     ),
   async csv(deps: IssuerDeps, { caller, parameters: { id } }) {
-    const command = ["batch export", { id }] as const;
-    const chunks = await inIssuer(
-      deps,
-      caller,
-      async (ctx) => sendCodes(ctx, id, { from: 1, to: await sizeOf(ctx, id) }),
-      command,
-    );
-    /** Takes a connection for each chunk, so that a slow reader keeps none. */
-    const next = () =>
-      inIssuer(deps, caller, async ({ pool }) => {
-        if (await hasKeyEnded(pool, caller.keyId)) throw new AppError("unknown_key");
-        return chunks.next();
-      });
-    async function* parts() {
-      yield CODES_HEAD;
-      for (let read = await next(); !read.done; read = await next()) yield read.value.map(codesLine).join("");
-    }
-    return { headers: { "Content-Disposition": `attachment; filename="${id}.csv"` }, parts: parts() };
+    const parts = await streamCodes(deps, caller, id);
+    return { headers: { "Content-Disposition": `attachment; filename="${id}.csv"` }, parts };
   },
 });
 

@@ -88,6 +88,23 @@ it("a call that waits too long for its place is overloaded, and leaves the line;
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
+it("a call that continues an answer waits in a full line, in its turn, until its caller leaves", async () => {
+  const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
+  const work = makeWork();
+  const leaving = new AbortController();
+  const running = [
+    bulkhead({ organizationId: "a" }, work.named("a1")),
+    bulkhead({ organizationId: "a" }, work.named("a2")),
+  ];
+  const continued = bulkhead({ organizationId: "a" }, work.named("a3"), { continues: true });
+  const left = bulkhead({ organizationId: "a", signal: leaving.signal }, work.named("a4"), { continues: true });
+  await expect(bulkhead({ organizationId: "a" }, work.named("a5"))).rejects.toMatchObject({ code: "overloaded" });
+  leaving.abort();
+  await expect(left).rejects.toThrow("the caller has left");
+  for (const name of ["a1", "a2", "a3"]) work.end(name);
+  expect(await Promise.all([...running, continued])).toEqual(["a1", "a2", "a3"]);
+});
+
 it("a caller that leaves at the moment when its turn comes runs nothing, and its place is free again", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();

@@ -1,5 +1,8 @@
 import { beforeAll, expect, it } from "vitest";
+import { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
+import { readAllRedemptions } from "../../../src/core/redeem/list-redemptions.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
+import { fillLine } from "../../support/fill-line.ts";
 import { databaseTime } from "../../support/outside-transaction.ts";
 import { BASE_URL } from "../../support/service.ts";
 import { issueVouchers } from "../../support/supply.ts";
@@ -132,6 +135,17 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   const future = await get("?to=2999-01-01T00:00:00Z");
   expect(Date.parse(future.headers.get("complete-until") ?? "")).toBeLessThan(Date.now() + 1_000);
   expect((await get("?from=yesterday")).status).toBe(400);
+});
+
+it("a file of redemptions that has begun waits in a full line, and is complete", async () => {
+  const to = await untilComplete();
+  const { listed } = await readAll(till, { to: to.toISOString() });
+  const { pages } = readAllRedemptions(api.ctx, partner, {}, to);
+  const empty = await fillLine(api.ctx.partnerCalls, CALLER_KINDS.partnerCalls, partner);
+  const reading = pages[Symbol.asyncIterator]().next();
+  await expect(api.ctx.partnerCalls(partner, async () => undefined)).rejects.toMatchObject({ code: "overloaded" });
+  await empty();
+  expect((await reading).value).toEqual(listed);
 });
 
 const refused = async (query: string) => {
