@@ -4,7 +4,7 @@ import { assertSandboxKey, parseAddress } from "./check-options.ts";
 import type { CheckResult } from "./checks.ts";
 import { type Fault, type Faults, openFaultyProxy } from "./faulty-proxy.ts";
 import { ClientFault, runClient } from "./run-client.ts";
-import { makeServiceCall } from "./service.ts";
+import { makeServiceCall, type ServiceCall } from "./service.ts";
 
 /** What to check of a back office's client. */
 export interface IssuerOptions extends Pick<CheckOptions, "key" | "url" | "client"> {
@@ -32,6 +32,8 @@ interface IssuerCheck {
   voids?: number;
 }
 
+/** Most items that the service puts on a page. */
+const PAGE_MAX = 1_000;
 const COUNT = 2;
 const VALID_UNTIL = "2099-12-31";
 const LOST: Fault = { kind: "lose response" };
@@ -91,6 +93,20 @@ function checksOf(run: string): IssuerCheck[] {
 export const ISSUER_CHECKS = checksOf("").map(({ name }) => name);
 
 /**
+ * All items of a list, page by page.
+ * @param path ends with a query, which may be empty.
+ */
+export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX): Promise<Record<string, unknown>[]> {
+  const items: Record<string, unknown>[] = [];
+  for (let cursor = ""; ; ) {
+    const page = await call(`${path}&limit=${limit}${cursor}`, (answer) => Array.isArray(answer.items));
+    items.push(...((page?.items ?? []) as Record<string, unknown>[]));
+    if (typeof page?.nextCursor !== "string") return items;
+    cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
+  }
+}
+
+/**
  * Runs every check against a back office's client, and calls `onResult` after each.
  * @throws UsageError, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
  */
@@ -102,12 +118,10 @@ export async function checkIssuer(
   const address = parseAddress(url);
   assertSandboxKey(key);
   const call = makeServiceCall(address, key, signal);
-  const list = async (path: string) =>
-    (await call(path, ({ items }) => Array.isArray(items)))?.items as Record<string, unknown>[];
-  const batches = () => list(`/issuer/batches?product=${encodeURIComponent(product)}&limit=1000`);
+  const batches = () => listAll(call, `/issuer/batches?product=${encodeURIComponent(product)}`);
   const read = (id: unknown) => call(`/issuer/batches/${id}`, ({ voided }) => typeof voided === "number");
   const codesOf = async (id: unknown) =>
-    (await list(`/issuer/batches/${id}/vouchers?limit=1000`)).map(({ code }) => code);
+    (await listAll(call, `/issuer/batches/${id}/vouchers?`)).map(({ code }) => code);
   const known = new Set((await batches()).map(({ id }) => id));
   const proxy = await openFaultyProxy(address);
   const results: CheckResult[] = [];

@@ -19,7 +19,7 @@ export interface SandboxService {
 const TIMEOUT_MS = 30_000;
 
 /** Sends a call and returns its answer; null for a voucher that the key's organization does not have. */
-type ServiceCall = (
+export type ServiceCall = (
   path: string,
   isExpected: (answer: Record<string, unknown>) => boolean,
   body?: object,

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { runNode } from "../../../test/support/child-process.ts";
-import { makeKey, makePartner } from "../../../test/support/supply.ts";
+import { issueTestBatch, makeKey, makePartner } from "../../../test/support/supply.ts";
 import { useService } from "../../../test/support/use-service.ts";
-import { ISSUER_CHECKS } from "../src/check-issuer.ts";
+import { ISSUER_CHECKS, listAll } from "../src/check-issuer.ts";
+import { makeServiceCall } from "../src/service.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
 
@@ -31,6 +32,23 @@ async function check(client: string) {
     wrong: checks.filter(({ result }) => result === "wrong").map(({ name }) => name),
   };
 }
+
+it("the conformance kit lists the batches of all pages", async () => {
+  const { organizationId, productId } = await makePartner(db, { sandbox: true });
+  const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
+  const issued: string[] = [];
+  for (let count = 1; count <= 5; count += 1) {
+    const { batchId } = await issueTestBatch(db, { productId }, count);
+    issued.push(batchId);
+  }
+  const call = makeServiceCall(api.url, key, new AbortController().signal);
+  for (const limit of [1, 2, 5, 6]) {
+    const listed = await listAll(call, `/issuer/batches?product=${productId}`, limit);
+    expect(listed.map(({ id }) => id)).toEqual(issued);
+  }
+  const vouchers = await listAll(call, `/issuer/batches/${issued.at(-1)}/vouchers?`, 2);
+  expect(vouchers.map(({ serial }) => serial)).toEqual([1, 2, 3, 4, 5]);
+});
 
 it("the conformance kit passes the sample back office", async () => {
   expect(await check(SAMPLE)).toEqual({ exitCode: 0, tried: ISSUER_CHECKS.length, wrong: [] });
