@@ -31,6 +31,10 @@ async function* list(path) {
 /** Your brand's product with this key. A key names one product, so a repeat does not create a second one. */
 async function productWith(key) {
   const [brand] = (await call("/brands")).items;
+  if (brand === undefined) {
+    console.error("Your organization has no brand: ask the operator of the voucher service to create one.");
+    process.exit(1);
+  }
   for await (const product of list("/products")) if (product.key === key) return product.id;
   const terms = { name: "Day pass", type: "Service", retailPriceUsd: 19.9, priceUsd: 15 };
   return (await call(`/brands/${brand.id}/products`, { key, ...terms })).id;

@@ -1,6 +1,6 @@
 # Creates a product, issues 500 vouchers, writes a mail for each of the first orders, voids a returned voucher and
 # issues one in its place. Needs API, KEY (scope voucher.issue) and RUN, a name of your own for this run.
-import itertools, json, os, time, urllib.error, urllib.request
+import itertools, json, os, sys, time, urllib.error, urllib.request
 
 API, KEY, RUN = os.environ["API"], os.environ["KEY"], os.environ["RUN"]
 
@@ -37,12 +37,14 @@ def items(path):
 
 def product_with(key):
     """Your brand's product with this key. A key names one product, so a repeat does not create a second one."""
-    brand = call("/brands")["items"][0]
+    brands = call("/brands")["items"]
+    if not brands:
+        sys.exit("Your organization has no brand: ask the operator of the voucher service to create one.")
     for product in items("/products"):
         if product["key"] == key:
             return product["id"]
     terms = {"name": "Day pass", "type": "Service", "retailPriceUsd": 19.9, "priceUsd": 15}
-    return call(f"/brands/{brand['id']}/products", {"key": key, **terms})["id"]
+    return call(f"/brands/{brands[0]['id']}/products", {"key": key, **terms})["id"]
 
 
 product = product_with(f"day-pass-{RUN}")

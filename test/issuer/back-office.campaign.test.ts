@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { createOrganization } from "../../src/acts/org/create.ts";
 import { startProgram } from "../support/child-process.ts";
 import { hasProgram } from "../support/has-program.ts";
-import { makeKey } from "../support/supply.ts";
+import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 // Runs the example of docs/issuing.md as its reader would, in an empty folder, against a running service.
@@ -18,13 +19,30 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-it.each([
+const FILES = [
   ["back-office.mjs", process.execPath],
   ["back_office.py", "python3"],
-])("%s issues, mails, voids and replaces, and issues nothing further when it is run again", async (file, program) => {
+] as const;
+
+/** Runs the file as its reader would. */
+async function startExample(file: string, program: string, as: string) {
   if (program === "python3" && !hasProgram("python3")) throw new Error("python3 is not installed");
   writeFileSync(join(directory, file), await (await fetch(`${api.url}/docs/${file}`)).text());
-  const run = () => startProgram(program, [file], { API: api.url, KEY: key, RUN: `run-${file}` }, directory).ended;
+  return () => startProgram(program, [file], { API: api.url, KEY: as, RUN: `run-${file}` }, directory).ended;
+}
+
+it.each(FILES)("%s says what is missing without a brand, and who creates it", async (file, program) => {
+  const { id } = await createOrganization.run(provisioning(db), "", { name: "No brand", sandbox: false });
+  const { key: brandless } = await makeKey(db, id, { scopes: ["voucher.issue"] });
+  const run = await startExample(file, program, brandless);
+  const stderr = "Your organization has no brand: ask the operator of the voucher service to create one.\n";
+  expect(await run()).toMatchObject({ exitCode: 1, stdout: "", stderr });
+});
+
+it.each(
+  FILES,
+)("%s issues, mails, voids and replaces, and issues nothing further when it is run again", async (file, program) => {
+  const run = await startExample(file, program, key);
   const first = await run();
   expect(first).toMatchObject({ exitCode: 0, stderr: "" });
   const codes = Array.from(first.stdout.matchAll(/^Your code: (.+)$/gm), ([, code]) => String(code));
