@@ -105,7 +105,7 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
 }
 
 /** A rule or a time that an option accepts makes the command line wrong. Other times in the past are refused. */
-function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
+export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
   const named = new InvalidValues(problems, nameOf);
   if (!problems.every(({ isPast }) => isPast)) return new UsageError(named.message);

@@ -6,11 +6,16 @@ import type { Command } from "commander";
 import { expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 
+import { InvalidValues, problemWith } from "../../src/acts/act.ts";
 import { ACTS } from "../../src/acts/acts.ts";
+import type { Field } from "../../src/acts/fields.ts";
+import { explainProblems } from "../../src/cli/act-verb.ts";
 import { nameOf } from "../../src/cli/command.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
+import { explain } from "../../src/cli/explain.ts";
 import { writeCompletion } from "../../src/cli/program.ts";
 import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
+import { problemIn } from "../../src/platform/api/problems.ts";
 import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
@@ -44,6 +49,24 @@ it("docs/voucherctl.md has a row for each act that is a command, with its title,
     return `| \`${name}\` | ${title} | ${role} | ${only === "command" ? "no" : "yes"} |`;
   });
   expect(MANUAL.match(/^\| `[a-z]+ [a-z-]+` \|.*$/gm)?.toSorted()).toEqual(rows.toSorted());
+});
+
+it("docs/voucherctl.md has the exit status of each command whose end is in the past", () => {
+  const acts = [...ACTS, ...Object.values(WEBHOOK_ACTS)].filter(({ only }) => only !== "console");
+  const refusing = acts.flatMap(({ name, fields }) => {
+    const ends = Object.entries<Field>(fields).filter(([, { future }]) => future);
+    const statuses = ends.map(([field]) => {
+      const problem = { ...problemWith(field, problemIn("isPast", "2020-01-01")), isPast: true };
+      return explain(explainProblems(new InvalidValues([problem]), fields)).exitCode;
+    });
+    return [...new Set(statuses)].map((status) => [status, name] as const);
+  });
+  const line = MANUAL.split("\n- ").find((one) => one.startsWith("An end in the past")) ?? "";
+  const told = line.split(/\bwith (?:exit status )?(?=\d)/).flatMap((part) => {
+    return Array.from(part.matchAll(/`([a-z]+ [a-z]+)`/g), ([, name]) => [Number.parseInt(part, 10), String(name)]);
+  });
+  expect(told.toSorted()).toEqual(refusing.toSorted());
+  expect(refusing.length).toBeGreaterThan(3);
 });
 
 /** Documents that show commands. */
