@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
+import { portionsOf } from "../../platform/batching/portions.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import { mastersOf, type RedisClient } from "../../platform/redis/connections.ts";
 
@@ -147,6 +148,28 @@ export async function releaseLease(
     await leases.release(voucherId, ticket);
   } catch (error) {
     log.warn({ err: error, voucherId }, "cannot release a lease");
+  }
+}
+
+/** Leases that one call of {@link releaseLeases} releases at the same time. */
+const RELEASES_MAX = 500;
+
+/**
+ * As {@link releaseLease}, for many. Stops at a portion with a lease that cannot be released, with one warning for all
+ * that remain.
+ */
+export async function releaseLeases(
+  { leases, log }: { leases: Leases; log: Logger },
+  ended: readonly { voucherId: string; ticket: string }[],
+): Promise<void> {
+  let released = 0;
+  for (const portion of portionsOf(ended, RELEASES_MAX)) {
+    const results = await Promise.allSettled(portion.map(({ voucherId, ticket }) => leases.release(voucherId, ticket)));
+    const failed = results.find((result) => result.status === "rejected");
+    released += results.filter(({ status }) => status === "fulfilled").length;
+    if (failed === undefined) continue;
+    log.warn({ err: failed.reason, remaining: ended.length - released }, "cannot release leases");
+    return;
   }
 }
 

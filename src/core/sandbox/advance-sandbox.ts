@@ -15,7 +15,7 @@ import type { Bulkhead } from "../callers/bulkhead.ts";
 import { announceExpiredReservations } from "../chain/db/outbox.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { Caller } from "../keys/caller.ts";
-import { type Leases, releaseLease } from "../reserve/lease.ts";
+import { type Leases, releaseLeases } from "../reserve/lease.ts";
 import type { AdvanceResponse } from "./api.ts";
 import { moveSandbox } from "./db/sandbox.ts";
 
@@ -44,7 +44,10 @@ export async function advanceSandbox(
   return ctx.sandboxAdvances(caller, async () => {
     const moved = await moveTimes(ctx, caller, seconds);
     const { endedTickets, endedVoucherIds, expiredBatchIds, vouchersExpired } = moved;
-    await Promise.all(endedTickets.map((ticket, index) => releaseLease(ctx, endedVoucherIds[index] ?? "", ticket)));
+    await releaseLeases(
+      ctx,
+      endedTickets.map((ticket, index) => ({ ticket, voucherId: endedVoucherIds[index] ?? "" })),
+    );
     if (expiredBatchIds.length > 0) {
       await recordExpiries(ctx, performance.now() + RECORD_MAX_MS, expiredBatchIds).catch((error) =>
         ctx.log.warn({ err: error }, "the sweeper will record the expiries of a sandbox"),

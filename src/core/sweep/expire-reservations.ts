@@ -8,7 +8,7 @@ import {
   type ReservationPosition,
   selectOverdueReservations,
 } from "../reserve/db/reservations.ts";
-import { type Leases, releaseLease } from "../reserve/lease.ts";
+import { type Leases, releaseLeases } from "../reserve/lease.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { liveReservation } from "../voucher/reservation.ts";
 
@@ -32,7 +32,7 @@ export async function expireReservations(
     if (last === undefined) return count;
     after = last;
     const expired = await endOverdue(ctx, [...new Set(overdue.map((reservation) => reservation.voucherId))]);
-    await Promise.all(expired.map(({ voucherId, ticket }) => releaseLease(ctx, voucherId, ticket)));
+    await releaseLeases(ctx, expired);
     count += expired.length;
   } while (performance.now() < untilMs);
   return count;

@@ -14,7 +14,7 @@ SELECT e.id FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
  ORDER BY e.id FOR NO KEY UPDATE;
 
--- name: insert_deliveries(outbox_id, endpoint_id)
+-- name: insert_deliveries(outbox_id, endpoint_id, row_events_max)
 -- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due deliveries. A delivery
 -- waits while an earlier delivery of the same voucher to the same endpoint is not finished.
 WITH made AS (
@@ -24,7 +24,7 @@ WITH made AS (
                                   AND p.voucher_id = n.voucher_id AND p.finished_at IS NULL ORDER BY p.position LIMIT 1) IS NULL
               THEN clock_timestamp() END,
          n.sequence, n.endpoint_id, n.event_id, n.voucher_id, n.ticket, n.event_type
-    FROM (SELECT (o.id << 12) + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
+    FROM (SELECT o.id * $3::bigint + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
                  coalesce(e.event_type, 'reservation.expired') AS event_type,
                  w.voucher_id || '-' || coalesce(w.sequence::text, 'r' || (extract(epoch FROM r.expires_at) * 1000)::bigint) AS event_id,
                  row_number() OVER (PARTITION BY t.id, w.voucher_id ORDER BY o.id, w.n) AS turn

@@ -1,3 +1,4 @@
+import { ROW_EVENTS_MAX } from "../../core/chain/db/outbox.ts";
 import {
   arrayOf,
   bigint,
@@ -100,7 +101,7 @@ const lockTargetsOf = sql.values("lock_endpoints_of", { id: text }, { organizati
 const insertDeliveries = sql.values(
   "insert_deliveries",
   { endpointId: text },
-  { outboxId: arrayOf(bigint), endpointId: arrayOf(text) },
+  { outboxId: arrayOf(bigint), endpointId: arrayOf(text), rowEventsMax: bigint },
 );
 const deleteOutbox = sql.execute("delete_outbox", { id: arrayOf(bigint) });
 const lockRows = sql.execute("lock_endpoints", { endpointId: arrayOf(text) });
@@ -170,7 +171,7 @@ export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): P
   const ids = rows.map(({ id }) => id);
   // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
   const endpoints = await lockTargetsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
-  const due = await insertDeliveries(tx, { outboxId: ids, endpointId: endpoints });
+  const due = await insertDeliveries(tx, { outboxId: ids, endpointId: endpoints, rowEventsMax: ROW_EVENTS_MAX });
   await deleteOutbox(tx, ids);
   return due;
 }

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import type { Caller } from "../../../src/core/keys/caller.ts";
 import type { ReserveResponse } from "../../../src/core/reserve/api/reserve.ts";
-import { Leases } from "../../../src/core/reserve/lease.ts";
+import { Leases, releaseLeases } from "../../../src/core/reserve/lease.ts";
 import { releaseReservation } from "../../../src/core/reserve/release-reservation.ts";
 import { reserveVoucher } from "../../../src/core/reserve/reserve-voucher.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
@@ -151,6 +151,31 @@ it("a reserve with a used ticket fails no other reserve of its transaction", asy
     ...others.map((voucher, n) => open(voucher.id, `${reservation.ticket}${n}`)),
   ]);
   expect(outcomes).toMatchObject(others.map(() => ({ kind: "opened" })));
+});
+
+it("many leases are released a few hundred at a time, and those that cannot be released give one warning", async () => {
+  const ended = Array.from({ length: 1_700 }, (_, n) => ({ voucherId: newId("vch"), ticket: `rsv_${n}` }));
+  const warned: unknown[] = [];
+  const log = { warn: (fields: unknown) => warned.push(fields) } as unknown as typeof delayed.ctx.log;
+  let [running, most, calls] = [0, 0, 0];
+  const beforeRelease = async () => {
+    calls += 1;
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise(setImmediate);
+    running -= 1;
+  };
+  await releaseLeases({ leases: new HookedLeases({ beforeRelease }), log }, ended);
+  expect({ calls, most, warned }).toEqual({ calls: 1_700, most: 500, warned: [] });
+  const hundredSucceed = () => {
+    const isLate = calls >= 1_800;
+    return beforeRelease().then(() => (isLate ? fail() : undefined));
+  };
+  await releaseLeases({ leases: new HookedLeases({ beforeRelease: hundredSucceed }), log }, ended);
+  expect({ calls, warned }).toMatchObject({
+    calls: 2_200,
+    warned: [{ err: { message: "Redis is unavailable" }, remaining: 1_600 }],
+  });
 });
 
 /** Runs before a lease is released, or after it is acquired. */

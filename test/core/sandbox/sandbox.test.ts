@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { rotateKey } from "../../../src/acts/key/rotate.ts";
+import { ROW_EVENTS_MAX } from "../../../src/core/chain/db/outbox.ts";
 import { recordExpiries } from "../../../src/core/chain/record-expiries.ts";
 import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
@@ -313,17 +314,25 @@ it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it rea
   expect((await liveTill.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses more than 10 000 live reservations, and moves nothing", async () => {
+it("POST /sandbox/advance ends more reservations than a row of the webhooks' outbox has events", async () => {
   const sandbox = await makeSandbox();
-  await issueVouchers(servers.db, sandbox, 10_001);
   await servers.db.query(
-    `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
-       INSERT INTO reservations
-         (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none'
-         FROM v`,
+    "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://partner.test')",
+    [newId("whk"), sandbox.organizationId],
+  );
+  await reserveMany(sandbox, ROW_EVENTS_MAX + 1);
+  const { status, body } = await sandbox.till.advance(900);
+  expect({ status, ended: body.reservationsEnded }).toEqual({ status: 200, ended: ROW_EVENTS_MAX + 1 });
+  const { rows } = await servers.db.query(
+    "SELECT sum(cardinality(tickets))::int AS announced FROM webhook_outbox WHERE organization_id = $1",
     [sandbox.organizationId],
   );
+  expect(rows).toEqual([{ announced: ROW_EVENTS_MAX + 1 }]);
+});
+
+it("POST /sandbox/advance refuses more than 10 000 live reservations, and moves nothing", async () => {
+  const sandbox = await makeSandbox();
+  await reserveMany(sandbox, 10_001);
   const { status, body } = await sandbox.till.advance(900);
   expect({ status, error: body.error }).toEqual({
     status: 400,
@@ -376,4 +385,17 @@ async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string
   const partner = await makePartner(servers.db, { sandbox: true });
   const { id, key } = await makeKey(servers.db, partner.organizationId);
   return { ...partner, keyId: id, key, till: partnerClient(api.url, key) };
+}
+
+/** Issues vouchers of a partner and reserves them. */
+async function reserveMany(partner: TestPartner, count: number): Promise<void> {
+  await issueVouchers(servers.db, partner, count);
+  await servers.db.query(
+    `WITH v AS MATERIALIZED (SELECT id, organization_id FROM vouchers WHERE organization_id = $1)
+       INSERT INTO reservations
+         (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+       SELECT now(), now() + interval '15 minutes', 'rsv_many_' || id, id, organization_id, 'key_x', 'Live', 'none'
+         FROM v`,
+    [partner.organizationId],
+  );
 }

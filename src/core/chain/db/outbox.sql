@@ -3,7 +3,8 @@
 SELECT EXISTS (SELECT FROM webhook_endpoints AS e WHERE e.enabled) AS "hasTargets";
 
 -- name: announce_events(voucher_id, sequence)
--- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint.
+-- Writes sealed events of locked vouchers to the outbox, one row per organization that has an enabled endpoint. A row has at most
+-- ROW_EVENTS_MAX events, so the caller passes no more.
 INSERT INTO webhook_outbox (organization_id, voucher_ids, sequences)
 SELECT o.organization_id, o.voucher_ids, o.sequences
   FROM (SELECT s.organization_id, array_agg(s.voucher_id ORDER BY s.n) AS voucher_ids, array_agg(s.sequence ORDER BY s.n) AS sequences
@@ -13,7 +14,8 @@ SELECT o.organization_id, o.voucher_ids, o.sequences
  WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = o.organization_id AND e.enabled LIMIT 1);
 
 -- name: announce_expired_reservations(ticket)
--- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint.
+-- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint. The caller
+-- passes at most ROW_EVENTS_MAX.
 INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
 SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
   FROM reservations AS r

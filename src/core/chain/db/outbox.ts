@@ -1,13 +1,22 @@
+import { portionsOf } from "../../../platform/batching/portions.ts";
 import { arrayOf, boolean, integer, text } from "../../../platform/db/columns.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./outbox.sql", import.meta.url));
 
+/** Most events in one row of the outbox, as migration 00014 has it. */
+export const ROW_EVENTS_MAX = 4_096;
+
 export const hasEnabledTargets = sql.requiredValue("find_enabled_endpoints", { hasTargets: boolean });
-export const announceEvents = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
+const announceSealed = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
 const announceExpired = sql.prepare("announce_expired_reservations", { ticket: arrayOf(text) });
+
+/** Statements that announce sealed events of locked vouchers, in their order. */
+export function announceEvents(events: readonly { voucherId: string; sequence: number }[]): PreparedStatements {
+  return portionsOf(events, ROW_EVENTS_MAX).flatMap((portion) => announceSealed(portion));
+}
 
 /** Statements that announce reservations that the transaction has expired. */
 export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
-  return tickets.length === 0 ? [] : [announceExpired(tickets)];
+  return portionsOf(tickets, ROW_EVENTS_MAX).map((portion) => announceExpired(portion));
 }
