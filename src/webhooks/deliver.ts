@@ -101,6 +101,24 @@ class Run {
   }
 
   async deliver(): Promise<WebhookReport> {
+    let more = false;
+    try {
+      more = await this.#sendDue();
+    } catch (error) {
+      this.#error = error;
+    }
+    // The next run would send again what this one is still sending.
+    await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
+    if (this.#error !== undefined) throw this.#error;
+    // After too many failures the sweeper requests the next run, so that other targets get their turn.
+    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
+      await this.#ctx.webhookRequests.add([this.#target.id]);
+    }
+    return this.#report;
+  }
+
+  /** Reads and sends deliveries while the run may continue. Returns whether more may be due. */
+  async #sendDue(): Promise<boolean> {
     let more = true;
     while (more && this.#mayContinue()) {
       const { size } = this.#unfinished;
@@ -114,13 +132,7 @@ class Run {
         readAt + POLL_INTERVAL_MS,
       );
     }
-    await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
-    if (this.#error !== undefined) throw this.#error;
-    // After too many failures the sweeper requests the next run, so that other targets get their turn.
-    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
-      await this.#ctx.webhookRequests.add([this.#target.id]);
-    }
-    return this.#report;
+    return more;
   }
 
   #mayContinue(): boolean {

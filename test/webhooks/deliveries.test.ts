@@ -217,6 +217,35 @@ it("a run sends an event that becomes due just after the run has read that nothi
   expect(await deliverToTarget(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
+it("a run whose read fails ends only when its requests have ended and are recorded", async () => {
+  const held = Promise.withResolvers<number>();
+  const [endpoint = ""] = await addTargetsWithDue(1, 6);
+  answer = () => (receiver.of(endpoint).length > 3 ? held.promise : 204);
+  const webhooks = openDeliveries();
+  const isUnread = Promise.withResolvers<void>();
+  let reads = 0;
+  const query = (statement: pg.QueryConfig) => {
+    if (statement.name !== "select_due_deliveries" || ++reads === 1) return webhooks.pool.query(statement);
+    isUnread.resolve();
+    return Promise.reject(new Error("the read failed"));
+  };
+  let hasEnded = false;
+  const ctx = { ...webhooks, pool: { query } as unknown as pg.Pool };
+  const run = deliverToTarget(ctx, endpoint)
+    .catch((error: Error) => error.message)
+    .finally(() => {
+      hasEnded = true;
+    });
+  // With three of six under way, the run looks for more.
+  await isUnread.promise;
+  await new Promise(setImmediate);
+  expect({ hasEnded, sent: receiver.of(endpoint).length }).toEqual({ hasEnded: false, sent: 6 });
+  held.resolve(204);
+  expect(await run).toBe("the read failed");
+  expect((await deliveries(endpoint)).map(({ state }) => state)).toEqual(Array(6).fill("Delivered"));
+  expect(receiver.of(endpoint)).toHaveLength(6);
+});
+
 it("a delivery that fails is repeated with the same id and body, later if Retry-After says so", async () => {
   const endpoint = await addEndpoint();
   answer = () => 500;
