@@ -68,24 +68,26 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles(database)
--- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, its schema, and its tables, sequences
--- and columns. Of the rights on functions, only those of the roles, because `db roles` does not change those of PUBLIC.
-WITH granted AS (
+-- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, on the current schema, which is that of
+-- the tables, and on its tables, sequences and columns. Of the rights on functions, only those of the roles, because `db roles` does not change
+-- those of PUBLIC.
+WITH here AS (
+  SELECT n.oid, n.nspname, n.nspacl FROM pg_namespace AS n WHERE n.nspname = current_schema()
+), granted AS (
   SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
     FROM pg_database AS d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE d.datname = $1::text
    UNION ALL
-  SELECT acl.grantee, acl.privilege_type || ' ON SCHEMA ' || n.nspname
-    FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl WHERE n.nspname = 'public'
+  SELECT acl.grantee, acl.privilege_type || ' ON SCHEMA ' || h.nspname FROM here AS h, aclexplode(h.nspacl) AS acl
    UNION ALL
   SELECT acl.grantee, acl.privilege_type || ' ON ' || c.relname
-    FROM pg_class AS c, aclexplode(c.relacl) AS acl WHERE c.relnamespace = 'public'::regnamespace
+    FROM here AS h JOIN pg_class AS c ON c.relnamespace = h.oid, aclexplode(c.relacl) AS acl
    UNION ALL
   SELECT acl.grantee, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
-    FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid, aclexplode(a.attacl) AS acl
-   WHERE c.relnamespace = 'public'::regnamespace
+    FROM here AS h JOIN pg_class AS c ON c.relnamespace = h.oid JOIN pg_attribute AS a ON a.attrelid = c.oid,
+         aclexplode(a.attacl) AS acl
    UNION ALL
   SELECT acl.grantee, acl.privilege_type || ' ON FUNCTION ' || p.proname
-    FROM pg_proc AS p, aclexplode(p.proacl) AS acl WHERE p.pronamespace = 'public'::regnamespace AND acl.grantee <> 0
+    FROM here AS h JOIN pg_proc AS p ON p.pronamespace = h.oid, aclexplode(p.proacl) AS acl WHERE acl.grantee <> 0
 )
 SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
               WHERE r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS roles,

@@ -165,6 +165,28 @@ it("voucherctl db roles grants and revokes rights on functions even when no othe
   expect(act?.after.rights).toContain("pva_api EXECUTE ON FUNCTION advance_sandbox");
 });
 
+it("voucherctl db roles restores each kind of right on a schema that is not named public", async () => {
+  await db.query(`CREATE SCHEMA "House" AUTHORIZATION ${OWNER.name}`);
+  const url = `${postgres.url("vouchers", OWNER)}?options=${encodeURIComponent('-c search_path="House"')}`;
+  await migrateDatabase(url);
+  const grant = () => run([], { DATABASE_URL: url });
+  expect((await grant()).exitCode).toBe(0);
+  const granted = await readRights();
+  expect(granted).toContain('pva_api INSERT "House".redemptions');
+  for (const take of [
+    `SELECT (owner, used) ON "House".erasure_keys`,
+    `INSERT ON "House".redemptions`,
+    `EXECUTE ON FUNCTION "House".erased_form`,
+    `USAGE ON SCHEMA "House"`,
+  ]) {
+    await db.query(`REVOKE ${take} FROM pva_api`);
+    expect(await readRights(), take).not.toEqual(granted);
+    expect((await grant()).exitCode).toBe(0);
+    expect(await readRights(), take).toEqual(granted);
+  }
+  await db.query('DROP SCHEMA "House" CASCADE');
+});
+
 it("voucherctl db roles revokes CREATE from PUBLIC, which upgrades from PostgreSQL 14 still grant", async () => {
   await db.query("GRANT CREATE ON SCHEMA public TO PUBLIC");
   const { stdout } = await run(["--json"]);
