@@ -425,8 +425,15 @@ BEGIN
   erased_texts := erased_texts + replaced;
   IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)
      OR EXISTS (SELECT FROM purchases AS p WHERE p.user_id = erased_user) THEN
-    INSERT INTO erased_users (user_id) VALUES (erased_user)
-        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at WHERE erased_texts > 0;
+    INSERT INTO erased_users AS u (user_id) VALUES (erased_user)
+        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at
+        -- A user who was erased before is listed anew if something else of it was erased since.
+        WHERE erased_texts > 0
+           OR EXISTS (SELECT FROM erasures AS e
+                       WHERE e.erased_at > u.erased_at
+                         AND e.voucher_id IN (SELECT c.voucher_id FROM claims AS c WHERE c.user_id = erased_user
+                                               UNION ALL
+                                              SELECT p.voucher_id FROM purchases AS p WHERE p.user_id = erased_user));
     UPDATE erasure_keys AS k SET used = true WHERE NOT k.used AND k.owner = '';
   END IF;
 END

@@ -94,6 +94,10 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
        ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
               WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
 
+-- name: state_of_user(form)
+-- When a user was last erased, by the replaced text.
+SELECT u.erased_at AS "erasedAt" FROM erased_users AS u WHERE u.user_id = $1::text;
+
 -- name: state_of_operator(id)
 -- An operator with the expiry times of the tokens, oldest token first. The current token has NULL.
 SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",

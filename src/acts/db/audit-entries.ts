@@ -91,6 +91,8 @@ const STATE_OF = {
   Listing: sql.prepare("state_of_listing", { id: text }),
   WebhookEndpoint: sql.prepare("state_of_webhook_endpoint", { id: text }),
   Operator: sql.prepare("state_of_operator", { id: text }),
+  /** One that is erased. Its id is the replaced text. */
+  User: sql.prepare("state_of_user", { form: text }),
   /** The rights of the service's roles. Its id is the name of the database. */
   DatabaseRoles: sql.prepare("state_of_roles", { database: text }),
   /** The transparency log. Its id is its origin. */
@@ -99,11 +101,11 @@ const STATE_OF = {
   Deployment: sql.prepare("state_of_deployment", { id: text }),
 };
 
-const STATELESS = ["Queue", "Process", "User"] as const;
+const STATELESS = ["Queue", "Process"] as const;
 
 /** What an administrative command changes. */
 export interface Entity {
-  /** Queues and processes are in Redis, and a user has no row of its own, so they have no state here. */
+  /** Queues and processes are in Redis, so they have no state here. */
   type: keyof typeof STATE_OF | (typeof STATELESS)[number];
   id: string;
 }
