@@ -15,7 +15,7 @@ export interface Field<Value = unknown> {
   /** What to know about it, as sentences. */
   hint: string;
   kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "json";
-  /** Reads what a person types, without surrounding blanks: a text, or for choices all that are chosen. */
+  /** Reads what a person types, as {@link withoutBlanks} leaves it: a text, or for choices all that are chosen. */
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
@@ -23,6 +23,8 @@ export interface Field<Value = unknown> {
   placeholder?: string;
   /** The name of the option of a command, if it differs from the field's. */
   option?: string;
+  /** Whether surrounding blanks are part of what a person types. */
+  verbatim?: boolean;
   /** The values to choose from. */
   values?: readonly string[];
   /** The value if none is given. Without it, the field must be given. */
@@ -76,11 +78,19 @@ export function text(label: string, max: number, more: More<string> = {}): Field
   return { kind: "text", label, hint, typed: line, json: line, ...more };
 }
 
-/** The subject of a user's tokens. */
+/** What a person types for a field, without surrounding blanks unless the field is verbatim. */
+export function withoutBlanks({ verbatim }: Pick<Field, "verbatim">, text: string): string {
+  return verbatim ? text : text.trim();
+}
+
+/**
+ * The subject of a user's tokens. RFC 7519 compares subjects without transformations, so no entrance may change one:
+ * `alice` and `alice ` are two users.
+ */
 export function subject(label: string, more: More<string> = {}): Field<string> {
   const { json, ...field } = text(label, 255, { placeholder: "<sub>", ...more });
   const read = json.refine((value) => !isErasedForm(value), problem("erased"));
-  return { ...field, typed: read, json: read };
+  return { ...field, typed: read, json: read, verbatim: true };
 }
 
 /** A whole number. */

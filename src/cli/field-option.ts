@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from "commander";
-import type { Field } from "../acts/fields.ts";
+import { type Field, withoutBlanks } from "../acts/fields.ts";
 import { problem } from "../platform/api/problems.ts";
 import { flag, type OptionOf } from "./options.ts";
 
@@ -38,8 +38,9 @@ export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
 
 /** Reads the text of an option. An option with a list may be repeated. */
 export function readTyped(field: Field, text: string, previous: unknown): unknown {
-  if (text.trim() === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);
-  const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : text.trim());
+  const typed = withoutBlanks(field, text);
+  if (typed === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);
+  const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : typed);
   if (!success) throw new InvalidArgumentError(`It ${error.issues[0]?.message ?? "is invalid"}.`);
   return isList(field) && Array.isArray(data)
     ? [...new Set([...(Array.isArray(previous) ? previous : []), ...data])]

@@ -132,6 +132,7 @@ function formField(field: ActField): Field {
     hint: kind === "time" ? TIME_HINT[use] : hint,
     initial: suggested ?? (initial === undefined || initial === null ? [] : [String(initial)]),
     schema: field.typed,
+    ...(field.verbatim && { verbatim: true }),
     ...(fromLink && { fromQuery: true }),
   };
   const choices = values?.map((value) => [value, value] as const) ?? [];

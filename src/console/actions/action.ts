@@ -42,7 +42,9 @@ export interface Field {
   fromQuery?: boolean;
   /** A confirmation, which is not written into the audit entry. */
   unrecorded?: boolean;
-  /** Gets a text without surrounding blanks, or all chosen values. */
+  /** Whether surrounding blanks are part of what was entered. */
+  verbatim?: boolean;
+  /** Gets a text, or all chosen values. */
   schema: z.ZodType;
 }
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { InvalidValues, sayNamesake } from "../../acts/act.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { ENTITIES, type EntityNames } from "../../acts/entities.ts";
+import { withoutBlanks } from "../../acts/fields.ts";
 import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
@@ -15,7 +16,7 @@ import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
 import { textOf } from "../visit.ts";
-import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
+import { type Action, type ActionDeps, type Field, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
@@ -152,11 +153,12 @@ function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   });
 }
 
-/** The values of the action's fields in a form's body, without surrounding blanks. */
+/** The values of the action's fields in a form's body. */
 function enteredIn({ fields }: Action<never>, body: unknown): Entered {
   const sent = Object(body) as Record<string, unknown>;
-  const valuesOf = (name: string) => [sent[name] ?? []].flat().map((value) => String(value).trim());
-  return Object.fromEntries(Object.keys(fields).map((name) => [name, valuesOf(name)]));
+  const valuesOf = (name: string, field: Field) =>
+    [sent[name] ?? []].flat().map((value) => withoutBlanks(field, String(value)));
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, valuesOf(name, field)]));
 }
 
 /**
