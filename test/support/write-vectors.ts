@@ -126,6 +126,11 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
     const lost = { ...chain.events[1], sequence: 4, previousHash: events[2]?.recordHash, erasedBy: 5 } as VectorEvent;
     return seal({ ...chain, events: [...events, lost, { ...erase([4])(chain)[2], sequence: 5 } as VectorEvent] });
   },
+  "the erasing payload was changed": (chain) =>
+    change(3, ({ payload }) => ({
+      erasedSequences: [2],
+      payload: String(payload).replace('"erasedSequences":[1]', '"erasedSequences":[2]'),
+    }))({ ...chain, events: erase([1])(chain) }),
   "the recordHash of an erased event was changed": change(2, () => ({ recordHash: sha256("another event") })),
   "the first event follows something other than 64 zeros": (chain) =>
     seal(chain, sha256("some event before the first")),

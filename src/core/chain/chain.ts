@@ -106,12 +106,16 @@ export interface StoredEvent {
   erasedBy?: number | null;
 }
 
-/** The sequences that an erasing event names, from its payload. Empty for other events, and while it is Pending. */
+/**
+ * The sequences that an erasing event names, from its payload. Empty for other events, for one whose payload has
+ * another type, and while it is Pending.
+ */
 export function erasedSequencesOf({ eventType, payload }: Pick<StoredEvent, "eventType" | "payload">): number[] {
   if (eventType !== "voucher.instance.erased") return [];
   try {
-    const { erasedSequences } = JSON.parse(String(payload)).data;
-    return Array.isArray(erasedSequences) ? erasedSequences : [];
+    const said = JSON.parse(String(payload));
+    const { erasedSequences } = said.data;
+    return said.eventType === eventType && Array.isArray(erasedSequences) ? erasedSequences : [];
   } catch {
     return [];
   }

@@ -302,10 +302,12 @@ it("nextEvent makes the event after the last one, without an actor, and marks th
 it("erasedSequencesOf reads what an erasing event names, and nothing from other events and damaged payloads", () => {
   const read = (payload: string | null, eventType = "voucher.instance.erased") =>
     erasedSequencesOf({ eventType, payload });
-  const payload = '{"data":{"erasedSequences":[1,2]}}';
+  const say = (data: unknown, eventType = "voucher.instance.erased") => JSON.stringify({ eventType, data });
+  const payload = say({ erasedSequences: [1, 2] });
   expect(read(payload)).toEqual([1, 2]);
   expect(read(payload, "voucher.instance.voided")).toEqual([]);
-  for (const damaged of [null, "", "null", "{}", '{"data":{}}', '{"data":{"erasedSequences":"1"}}'])
+  const otherType = say({ erasedSequences: [1, 2] }, "voucher.instance.voided");
+  for (const damaged of [null, "", "null", "{}", say(undefined), say({}), say({ erasedSequences: "1" }), otherType])
     expect(read(damaged), String(damaged)).toEqual([]);
 });
 
@@ -327,7 +329,13 @@ it.each<[what: string, chain: Chain, problem: RegExp | null]>([
   ["a hash with more before it", withErasure({ recordHash: `0${SECOND.recordHash}` }), /^recordHash is not a hash$/],
   [
     "an erasing event that is not sealed",
-    withErasure({}, { ...PENDING, payload: '{"data":{"erasedSequences":[2]}}' }),
+    withErasure(
+      {},
+      {
+        ...PENDING,
+        payload: '{"eventType":"voucher.instance.erased","data":{"erasedSequences":[2]}}',
+      },
+    ),
     /^no later event says/,
   ],
 ])("verifyChain judges an erased payload: %s", (_what, chain, problem) => {

@@ -85,14 +85,21 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: select_logged_in_order
 -- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload, and for
--- others whether a later sealed event says that it was erased. Events without a leaf come last. The result is large, so
--- read it with a cursor. Postgres sorts it in temporary files.
+-- others whether a later sealed event, whose payload is intact and names earlier events only, says that it was erased.
+-- Events without a leaf come last. The result is large, so read it with a cursor. Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        CASE WHEN e.payload IS NULL
             THEN EXISTS (SELECT FROM voucher_events AS t
                           WHERE t.voucher_id = e.voucher_id AND t.sequence = e.erased_by AND t.sequence > e.sequence
                             AND t.event_type = 'voucher.instance.erased' AND t.seal_status = 'Sealed'
-                            AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(e.sequence)) END AS "isErased",
+                            -- A changed payload may not be JSON, so nothing is read from it.
+                            AND CASE WHEN sha256(convert_to(t.payload, 'UTF8')) = t.record_hash
+                                     THEN t.payload::jsonb ->> 'eventType' = t.event_type
+                                          AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(e.sequence)
+                                          AND NOT jsonb_path_exists(
+                                                t.payload::jsonb,
+                                                '$.data.erasedSequences[*] ? (@ >= $by || (@ < $by) is unknown)',
+                                                jsonb_build_object('by', t.sequence)) END) END AS "isErased",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex",
        substr(b.hashes, (e.log_slot & 4095)::int * 32 + 1, 32) AS "waitingHash"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = e.log_slot >> 12
