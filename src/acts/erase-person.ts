@@ -35,6 +35,12 @@ export interface ErasureResult {
   references: number;
 }
 
+/** What a replay has erased. */
+export interface ReplayResult extends ErasureResult {
+  /** Listed events that occurred after the erasure, and so are others, as after a failover that has lost events. */
+  otherEvents: number;
+}
+
 /** What one transaction has erased. */
 interface ErasedPortion extends ErasureResult {
   erased: { voucherId: string; sequences: number[] }[];
@@ -111,22 +117,31 @@ export async function erasePerson(
 
 /**
  * Erases given events of vouchers, as after a restore. Skips those that do not exist, are erased, or contain no
- * personal data.
+ * personal data, and those that occurred after the erasure: another event has the sequence now.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
-  items: readonly { voucherId: string; sequences: readonly number[] }[],
+  items: readonly { voucherId: string; sequences: readonly number[]; erasedAt: Date }[],
   onVoucher: () => void = () => undefined,
-): Promise<ErasureResult> {
+): Promise<ReplayResult> {
   ctx.audited.arguments = {};
-  const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
+  const total: ReplayResult = { vouchers: 0, events: 0, references: 0, otherEvents: 0 };
   const wanted = Map.groupBy(items, ({ voucherId }) => voucherId);
   for (const [voucherId, ofVoucher] of wanted) {
-    const sequences = new Set(ofVoucher.flatMap((item) => item.sequences));
     const entity: Entity = { type: "VoucherInstance", id: voucherId };
+    let others = 0;
+    const choose: Choose = (events) => {
+      const listed = events.filter(({ sequence }) => ofVoucher.some(({ sequences }) => sequences.includes(sequence)));
+      const wanted = listed.filter(({ sequence, occurredAt }) =>
+        ofVoucher.some(({ sequences, erasedAt }) => sequences.includes(sequence) && occurredAt <= erasedAt),
+      );
+      others = listed.length - wanted.length;
+      return others > 0 && wanted.length === 0 ? null : wanted;
+    };
     const portion = await eraseAudited(ctx, entity, (tx) =>
-      eraseLocked(ctx, tx, [voucherId], { by: "voucher", voucherId }, null, (event) => sequences.has(event.sequence)),
+      eraseLocked(ctx, tx, [voucherId], { by: "voucher", voucherId }, null, choose),
     );
+    total.otherEvents += others;
     total.vouchers += portion.vouchers;
     total.events += portion.events;
     total.references += portion.references;
@@ -162,6 +177,9 @@ async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): 
   return { type: "User", id: form };
 }
 
+/** Chooses among the events that can be erased. Null leaves the vouchers as they are. */
+type Choose = (events: ErasableEvent[]) => ErasableEvent[] | null;
+
 /** Locks vouchers, seals their chains with one erasing event each, and erases what these name. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
@@ -169,7 +187,7 @@ async function eraseLocked(
   voucherIds: readonly string[],
   person: ErasedPerson,
   reason: string | null,
-  isWanted: (event: ErasableEvent) => boolean = () => true,
+  choose: Choose = (events) => events,
 ): Promise<ErasedPortion> {
   await usePlansOfService(tx);
   for (const id of voucherIds.toSorted()) await lockVoucher(tx, id);
@@ -179,7 +197,9 @@ async function eraseLocked(
     eventTypes: TYPES[person.by],
     userId: person.by === "user" ? person.userId : null,
   });
-  const byVoucher = Map.groupBy(erasable.filter(isWanted), ({ voucherId }) => voucherId);
+  const chosen = choose(erasable);
+  if (chosen === null) return NOTHING;
+  const byVoucher = Map.groupBy(chosen, ({ voucherId }) => voucherId);
   const chains = [...vouchers.values()].filter(({ id }) => byVoucher.has(id));
   const events = chains.map((voucher) =>
     nextEvent(randomBytes, voucher, "voucher.instance.erased", now, {

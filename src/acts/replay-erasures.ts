@@ -10,7 +10,7 @@ import {
   selectErasedUsers,
   selectErasures,
 } from "./db/erasures.ts";
-import { type ErasureResult, eraseEventsAgain, erasePerson } from "./erase-person.ts";
+import { type ErasureResult, eraseEventsAgain, erasePerson, type ReplayResult } from "./erase-person.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
 const form = z.string().refine(isErasedForm);
@@ -50,14 +50,16 @@ export async function replayErasures(
   ctx: AuditContext,
   { items, users, references }: Erasures,
   onStep: () => void = () => undefined,
-): Promise<ErasureResult> {
+): Promise<ReplayResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
   const add = (result: ErasureResult) => {
     total.vouchers += result.vouchers;
     total.events += result.events;
     total.references += result.references;
   };
-  add(await eraseEventsAgain(ctx, items, onStep));
+  const dated = items.map((item) => ({ ...item, erasedAt: new Date(item.erasedAt) }));
+  const { otherEvents, ...again } = await eraseEventsAgain(ctx, dated, onStep);
+  add(again);
   const forms = references.map(({ organizationId, reference: form }) => ({ organizationId, form }));
   for (const found of await findReferencesToErase(ctx.pool, columnsOf(forms, "organizationId", "form"))) {
     add(await erasePerson(ctx, { by: "reference", ...found }, null, onStep));
@@ -65,5 +67,5 @@ export async function replayErasures(
   for (const userId of await findUsersToErase(ctx.pool, users)) {
     add(await erasePerson(ctx, { by: "user", userId }, null, onStep));
   }
-  return total;
+  return { ...total, otherEvents };
 }

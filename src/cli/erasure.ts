@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { ErasureResult } from "../acts/erase-person.ts";
+import type { ErasureResult, ReplayResult } from "../acts/erase-person.ts";
 import { erase } from "../acts/person/erase.ts";
 import { listErasures, parseErasures, replayErasures } from "../acts/replay-erasures.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
@@ -42,13 +42,15 @@ export const erasure: Noun = {
       async run(ctx, { yes }, file) {
         const erasures = parseErasures(readFileSync(file, "utf8"));
         await confirmLoss(ctx, yes, `This permanently erases what ${file} lists.`);
-        const { vouchers, events } = await replayErasures(ctx, erasures, () => ctx.signal.throwIfAborted());
-        ctx.print({ vouchers, events }, () => describe({ vouchers, events }));
+        const done = await replayErasures(ctx, erasures, () => ctx.signal.throwIfAborted());
+        ctx.print({ vouchers: done.vouchers, events: done.events }, () => describe(done));
       },
     }),
   },
 };
 
-function describe({ vouchers, events }: Pick<ErasureResult, "vouchers" | "events">): string {
-  return `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}.`;
+function describe({ vouchers, events, otherEvents }: ReplayResult): string {
+  const done = `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}.`;
+  const left = `Left ${pluralize(otherEvents, "listed event")} that occurred after the erasure.`;
+  return otherEvents === 0 ? done : `${done} ${left}`;
 }

@@ -1,11 +1,21 @@
-import { expect, it } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
 import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
-import { listErasures } from "../../src/acts/replay-erasures.ts";
+import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
+import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
+import { partnerClient } from "../support/client.ts";
 import { makeOffer, newUser } from "../support/marketplace.ts";
-import { provisioning } from "../support/supply.ts";
+import { bypassTriggers } from "../support/outside-transaction.ts";
+import { tablesWith } from "../support/row-dump.ts";
+import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
+import { useVoucherctl } from "../support/voucherctl.ts";
 
-const { db, partner, till, issue, as } = useService({ users: true });
+const { api, servers, db, partner, till, issue, as } = useService({ users: true });
+const directory = mkdtempSync(join(tmpdir(), "voucher-erasures-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 const erase = (person: ErasedPerson) => erasePerson(provisioning(db), person, null);
 const ofOrder = (externalRef: string): ErasedPerson => ({
@@ -64,6 +74,60 @@ it("a reference is listed when it is erased, by the order, by the voucher or as 
   const texts = [ofOrderOnly.externalRef, ofVoucher.externalRef, "a batch for Mrs. Smith"];
   expect((await listedSince(since)).toSorted()).toEqual((await Promise.all(texts.map(form))).toSorted());
 });
+
+it("a replay after a failover leaves the event that now has the sequence of an erased one", async () => {
+  const { id, code, externalRef } = await redeem();
+  await erase(ofOrder(externalRef));
+  const { items } = await listErasures({ pool: db }, new Date(0));
+  const listed = items.filter(({ voucherId }) => voucherId === id);
+  expect(listed).toMatchObject([{ sequences: [2] }]);
+  await setBackToIssued(id);
+  const { body: reserved } = await till.reserve(code);
+  await till.release(reserved.ticket, "Mr. Jones left");
+  expect(await till.redeem({ code, externalRef: "Mr. Jones" })).toMatchObject({ status: 200 });
+
+  const replay = (erasedAt: string) =>
+    replayErasures(provisioning(db), {
+      items: listed.map((item) => ({ ...item, erasedAt })),
+      users: [],
+      references: [],
+    });
+  expect(await replay(String(listed[0]?.erasedAt))).toEqual({ ...NOTHING, otherEvents: 1 });
+  expect((await tablesWith(db, "Mr. Jones")).toSorted()).toEqual(["redemptions", "reservations", "voucher_events"]);
+  expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 0 });
+  expect(await replay((await readClock()).toISOString())).toMatchObject({ vouchers: 1, events: 1, otherEvents: 0 });
+  expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
+});
+
+it("erasure replay erases what is still the same of a voucher, and says how many listed events it leaves", async () => {
+  const offer = await makeOffer(db, 1);
+  const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
+  const erasedAt = (await readClock()).toISOString();
+  const { key } = await makeKey(db, offer.organizationId);
+  await partnerClient(api.url, key).redeem({ code: voucher.code, externalRef: "Ms. Pink's order" });
+  const file = join(directory, "erasures.json");
+  const items = [{ voucherId: voucher.id, sequences: [2, 3], erasedAt }];
+  writeFileSync(file, JSON.stringify({ items, users: [], references: [] }));
+  const voucherctl = useVoucherctl(servers);
+  const said = "Erased 1 event of 1 voucher. Left 1 listed event that occurred after the erasure.\n";
+  expect(await voucherctl.text(`erasure replay ${file} --yes`)).toBe(said);
+  expect(await voucherctl.json(`erasure replay ${file} --yes`)).toEqual({ vouchers: 0, events: 0 });
+  expect((await tablesWith(db, "Ms. Pink")).toSorted()).toEqual(["redemptions", "voucher_events"]);
+});
+
+/** Sets a voucher back to the time after its issue, as a standby that lags has it. */
+const setBackToIssued = (id: string) =>
+  bypassTriggers(
+    db,
+    `DELETE FROM log_batches WHERE id IN (SELECT log_slot >> 12 FROM voucher_events
+                                          WHERE voucher_id = '${id}' AND sequence > 1);
+     DELETE FROM voucher_events WHERE voucher_id = '${id}' AND sequence > 1;
+     DELETE FROM redemptions WHERE voucher_id = '${id}';
+     DELETE FROM erasures WHERE voucher_id = '${id}';
+     UPDATE vouchers AS v SET status = 'Active', redeemed_at = NULL, last_sequence = 1, sealed_sequence = 1,
+            sealed_hash = e.record_hash
+       FROM voucher_events AS e WHERE v.id = '${id}' AND e.voucher_id = v.id`,
+  );
 
 let orders = 0;
 

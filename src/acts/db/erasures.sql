@@ -29,7 +29,7 @@ SELECT f.voucher_id AS "voucherId"
 -- The events of locked vouchers that have a payload and one of the types, in chain order. Pending ones count: the
 -- transaction seals them first. With a user, only events of vouchers that it claimed or bought, and claims by its
 -- links.
-SELECT e.voucher_id AS "voucherId", e.sequence
+SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
   FROM voucher_events AS e
  CROSS JOIN LATERAL (SELECT coalesce(e.payload::jsonb -> 'data', e.data::jsonb) AS said OFFSET 0) AS d
  WHERE e.voucher_id = ANY ($1::text[]) AND e.event_type = ANY ($2::text[]) AND e.erased_by IS NULL

@@ -25,7 +25,7 @@ export const findErasable = sql.values(
 );
 
 /** An event that can be erased. */
-const ERASABLE_EVENT = { voucherId: text, sequence: integer };
+const ERASABLE_EVENT = { voucherId: text, sequence: integer, occurredAt: timestamptz };
 export type ErasableEvent = Row<typeof ERASABLE_EVENT>;
 
 export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_EVENT, {
