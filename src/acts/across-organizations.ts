@@ -25,14 +25,22 @@ export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQu
   return readFoundHistory(ctx, name, findEverywhere);
 }
 
+/** How a voucher is found by what also redeems or claims it, or proves that it was redeemed. */
+const BY_SECRET: readonly VoucherQuery["by"][] = ["code", "ticket", "redeemCode"];
+
 /**
- * Finds vouchers of all organizations by an id, a verification URL, a code, a ticket, a partner's reference, a redeem
- * code, or a batch's id and a serial. Returns each voucher once.
+ * Finds vouchers of all organizations by an id, a verification URL, a partner's reference, or a batch's id and a
+ * serial; with `bySecrets` also by a code, a ticket or a redeem code. Returns each voucher once.
+ * @param bySecrets false for a caller who may not see such secrets: a search that finds them lets one guess them.
  */
-export async function searchVouchers(ctx: { pool: pg.Pool }, words: string): Promise<FoundVoucher[]> {
+export async function searchVouchers(
+  ctx: { pool: pg.Pool },
+  words: string,
+  bySecrets: boolean,
+): Promise<FoundVoucher[]> {
   const found = new Map<string, FoundVoucher>();
   // One query at a time, because a caller may use one connection at a time.
-  for (const query of queriesFor(words.trim())) {
+  for (const query of queriesFor(words.trim()).filter(({ by }) => bySecrets || !BY_SECRET.includes(by))) {
     for (const voucher of (await findVouchersEverywhere(ctx, query)).items) found.set(voucher.id, voucher);
   }
   return [...found.values()];

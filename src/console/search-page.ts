@@ -29,9 +29,9 @@ export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find
  * whose names contain them.
  */
 export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
-  const { ctx, site, entered, recordVisit } = visit;
+  const { ctx, site, seesCodes, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
-  const found = await searchVouchers(ctx, words);
+  const found = await searchVouchers(ctx, words, seesCodes);
   const [only, ...others] = found;
   // The voucher's page records the view.
   if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
@@ -54,8 +54,11 @@ export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
             "Found by name",
             ["Name", "What it is"],
             named,
-            html`No voucher of any organization has this code, id, ticket, reference or redeem code, no call of the \
-last hour this request id, and no organization, brand or product this name.`,
+            html`No voucher of any organization has this \
+${seesCodes ? "code, id, ticket, reference or redeem code" : "id or reference"}, no call of the last hour this \
+request id, and no organization, brand or product this name.${
+              seesCodes ? null : html` Viewers do not search by code, ticket or redeem code.`
+            }`,
           ),
         ]
       : [

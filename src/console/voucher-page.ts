@@ -3,6 +3,7 @@ import type { HistoryDeps } from "../acts/read-voucher-history.ts";
 import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import type { PastReservation } from "../core/look-up/api/voucher-history.ts";
 import { releaseReservation } from "../core/reserve/release-reservation.ts";
+import { codeEnd } from "../core/voucher/codes.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderSandboxNotice } from "../pages/layout.ts";
 import {
@@ -24,8 +25,8 @@ const VOID = ["void", "Void this voucher"] as const;
 const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
- * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher, and to
- * operators who may see no code, it shows only the end of the code and no payloads.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher it shows
+ * only the end of the code and no payloads; to operators who may see no code, neither code nor payloads.
  */
 export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, seesCodes, recordVisit }) => {
   // Accepts ids only, because a code must not become part of a URL.
@@ -52,7 +53,7 @@ export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, seesCodes,
 ${voucher.sandbox ? renderSandboxNotice() : null}
 ${renderFacts([
   ["Status", renderStatus(voucher.status)],
-  ["Code", html`<code>${showsCode ? voucher.code : `…${voucher.code.slice(-4)}`}</code>`],
+  ["Code", seesCodes ? html`<code>${showsCode ? voucher.code : codeEnd(voucher.code)}</code>` : null],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
   ["Organization", linkTo(site, "organizations", voucher.organizationId)],

@@ -130,9 +130,9 @@ maxlength="${SEARCH_MAX}"
 }
 
 /** What the search finds. */
-const SEARCH_HELP = html`A voucher by code, id, verify link, ticket, the partner's reference, redeem code, or batch \
-and serial: <code>bat_… 17</code>. An organization, brand or product by its name. A batch, a webhook endpoint or an \
-API key by its id. A partner's call of the last hour by its request id.`;
+const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, or batch and serial: \
+<code>bat_… 17</code>. For all but viewers also by code, ticket or redeem code. An organization, brand or product by \
+its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /**
  * A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. Columns of numbers are

@@ -108,7 +108,7 @@ it("the search is one line with folded help, and inputs have the page's font, at
     const [field, button, help] = [
       search.getByRole("searchbox"),
       search.getByRole("button"),
-      search.getByText("by code, id"),
+      search.getByText("by code, ticket"),
     ];
     const boxes = await Promise.all([search, field, button].map((part) => part.boundingBox()));
     expect(boxes[0]?.height).toBeLessThan(1.5 * (boxes[1]?.height ?? 0));

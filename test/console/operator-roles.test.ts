@@ -6,7 +6,7 @@ import { each } from "../../src/open/wings/api.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";
 import { tablesWith } from "../support/row-dump.ts";
-import { issueVouchers } from "../support/supply.ts";
+import { issueTestBatch, issueVouchers } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
 const service = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true" }], shards: 1 });
@@ -111,7 +111,37 @@ it("a viewer sees no code, also none of a voucher that is used", async () => {
     expect(full).toContain(secret);
     expect(seen).not.toContain(secret);
   }
-  expect(seen).toContain(`<code>…${redeemed.code.slice(-4)}</code>`);
+  expect(seen).not.toContain(redeemed.code.slice(-4));
+});
+
+it("an operator sees no symbol of a short code of an Active voucher, and only the end of a long one", async () => {
+  for (const [code, shown] of [
+    ["ZQ7X", "…"],
+    ["ZQ7-X81", "…"],
+    ["ZQ7X-8100-4711-ABC", "…"],
+    ["ZQ7X 8100 4711 AB-CD", "…ABCD"],
+  ] as const) {
+    const { vouchers } = await issueTestBatch(db, partner, 1, { codes: [code] });
+    const path = `${api.url}/ops/vouchers/${vouchers[0]?.id}`;
+    const { text } = await browse(path, { headers: operators.admin.headers });
+    expect(text).toContain(`<dt>Code</dt><dd><code>${shown}</code></dd>`);
+    expect((await browse(path, { headers: operators.viewer.headers })).text).not.toContain("<dt>Code</dt>");
+  }
+});
+
+it("a viewer finds a voucher by its id or reference, and cannot guess a code, ticket or redeem code", async () => {
+  const { redeemed, ticket } = await exampleOf();
+  const search = (has: OperatorRole, words: string) =>
+    browse(`${api.url}/ops/vouchers`, { form: { words }, headers: operators[has].headers });
+  const found = { status: 303, location: `/ops/vouchers/${redeemed.id}` };
+  for (const words of [redeemed.id, `order-${redeemed.id}`]) expect(await search("viewer", words)).toMatchObject(found);
+  const guess = (words: string) => search("viewer", words).then(({ text }) => text.replaceAll(words, "GUESS"));
+  const spellings = [redeemed.code, redeemed.code.toLowerCase().replaceAll("-", " "), redeemed.redeemCode, ticket];
+  for (const words of spellings) {
+    expect((await search("operator", words)).status, words).toBe(303);
+    const wrong = words.replace(/.$/, (last) => (last === "2" ? "3" : "2"));
+    expect(await guess(words)).toBe(await guess(wrong));
+  }
 });
 
 it("a viewer reads the board of jobs, and its API changes nothing", async () => {
@@ -154,7 +184,7 @@ async function exampleOf() {
   const [used, active] = await issueVouchers(db, partner, 2);
   if (used === undefined || active === undefined) throw new Error("no vouchers");
   const { redeemCode } = (await till.redeem({ code: used.code, externalRef: `order-${used.id}` })).body;
-  await till.reserve(active.code);
+  const { ticket } = (await till.reserve(active.code)).body;
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [used.id]);
   const paths = [
     "",
@@ -169,5 +199,5 @@ async function exampleOf() {
     "/operators",
     "/audit",
   ];
-  return { redeemed: { ...used, redeemCode: String(redeemCode) }, paths };
+  return { redeemed: { ...used, redeemCode: String(redeemCode) }, ticket: String(ticket), paths };
 }

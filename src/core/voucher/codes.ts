@@ -86,6 +86,15 @@ export function hasValidCheckSymbol(code: string): boolean {
   return !values.includes(-1) && weightedSum(values) === 0;
 }
 
+/** Symbols of a code's end that pages may show, and how many others there must be: 12 digits are too many to guess. */
+const END = { shown: 4, hiddenMin: 12 };
+
+/** The end of a code, by which people tell vouchers apart. Of a code that is too short for that, only an ellipsis. */
+export function codeEnd(code: string): string {
+  const symbols = cleanTyped(code, SEPARATORS_AND_MARKS);
+  return symbols.length < END.shown + END.hiddenMin ? "…" : `…${symbols.slice(-END.shown)}`;
+}
+
 /** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. */
 const PATH_WORDS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
 
