@@ -1,11 +1,11 @@
 import pg from "pg";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, vi } from "vitest";
 import { revokeOperator } from "../../src/acts/operator/revoke.ts";
 import { rotateOperator } from "../../src/acts/operator/rotate.ts";
 import { tellSignIns } from "../../src/open/tell-sign-ins.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOperator, type TestOperator } from "../support/operators.ts";
-import { untilPast } from "../support/outside-transaction.ts";
+import { besideTransaction, untilPast, untilWaiting } from "../support/outside-transaction.ts";
 import type { TestApi } from "../support/service.ts";
 import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -232,4 +232,58 @@ it("failed sign-ins are limited per address, counted and shown, and signing out 
     401,
     expect.stringMatching(/^Basic /),
   ]);
+});
+
+it("an address that failed on one mount of the operator pages is blocked on every one", async () => {
+  const address = elsewhere();
+  const mounts = ["/overview.json", "/queues/jobs/api/queues"];
+  const statusAt = async (path: string, password: string) =>
+    (await open({ ...basic(password), ...address }, api, path)).status;
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    expect(await statusAt(String(mounts[attempt % 2]), "wrong")).toBe(401);
+  }
+  for (const path of mounts) expect(await statusAt(path, OPS_TOKEN), path).toBe(429);
+});
+
+describe("sign-ins that are verified at the same moment", () => {
+  const lockTokens = (outside: pg.PoolClient) => outside.query("LOCK TABLE operator_tokens IN ACCESS EXCLUSIVE MODE");
+
+  it("a burst verifies as many attempts as the limit leaves, so the right password among wrong ones is refused", async () => {
+    const { id, name, token } = await makeOperator(db, "viewer");
+    await rotateOperator.run(provisioning(db), id, { grace: 0 });
+    const address = elsewhere();
+    const verify = vi.spyOn(api.ctx.signIn, "verify");
+    const [wrong, right] = await besideTransaction(db, async (outside) => {
+      await lockTokens(outside);
+      const burst = Array.from({ length: 30 }, () => codeOf({ ...basic(token, name), ...address }));
+      await until(() => verify.mock.calls.length >= 10);
+      const last = codeOf({ ...basic(OPS_TOKEN), ...address });
+      await untilWaiting(db, 1);
+      await outside.query("ROLLBACK");
+      return [await Promise.all(burst), await last];
+    });
+    expect(Map.groupBy(wrong, String).get("401 wrong_password")).toHaveLength(10);
+    expect(Map.groupBy(wrong, String).get("429 rate_limited")).toHaveLength(20);
+    expect([right, verify.mock.calls.length]).toEqual(["429 rate_limited", 10]);
+    verify.mockRestore();
+  });
+
+  it("attempts that succeed are given back, so none of them is refused when one attempt is left", async () => {
+    const { headers } = await makeOperator(db, "viewer");
+    const address = elsewhere();
+    for (let attempt = 0; attempt < 9; attempt += 1) await open({ ...basic("wrong"), ...address });
+    const verify = vi.spyOn(api.ctx.signIn, "verify");
+    const answers = await besideTransaction(db, async (outside) => {
+      await lockTokens(outside);
+      const burst = Array.from({ length: 12 }, () => codeOf({ ...headers, ...address }));
+      await until(() => verify.mock.calls.length === 1);
+      await untilWaiting(db, 1);
+      await outside.query("ROLLBACK");
+      return Promise.all(burst);
+    });
+    verify.mockRestore();
+    expect(new Set(answers)).toEqual(new Set(["200"]));
+    expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
+    expect(await codeOf({ ...headers, ...address })).toBe("429 rate_limited");
+  });
 });

@@ -1,20 +1,12 @@
 import type { Request, RequestHandler, Response } from "express";
-import { RateLimiterMemory } from "rate-limiter-flexible";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import { consumeRefusalLimit, type LimitingRefusals } from "../../platform/http/middleware/rate-limit.ts";
 import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 import type { OperatorSignIn } from "./operator-sign-in.ts";
 
-/**
- * Failed sign-ins that each process allows per address in 15 minutes, by any way. Only keeps the log short:
- * OPS_TOKEN and the tokens of operators are too long to guess, and so are the signatures of JWTs.
- */
-const FAILED_MAX = 10;
-const FAILED_SECONDS = 900;
-
 export interface AuthenticatingDeps extends LimitingRefusals {
-  signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify">;
+  signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify" | "attempts">;
   report: { faults: { count(kind: "signInsFailed"): void } };
 }
 
@@ -30,7 +22,6 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
  * after too many failed sign-ins from the address.
  */
 export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
-  const failures = new RateLimiterMemory({ points: FAILED_MAX, duration: FAILED_SECONDS });
   const refuse = async (request: Request, response: Response, scheme: string, error: AppError) => {
     await consumeRefusalLimit(ctx, request, response);
     response.setHeader("WWW-Authenticate", scheme);
@@ -39,10 +30,9 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   return async (request, response, next) => {
     const given = ctx.signIn.findCredentials(request);
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
-    const address = networkOf(request.ip);
-    // Before tokens are verified, so that a flood of wrong ones costs neither signature checks nor queries.
-    assertAttemptsLeft(await failures.get(address), 0);
-    const operator = await ctx.signIn.verify(given);
+    const { attempts } = ctx.signIn;
+    const verify = () => ctx.signIn.verify(given);
+    const operator = await attempts.run(networkOf(request.ip), verify, (found) => found === null);
     // Pages read again every few seconds, so after the JWT has ended they would use up the attempts of the address.
     if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {
@@ -50,7 +40,6 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
       return next();
     }
     ctx.report.faults.count("signInsFailed");
-    assertAttemptsLeft(await failures.penalty(address), 1);
     if (given.kind === "jwt") return refuse(request, response, BEARER, new AppError("invalid_token"));
     return refuse(request, response, BASIC, new AppError("wrong_password"));
   };
@@ -59,20 +48,6 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
 const BASIC = 'Basic realm="Operators", charset="UTF-8"';
 /** Browsers do not ask for a password: the proxy signs people in. */
 const BEARER = 'Bearer error="invalid_token"';
-
-/** Attempts of an address, as the limiter has counted them. */
-interface Attempts {
-  consumedPoints: number;
-  msBeforeNext: number;
-}
-
-/** @param counted how many of the attempts are those of this request. @throws AppError `rate_limited`. */
-function assertAttemptsLeft(attempts: Attempts | null, counted: 0 | 1): void {
-  if (attempts === null || attempts.consumedPoints - counted < FAILED_MAX) return;
-  const message = "Too many failed sign-ins from your address. Try again later.";
-  const retryAfterSeconds = Math.ceil(attempts.msBeforeNext / 1_000);
-  throw new AppError("rate_limited", message, { retryAfterSeconds });
-}
 
 /** Answers 401, so that browsers forget the password that they send. */
 export const signOut: RequestHandler = (_request, response) => {

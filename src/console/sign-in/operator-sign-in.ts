@@ -12,6 +12,7 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { openOperatorTokens } from "./operator-tokens.ts";
+import { SignInAttempts } from "./sign-in-attempts.ts";
 import type { SignedIn } from "./signed-in.ts";
 
 /** Longest name of an operator in an audit entry. Characters. */
@@ -35,6 +36,8 @@ interface SignInDeps extends OperatorReads {
  * proxy.
  */
 export class OperatorSignIn {
+  /** Those of all operator pages of the process, so that an address blocked on one is blocked on all. */
+  readonly attempts = new SignInAttempts();
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
   readonly #sharedDigest: Buffer | null;

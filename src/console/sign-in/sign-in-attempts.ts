@@ -1,0 +1,92 @@
+import { AppError } from "../../platform/api/errors.ts";
+
+/**
+ * Failed sign-ins that each process allows per address in 15 minutes, by any way. Only keeps the log short:
+ * OPS_TOKEN and the tokens of operators are too long to guess, and so are the signatures of JWTs.
+ */
+const FAILED_MAX = 10;
+/** Milliseconds. */
+const FAILED_MS = 900_000;
+
+/** The sign-ins of an address that are not decided. */
+interface Undecided {
+  /** How many are being verified. Each may fail. */
+  underWay: number;
+  /** Those that wait until others are decided. */
+  waiting: (() => void)[];
+}
+
+/**
+ * Limits failed sign-ins per address. An attempt is counted before it is verified, and given back unless it fails, so
+ * a burst verifies no more attempts than the limit leaves. An attempt that would exceed the limit only if others fail
+ * waits for them.
+ */
+export class SignInAttempts {
+  /** Failures by address, with the time at which they are forgotten, on the monotonic clock: the first to end first. */
+  readonly #failures = new Map<string, { count: number; until: number }>();
+  readonly #undecided = new Map<string, Undecided>();
+
+  /**
+   * Verifies a sign-in, unless too many of the address have failed. One whose `verify` rejects has not failed.
+   * @throws AppError `rate_limited`; what `verify` throws.
+   */
+  async run<Result>(
+    address: string,
+    verify: () => Promise<Result>,
+    hasFailed: (result: Result) => boolean,
+  ): Promise<Result> {
+    const undecided = await this.#begin(address);
+    let failed = false;
+    try {
+      const result = await verify();
+      failed = hasFailed(result);
+      return result;
+    } finally {
+      undecided.underWay -= 1;
+      if (failed) this.#countFailure(address);
+      this.#wake(address, undecided);
+    }
+  }
+
+  async #begin(address: string): Promise<Undecided> {
+    for (;;) {
+      this.#assertAttemptsLeft(address);
+      const undecided = this.#undecided.get(address) ?? { underWay: 0, waiting: [] };
+      this.#undecided.set(address, undecided);
+      if (this.#failedOf(address) + undecided.underWay < FAILED_MAX) {
+        undecided.underWay += 1;
+        return undecided;
+      }
+      await new Promise<void>((decided) => undecided.waiting.push(decided));
+    }
+  }
+
+  /** Lets one waiting attempt look again, or all if they are to be refused. */
+  #wake(address: string, { underWay, waiting }: Undecided): void {
+    const isBlocked = this.#failedOf(address) >= FAILED_MAX;
+    for (const decided of waiting.splice(0, isBlocked ? waiting.length : 1)) decided();
+    if (underWay === 0 && waiting.length === 0) this.#undecided.delete(address);
+  }
+
+  #assertAttemptsLeft(address: string): void {
+    if (this.#failedOf(address) < FAILED_MAX) return;
+    const leftMs = Number(this.#failures.get(address)?.until) - performance.now();
+    const message = "Too many failed sign-ins from your address. Try again later.";
+    throw new AppError("rate_limited", message, { retryAfterSeconds: Math.ceil(leftMs / 1_000) });
+  }
+
+  #countFailure(address: string): void {
+    const failures = this.#failures.get(address) ?? { count: 0, until: performance.now() + FAILED_MS };
+    failures.count += 1;
+    this.#failures.set(address, failures);
+  }
+
+  /** The failures of an address that are not forgotten. Forgets those of all addresses whose time is over. */
+  #failedOf(address: string): number {
+    for (const [known, { until }] of this.#failures) {
+      if (until > performance.now()) break;
+      this.#failures.delete(known);
+    }
+    return this.#failures.get(address)?.count ?? 0;
+  }
+}
