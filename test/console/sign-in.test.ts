@@ -107,32 +107,33 @@ describe("a named operator", () => {
 
   it("an operator who is revoked in the middle of a long act is told what was done", async () => {
     const admin = await makeOperator(db, "admin");
-    const partner = await makePartner(db);
-    const [first] = await issueVouchers(db, partner, 101);
-    const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first?.id]);
-    const locker = new pg.Client(servers.databaseUrl);
-    await locker.connect();
-    await locker.query("BEGIN");
-    // The first range finds every row locked, so that the page begins before anything is voided.
-    await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
-    const body = new URLSearchParams({ product: "Pass" });
-    const sent = await fetch(`${api.url}/ops/batches/${rows[0].id}/void`, {
-      method: "POST",
-      headers: admin.headers,
-      body,
+    await voidUntilEnded(api, admin.headers, async () => {
+      await revokeOperator.run(provisioning(db), admin.id, {});
     });
-    await revokeOperator.run(provisioning(db), admin.id, {});
-    const revokedAt = performance.now();
-    await until(async () => performance.now() - revokedAt > 1_000);
-    await locker.query("ROLLBACK");
-    await locker.end();
-    expect(await sent.text()).toMatch(/Your sign-in has ended, so the run was stopped\. Voided so far: 100\./);
-    const voided = await db.query("SELECT count(*)::int AS n FROM vouchers WHERE batch_id = $1 AND status = 'Voided'", [
-      rows[0].id,
-    ]);
-    expect(voided.rows[0].n).toBe(100);
   });
 });
+
+/** Voids a batch under this sign-in, which `end` ends in the middle: the page says so, and the rest is not voided. */
+async function voidUntilEnded(at: TestApi, headers: Record<string, string>, end: () => Promise<void>) {
+  const partner = await makePartner(db);
+  const [first] = await issueVouchers(db, partner, 101);
+  const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first?.id]);
+  const locker = new pg.Client(servers.databaseUrl);
+  await locker.connect();
+  await locker.query("BEGIN");
+  // The first range finds every row locked, so that the page begins before anything is voided.
+  await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
+  const body = new URLSearchParams({ product: "Pass" });
+  const sent = await fetch(`${at.url}/ops/batches/${rows[0].id}/void`, { method: "POST", headers, body });
+  await end();
+  const endedAt = performance.now();
+  await until(() => performance.now() - endedAt > 1_000);
+  await locker.query("ROLLBACK");
+  await locker.end();
+  expect(await sent.text()).toMatch(/Your sign-in has ended, so the run was stopped\. Voided so far: 100\./);
+  const voided = await db.query("SELECT FROM vouchers WHERE batch_id = $1 AND status = 'Voided'", [rows[0].id]);
+  expect(voided.rowCount).toBe(100);
+}
 
 describe("a proxy's JWT", () => {
   let key: IssuerKey;
@@ -206,6 +207,14 @@ describe("a proxy's JWT", () => {
     }
   });
 
+  it("a JWT that expires in the middle of a long act ends it, by the database's clock", async () => {
+    // The issuer's clock may be ten seconds ahead, so the JWT ends in five.
+    const exp = secondsFromNow(-5);
+    const headers = { ...bearer(await sign({ exp, roles: ["admin"] })), ...elsewhere() };
+    await voidUntilEnded(plain, headers, () => untilPast(db, new Date((exp + 10) * 1_000)));
+    expect(await codeOf(headers, plain)).toBe("401 invalid_token");
+  });
+
   it("the header and the path of the role claim are configurable, and HTTP Basic counts first", async () => {
     const token = await sign({ realm: { roles: ["admin"] }, roles: undefined });
     expect(await codeOf({ "x-token": token }, withJwt)).toBe("200");
@@ -248,7 +257,7 @@ it("an address that failed on one mount of the operator pages is blocked on ever
 describe("sign-ins that are verified at the same moment", () => {
   const lockTokens = (outside: pg.PoolClient) => outside.query("LOCK TABLE operator_tokens IN ACCESS EXCLUSIVE MODE");
 
-  it("a burst verifies as many attempts as the limit leaves, so the right password among wrong ones is refused", async () => {
+  it("a burst verifies as many attempts as the limit leaves, and then refuses the right password, too", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     await rotateOperator.run(provisioning(db), id, { grace: 0 });
     const address = elsewhere();

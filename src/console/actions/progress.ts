@@ -16,7 +16,7 @@ export class RunLeft extends AppError {
   }
 }
 
-/** The operator was revoked, or has expired, while the run went on. */
+/** The operator was revoked, or the operator or the JWT has expired, while the run went on. */
 class SignInEnded extends RunLeft {
   /** @param outcome what was done, as a sentence. */
   constructor(outcome: string) {

@@ -11,7 +11,7 @@ import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
-import { openOperatorTokens } from "./operator-tokens.ts";
+import { openOperatorTokens, type TokenOperator } from "./operator-tokens.ts";
 import { SignInAttempts } from "./sign-in-attempts.ts";
 import type { SignedIn } from "./signed-in.ts";
 
@@ -40,8 +40,9 @@ export class OperatorSignIn {
   readonly attempts = new SignInAttempts();
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
+  readonly #clock: DatabaseClock;
   readonly #sharedDigest: Buffer | null;
-  readonly #tokens: TokenAuthenticator<{ name: string; role: SignedIn["role"] | null }> | null;
+  readonly #tokens: TokenAuthenticator<TokenOperator> | null;
   /**
    * Tokens are not cached, so a revoked one stops working at once. One query runs at a time, so made-up tokens take at
    * most one connection.
@@ -52,6 +53,7 @@ export class OperatorSignIn {
   constructor({ pool, operatorReads, config: { ops }, deployment: { clock } }: SignInDeps) {
     this.#hasOperators = () => operatorReads({}, () => hasOperators(pool));
     this.#ops = ops;
+    this.#clock = clock;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
     this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
     this.#named = new Batcher(async (hashes: string[]) => {
@@ -123,8 +125,9 @@ export class OperatorSignIn {
       throw error;
     });
     if (found === undefined || found === null || found === "expired") return found ?? null;
-    const { name, role } = found;
-    if (role !== null) return { name, role, by: "jwt", stillHolds: async () => true };
+    const { name, role, expiresAt } = found;
+    const stillHolds = async () => this.#clock.now().getTime() < expiresAt;
+    if (role !== null) return { name, role, by: "jwt", stillHolds };
     const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";
     throw new AppError("missing_role", message);
   }

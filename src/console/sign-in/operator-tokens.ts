@@ -5,9 +5,11 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
 /** The operator that a proxy's JWT names; without a role if none of the claim's values is one. */
-interface TokenOperator {
+export interface TokenOperator {
   name: string;
   role: OperatorRole | null;
+  /** When the JWT expires, on the database's clock. Milliseconds. */
+  expiresAt: number;
 }
 
 type TokenSettings = Pick<Config["ops"], "jwksUrl" | "issuer" | "audience" | "nameClaim" | "roleClaim">;
@@ -17,9 +19,9 @@ export function openOperatorTokens(ops: TokenSettings, clock: DatabaseClock): To
   return new TokenAuthenticator(ops, clock, {
     variable: "OPS_JWKS_URL",
     required: [],
-    readCaller(claims) {
+    readCaller(claims, expiresAt) {
       const name = [findClaim(claims, ops.nameClaim), claims.sub].find(isPrintable);
-      return name === undefined ? null : { name, role: highestRole(findClaim(claims, ops.roleClaim)) };
+      return name === undefined ? null : { name, role: highestRole(findClaim(claims, ops.roleClaim)), expiresAt };
     },
   });
 }

@@ -10,7 +10,7 @@ export interface SignedIn {
   role: OperatorRole;
   /** How the name is known. */
   by: Extract<ActingBy, "operator" | "jwt" | "shared">;
-  /** Whether the sign-in is still good: false once a named operator is revoked or has expired. */
+  /** Whether the sign-in is still good: false once a named operator is revoked, or the operator or JWT has expired. */
   stillHolds(): Promise<boolean>;
 }
 

@@ -72,8 +72,11 @@ interface ReadingTokens<Caller> {
   variable: string;
   /** Claims that a token must have. */
   required: readonly string[];
-  /** The caller that a verified token names; null refuses it. */
-  readCaller(claims: JWTPayload): Caller | null;
+  /**
+   * The caller that a verified token names; null refuses it. The token is valid until `expiresAt`, on the database's
+   * clock, including the tolerance. Milliseconds.
+   */
+  readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
 }
 
 /**
@@ -120,13 +123,10 @@ export class TokenAuthenticator<Caller> {
         ...(issuer !== null && { issuer }),
         ...(audience !== null && { audience }),
       });
-      const caller = this.#reading.readCaller(claims);
+      const expiresAt = ((claims.exp ?? 0) + CLOCK_TOLERANCE_S) * 1_000;
+      const caller = this.#reading.readCaller(claims, expiresAt);
       if (caller === null) throw invalidToken();
-      this.#remember(tokenHash, {
-        caller,
-        until: startedAt + TRUSTED_MS,
-        expiresAt: ((claims.exp ?? 0) + CLOCK_TOLERANCE_S) * 1_000,
-      });
+      this.#remember(tokenHash, { caller, until: startedAt + TRUSTED_MS, expiresAt });
       return caller;
     } catch (error) {
       if (error instanceof AppError) throw error;
