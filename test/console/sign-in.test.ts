@@ -159,7 +159,7 @@ describe("a proxy's JWT", () => {
       [{}, "zoe@shop.test"],
       [{ roles: ["something", "viewer", "admin", "operator"] }, "zoe@shop.test"],
       [{ email: undefined, roles: "viewer" }, "123"],
-      [{ email: "a\nb", roles: "staff,operator" }, "123"],
+      [{ email: "a\nb", roles: "Billing admin, operator" }, "123"],
     ];
     const pages: string[] = [];
     for (const [changes, name] of cases) {
@@ -188,7 +188,14 @@ describe("a proxy's JWT", () => {
       expect([status, JSON.parse(text).code]).toEqual([401, "invalid_token"]);
       expect(headers.get("www-authenticate")).toMatch(/^Bearer /);
     }
-    for (const roles of [undefined, [], ["root"], "viewers", { viewer: true }]) {
+    const compound = [
+      "viewer admin",
+      "Billing admin",
+      "operator\tviewer",
+      "admin;viewer",
+      ["Billing admin", "viewer,admin"],
+    ];
+    for (const roles of [undefined, [], ["root"], "viewers", { viewer: true }, ...compound]) {
       expect(await codeOf(bearer(await sign({ roles })), plain)).toBe("403 missing_role");
     }
   });

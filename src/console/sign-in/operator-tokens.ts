@@ -39,8 +39,12 @@ function findClaim(claims: JWTPayload, name: string): unknown {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
-/** The highest role among the values of a claim: a list, or a text with values between blanks or commas. */
+/**
+ * The highest role among the values of a claim: a list, or a text with values between commas. Blanks do not separate
+ * values, because the names of groups have them: "Billing admin" is no role.
+ */
 function highestRole(claim: unknown): OperatorRole | null {
-  const values: unknown[] = typeof claim === "string" ? claim.split(/[\s,]+/) : Array.isArray(claim) ? claim : [];
+  const values: unknown[] =
+    typeof claim === "string" ? claim.split(",").map((value) => value.trim()) : Array.isArray(claim) ? claim : [];
   return OPERATOR_ROLES.findLast((role) => values.includes(role)) ?? null;
 }
