@@ -87,7 +87,7 @@ it("voidBatch voids the others before it waits for a voucher that another transa
   expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch without an end voids all vouchers that several transactions have locked, once each has ended", async () => {
+it("voidBatch without an end voids all vouchers that transactions have locked, once each has ended", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const ids = vouchers.map(({ id }) => id);
   const voiding = await besideTransaction(servers.db, async (first) =>

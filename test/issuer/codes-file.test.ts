@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const newKey = () => makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
 
-it("a file of codes that has begun waits in a full line, keeps no place between two chunks and is complete", async () => {
+it("a file of codes that has begun waits in a full line, keeps no place between chunks and is complete", async () => {
   const { issuer, randomBytes } = api.ctx;
   if (issuer === null) throw new Error("there is no issuer");
   const caller = { keyId: (await newKey()).id, organizationId: partner.organizationId, sandbox: false };
