@@ -72,7 +72,7 @@ it("a caller that has left takes no place in the line and none of the connection
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
-it("a call that waits too long for its place is overloaded and leaves the line; one that runs has no limit", async () => {
+it("a call that waits too long for its place is overloaded and leaves the line, but not one that runs", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });

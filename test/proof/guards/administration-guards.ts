@@ -57,10 +57,82 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
       "",
     ],
   }),
-  ...guardsOf("src/issuer/issuer.ts", ["test/issuer/issuer-routes", "test/issuer/issuer-faults"], {
+  ...guardsOf("src/issuer/issuer.ts", ["test/issuer/issuer-routes"], {
     "what belongs to another organization is unknown": [
       "isOfKind && lineage.organizationId === organizationId",
       "isOfKind",
+    ],
+  }),
+  ...guardsOf("src/issuer/issuer.ts", ["test/issuer/issuer-faults"], {
+    "an act stops when its key ends": ["if (hasEnded()) throw new KeyEnded();", ""],
+  }),
+  ...guardsOf("src/issuer/act-endpoint.ts", ["test/issuer/issuer-routes"], {
+    "an act of a program is on an own entity": ["await ctx.requireOwn(on, parameters.id);", ""],
+    "an issuer's call needs the scope for it": [`partnerKey("voucher.issue")`, `partnerKey("voucher.read")`],
+  }),
+  ...guardsOf("src/issuer/lists.ts", ["test/issuer/issuer-routes"], {
+    "a list is limited to an own entity": ["await ctx.requireOwn(kind, id);", ""],
+    "a list has the organization's own entities only": ["org: caller.organizationId, ", ""],
+  }),
+  ...guardsOf("src/issuer/routes/void-batch.ts", ["test/issuer/issuer-routes"], {
+    "a program voids its own batches only": [`await ctx.requireOwn("batch", id);`, ""],
+  }),
+  ...guardsOf("src/issuer/routes/void-batch.ts", ["test/issuer/issuer-faults"], {
+    "a void of a batch waits for no lock after its end": [", endBy: receivedAtMs + PORTION_MS", ""],
+    "a void of a batch waits for a connection for a time only": ["{ maxMs: PLACE_WAIT_MS }", "{}"],
+  }),
+  ...guardsOf("src/issuer/routes/void-voucher.ts", ["test/issuer/issuer-routes"], {
+    "a program voids its own vouchers only": [`await ctx.requireOwn("voucher", id);`, ""],
+  }),
+  ...guardsOf("src/issuer/stream-codes.ts", ["test/issuer/codes-file"], {
+    "a file of codes breaks off when its key ends": [
+      `if (await hasKeyEnded(pool, caller.keyId)) throw new AppError("unknown_key");`,
+      "",
+    ],
+    "a file of codes is not cut because the service is busy": [", undefined, { continues: true }", ""],
+  }),
+  ...guardsOf("src/acts/export-batch.ts", ["test/issuer/issuer-routes"], {
+    "codes that are sent leave an audit entry": [
+      `await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);`,
+      "",
+    ],
+  }),
+  ...guardsOf("src/acts/issue-batch.ts", ["test/issuer/issuer-routes"], {
+    "an organization issues once under a reference": ["if (!(await claimed)) throw new ReferenceTaken();", ""],
+  }),
+  ...guardsOf("src/console/sign-in/operator-sign-in.ts", ["test/console/sign-in"], {
+    "the shared token is compared": ["timingSafeEqual(digest(password), this.#sharedDigest)", "true"],
+    "an operator's token signs in under the operator's name only": [" || operator.name !== name", ""],
+  }),
+  ...guardsOf("src/acts/db/operators.sql", ["test/console/sign-in"], {
+    "a revoked operator does not sign in": ["ANY ($1::bytea[]) AND o.revoked_at IS NULL", "ANY ($1::bytea[])"],
+    "an operator who has expired does not sign in": [
+      "(o.expires_at IS NULL OR o.expires_at > clock_timestamp())\n   AND (t.",
+      "true\n   AND (t.",
+    ],
+    "a token that was rotated does not sign in": ["(t.expires_at IS NULL OR t.expires_at > clock_timestamp())", "true"],
+  }),
+  ...guardsOf("src/console/sign-in/authenticate-operator.ts", ["test/console/sign-in"], {
+    "failed sign-ins of an address are limited": ["assertAttemptsLeft(await failures.get(address), 0);", ""],
+    "wrong JWTs and tokens count as failed sign-ins": ["await failures.penalty(address)", "null"],
+  }),
+  ...guardsOf("src/console/sign-in/operator-tokens.ts", ["test/console/sign-in"], {
+    "a JWT without a role does not sign in": ["values.includes(role)) ?? null", `values.includes(role)) ?? "viewer"`],
+  }),
+  ...guardsOf("src/core/keys/authenticate-user.ts", ["test/console/sign-in"], {
+    "a JWT of another issuer does not sign in": ["...(issuer !== null && { issuer }),", ""],
+    "a JWT for another audience does not sign in": ["...(audience !== null && { audience }),", ""],
+    "a JWT without an end does not sign in": [`, "exp"]`, "]"],
+    "a JWT that has expired does not sign in": ["currentDate: now,", "currentDate: new Date(0),"],
+  }),
+  ...guardsOf("src/console/operator-route.ts", ["test/console/operator-roles"], {
+    "a page needs its role": [
+      "requireRole(role), ...handlers",
+      `...(method === "get" ? [] : [requireRole(role)]), ...handlers`,
+    ],
+    "a form needs its role": [
+      "requireRole(role), ...handlers",
+      `...(method === "post" ? [] : [requireRole(role)]), ...handlers`,
     ],
   }),
 ];
