@@ -11,7 +11,7 @@ import type { RedisClient } from "../src/platform/redis/connections.ts";
 import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
 import { FanOut } from "../src/webhooks/fan-out.ts";
 import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
-import { openAttemptRecorder } from "../src/webhooks/record-attempts.ts";
+import { AttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
 /**
  * Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit.
@@ -23,7 +23,7 @@ const WEBHOOK_READS = 1;
 /** What the worker takes from its process. */
 type Deps = WorkerDeps &
   Pick<Lifetime, "use"> &
-  DepsOf<typeof openAttemptRecorder> & {
+  ConstructorParameters<typeof AttemptRecorder>[0] & {
     config: Pick<Config, "webhooks">;
     redis: RedisClient;
     metrics: DepsOf<typeof deliverToTarget>["metrics"];
@@ -55,7 +55,7 @@ export function prepare(service: Deps) {
     webhookRequests,
     webhookSender,
     confirmations: service.use(openConfirmations(service)),
-    attempts: service.use(openAttemptRecorder(service)),
+    attempts: service.use(new AttemptRecorder(service)),
     requests: new FairSlots(REQUESTS_MAX),
     failing: new FairSlots(FAILING_MAX),
     fanOut,

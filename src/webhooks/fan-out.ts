@@ -3,22 +3,35 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
-import { fanOutRows, type OutboxRow, selectOutbox, tryFanOut } from "./db/webhook-deliveries.ts";
+import {
+  fanOutRows,
+  lockTargetsOf,
+  type OutboxRow,
+  selectOutbox,
+  selectOutboxOf,
+  tryFanOut,
+} from "./db/webhook-deliveries.ts";
 import type { WebhookRequests } from "./job.ts";
 
 /** Interval at which a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Time until the next attempt if another process holds the lock. That process may not see the newest rows.
- * Milliseconds.
+ * Time until the next attempt if another process holds the lock, which may not see the newest rows, or a target is
+ * locked. Milliseconds.
  */
 const RETRY_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
 /** Events that one transaction turns into deliveries, each for up to 20 targets; one row may have more. */
 const EVENTS_MAX = 1_000;
-/** Longest wait for targets that are locked while attempts are recorded. Milliseconds. */
+/** Longest wait for any other lock. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
+/**
+ * Longest wait for the targets of one organization, which another transaction has locked. The others wait too, so it is
+ * short, and after it there is a pause. Milliseconds.
+ */
+const LOCKED_WAIT_MS = 50;
+const LOCKED_PAUSE_MS = 250;
 
 interface Deps {
   pool: pg.Pool;
@@ -37,6 +50,7 @@ export class FanOut {
   #timer: NodeJS.Timeout | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  readonly #locked = new LockedOrganizations();
   #nudged = false;
   #closed = false;
 
@@ -70,7 +84,7 @@ export class FanOut {
     while (this.#nudged && !this.#closed) {
       this.#nudged = false;
       try {
-        const outcome = await fanOut(this.#ctx);
+        const outcome = await fanOut(this.#ctx, this.#locked);
         if (outcome === "busy") {
           clearTimeout(this.#retryTimer);
           this.#retryTimer = setTimeout(() => this.nudge(), RETRY_MS);
@@ -84,33 +98,97 @@ export class FanOut {
   }
 }
 
-/** Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. */
-export async function fanOut(ctx: Deps): Promise<"done" | "more" | "busy"> {
-  const { pool, webhookReads, webhookRequests } = ctx;
-  const result = await webhookReads(() => inTransaction(pool, takeOutbox));
-  if (result === null) return "busy";
-  await webhookRequests.tryAdd(result.due);
-  return result.more ? "more" : "done";
+/** Organizations with a locked target: their rows wait, and those of the others do not. */
+class LockedOrganizations {
+  readonly #ids = new Set<string>();
+  /** When to wait for one of them again, on the monotonic clock. Milliseconds. */
+  #waitAt = 0;
+
+  get ids(): string[] {
+    return [...this.#ids];
+  }
+
+  add(id: string): void {
+    this.#ids.add(id);
+  }
+
+  /** Takes the one that has waited the longest, if it is time to wait for one. */
+  takeNext(): string | undefined {
+    const [id] = this.#ids;
+    if (id === undefined || performance.now() < this.#waitAt) return undefined;
+    this.#ids.delete(id);
+    return id;
+  }
+
+  /** Puts one back whose target stayed locked. */
+  putBack(id: string): void {
+    this.#ids.add(id);
+    this.#waitAt = performance.now() + LOCKED_PAUSE_MS;
+  }
+}
+
+/**
+ * Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. Then
+ * waits for one locked organization: if it only skipped locked targets, a busy one would always be locked.
+ */
+async function fanOut(ctx: Deps, locked: LockedOrganizations): Promise<"done" | "more" | "busy"> {
+  const taken = await runFanOut(ctx, (tx) => takeRows(tx, selectOutbox(tx, { except: locked.ids, limit: ROWS_MAX })));
+  if (taken === null) return "busy";
+  for (const id of taken.locked) locked.add(id);
+  const next = locked.takeNext();
+  const isFree = next === undefined || (await fanOutOne(ctx, next));
+  if (!isFree) locked.putBack(next);
+  if (taken.more || (next !== undefined && isFree)) return "more";
+  return locked.ids.length > 0 ? "busy" : "done";
+}
+
+/** Fans out rows of one organization once its targets are free. Returns false if one of them stays locked. */
+async function fanOutOne(ctx: Deps, organizationId: string): Promise<boolean> {
+  try {
+    const taken = await runFanOut(ctx, async (tx) => {
+      await waitForLocks(tx, LOCKED_WAIT_MS);
+      await lockTargetsOf(tx, organizationId);
+      return takeRows(tx, selectOutboxOf(tx, { organizationId, limit: ROWS_MAX }));
+    });
+    return taken?.locked.size === 0;
+  } catch (error) {
+    if (isLockTimeout(error)) return false;
+    throw error;
+  }
+}
+
+/** What a transaction has taken from the outbox. */
+interface Taken {
+  /** Whether there may be more rows. */
+  more: boolean;
+  due: string[];
+  locked: ReadonlySet<string>;
 }
 
 /** Returns null if another process holds the lock. */
-async function takeOutbox(tx: Transaction): Promise<{ more: boolean; due: string[] } | null> {
-  const [locked, , rows] = await Promise.all([
-    tryFanOut(tx),
-    waitForLocks(tx, LOCK_WAIT_MS),
-    selectOutbox(tx, ROWS_MAX),
-  ]);
-  if (!locked) return null;
-  if (rows.length === 0) return { more: false, due: [] };
-  const taken = takeRows(rows);
-  return { more: taken.length < rows.length || rows.length === ROWS_MAX, due: await fanOutRows(tx, taken) };
+async function runFanOut(
+  { pool, webhookReads, webhookRequests }: Deps,
+  take: (tx: Transaction) => Promise<Taken>,
+): Promise<Taken | null> {
+  const taken = await webhookReads(() =>
+    inTransaction(pool, async (tx) => {
+      const [hasLock] = await Promise.all([tryFanOut(tx), waitForLocks(tx, LOCK_WAIT_MS)]);
+      return hasLock ? take(tx) : null;
+    }),
+  );
+  if (taken !== null) await webhookRequests.tryAdd(taken.due);
+  return taken;
 }
 
-/** The first rows with at most EVENTS_MAX events, but at least one. */
-function takeRows(rows: readonly OutboxRow[]): OutboxRow[] {
+/** Fans out the first of these rows with at most EVENTS_MAX events, but at least one. */
+async function takeRows(tx: Transaction, reading: Promise<OutboxRow[]>): Promise<Taken> {
+  const rows = await reading;
+  if (rows.length === 0) return { more: false, due: [], locked: new Set() };
   let events = 0;
-  return rows.filter((row, index) => {
+  const first = rows.filter((row, index) => {
     events += row.events;
     return index === 0 || events <= EVENTS_MAX;
   });
+  const more = first.length < rows.length || rows.length === ROWS_MAX;
+  return { more, ...(await fanOutRows(tx, first)) };
 }

@@ -1,11 +1,13 @@
+import pLimit from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { WorkerMetrics } from "../core/metrics/metrics.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
-import { readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
+import { isLockTimeout, readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
+import type { Closable } from "../platform/lifetime.ts";
 import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
-import { type DueDelivery, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
+import { type DueDelivery, lockFreeTargets, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth, ERASED } from "./webhook-delivery.ts";
 
 /** Attempts in one transaction. */
@@ -17,6 +19,8 @@ const WAITING_MAX = 10_000;
  * Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
+/** Longest wait for one locked target while other locked ones wait for their turn. Milliseconds. */
+const TURN_MS = 250;
 
 /** A delivery and the result of its attempt, or that its event was erased. */
 export interface Attempt {
@@ -25,8 +29,6 @@ export interface Attempt {
   result: AttemptResult<DeliveryFailure> | typeof ERASED;
 }
 
-export type AttemptRecorder = Batcher<Attempt, DecidedAttempt["state"]>;
-
 interface Deps {
   pool: pg.Pool;
   randomBytes: RandomBytes;
@@ -34,32 +36,125 @@ interface Deps {
   log: Logger;
 }
 
-/** Opens the batcher that records attempts. Its `submit` resolves to the delivery's new state after the commit. */
-export function openAttemptRecorder(ctx: Deps): AttemptRecorder {
-  return new Batcher((attempts: Attempt[]) => record(ctx, attempts), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
+type State = DecidedAttempt["state"];
+
+/** An attempt whose target is locked. */
+interface HeldAttempt extends PromiseWithResolvers<State> {
+  attempt: Attempt;
+  heldAt: number;
 }
 
-async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedAttempt["state"][]> {
+/**
+ * Records attempts in batches. A target that another transaction has locked delays its own attempts only: they leave
+ * their batch and are recorded in their order once the target is free.
+ */
+export class AttemptRecorder implements Closable {
+  readonly #ctx: Deps;
+  readonly #batcher: Batcher<Attempt, State>;
+  /** The attempts of each locked target, in their order. */
+  readonly #held = new Map<string, HeldAttempt[]>();
+  readonly #waits = new Set<Promise<void>>();
+  /** Limits the connections that wait for a locked target. */
+  readonly #turns = pLimit(1);
+
+  constructor(ctx: Deps) {
+    this.#ctx = ctx;
+    this.#batcher = new Batcher((attempts: Attempt[]) => this.#record(attempts), {
+      batchMax: BATCH_MAX,
+      waitingMax: WAITING_MAX,
+    });
+  }
+
+  /** Resolves to the delivery's new state after the commit. Rejects if its target stays locked. */
+  submit(attempt: Attempt): Promise<State> {
+    return this.#batcher.submit(attempt);
+  }
+
+  async close(): Promise<void> {
+    await this.#batcher.close();
+    await Promise.all(this.#waits);
+  }
+
+  async #record(attempts: readonly Attempt[]): Promise<(State | Promise<State>)[]> {
+    const open = attempts.filter(({ endpointId }) => !this.#held.has(endpointId));
+    const states = open.length === 0 ? [] : await record(this.#ctx, open, lockFreeTargets);
+    const recorded = new Map(open.map((attempt, index) => [attempt, states[index] ?? null]));
+    return attempts.map((attempt) => recorded.get(attempt) ?? this.#hold(attempt));
+  }
+
+  #hold(attempt: Attempt): Promise<State> {
+    const { endpointId } = attempt;
+    const held = { ...Promise.withResolvers<State>(), attempt, heldAt: performance.now() };
+    const others = this.#held.get(endpointId);
+    if (others === undefined) {
+      const waiting = [held];
+      this.#held.set(endpointId, waiting);
+      const wait = this.#recordHeld(endpointId, waiting).finally(() => this.#waits.delete(wait));
+      this.#waits.add(wait);
+    } else others.push(held);
+    return held.promise;
+  }
+
+  /** Records the attempts of a locked target, which may become more meanwhile. Never rejects. */
+  async #recordHeld(endpointId: string, waiting: HeldAttempt[]): Promise<void> {
+    for (let some = waiting.slice(0, BATCH_MAX); some.length > 0; some = waiting.slice(0, BATCH_MAX)) {
+      const attempts = some.map(({ attempt }) => attempt);
+      const ended = await this.#turns(() => record(this.#ctx, attempts, waitForTargets)).then(
+        (states) =>
+          some.map(
+            ({ resolve }, index) =>
+              () =>
+                resolve(states[index] as State),
+          ),
+        (error) => this.#rejected(some, error),
+      );
+      waiting.splice(0, ended.length);
+      if (waiting.length === 0) this.#held.delete(endpointId);
+      for (const end of ended) end();
+    }
+  }
+
+  /** What ends the attempts that an error ends: a locked target those that have waited for too long. */
+  #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
+    const isLate = ({ heldAt }: HeldAttempt) => performance.now() - heldAt > LOCK_WAIT_MS;
+    return some
+      .filter((held) => !isLockTimeout(error) || isLate(held))
+      .map(
+        ({ reject }) =>
+          () =>
+            reject(error),
+      );
+  }
+}
+
+/** Locks the targets that no other transaction has locked. */
+type LockTargets = typeof lockFreeTargets;
+
+/** Waits a while for the targets, and locks them all. */
+const waitForTargets: LockTargets = async (tx, endpointIds) => {
+  const [, targets] = await Promise.all([waitForLocks(tx, TURN_MS), lockTargets(tx, endpointIds)]);
+  return { targets, locked: new Set() };
+};
+
+/** Records attempts in one transaction, but not those of locked targets: their states are null. */
+async function record(ctx: Deps, attempts: readonly Attempt[], lock: LockTargets): Promise<(State | null)[]> {
   const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
   return readThenWrite(
     ctx.pool,
-    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockTargets(tx, endpointIds)]),
-    async ([, targets]) => {
+    (tx) => Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lock(tx, endpointIds)]),
+    async ([, { targets, locked }]) => {
       const now = targets[0]?.now ?? new Date(0);
-      const recorded = attempts.map(({ endpointId, delivery: { eventId, voucherId, attempts }, result }) => {
-        const { status, failure } = result === ERASED ? { status: null, failure: null } : result;
-        const decided = decideAttempt(attempts, result, randomFraction(ctx.randomBytes));
-        return { endpointId, eventId, voucherId, attempts, status, failure, ...decided };
-      });
+      const decided = attempts.map((attempt) => (locked.has(attempt.endpointId) ? null : decide(ctx, attempt)));
       const byTarget = Map.groupBy(attempts, ({ endpointId }) => endpointId);
       const changes = targets.flatMap((target) => {
         const results = (byTarget.get(target.id) ?? []).flatMap(({ result }) => (result === ERASED ? [] : [result]));
         const health = decideHealth(target, results, now);
         return health === null ? [] : [{ ...health, endpointId: target.id, organizationId: target.organizationId }];
       });
+      const recorded = decided.filter((one) => one !== null);
       return {
-        result: recorded.map(({ state }) => state),
-        writes: recordAttempts(recorded, changes, now),
+        result: decided.map((one) => one?.state ?? null),
+        writes: recorded.length === 0 ? [] : recordAttempts(recorded, changes, now),
         afterCommit() {
           for (const { endpointId, organizationId, disabledReason } of changes) {
             if (disabledReason === null) continue;
@@ -70,6 +165,13 @@ async function record(ctx: Deps, attempts: readonly Attempt[]): Promise<DecidedA
       };
     },
   );
+}
+
+function decide(ctx: Deps, { endpointId, delivery, result }: Attempt) {
+  const { eventId, voucherId, attempts } = delivery;
+  const { status, failure } = result === ERASED ? { status: null, failure: null } : result;
+  const decided = decideAttempt(attempts, result, randomFraction(ctx.randomBytes));
+  return { endpointId, eventId, voucherId, attempts, status, failure, ...decided };
 }
 
 /** Returns a random number from 0 to 1. */

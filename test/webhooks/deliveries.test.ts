@@ -15,7 +15,7 @@ import { webhookEvent } from "../../src/webhooks/api/webhooks.ts";
 import { selectDueDeliveries } from "../../src/webhooks/db/webhook-deliveries.ts";
 import { deliverToTarget, FAILING_MAX, READ_AGE_MAX_MS, REQUESTS_MAX } from "../../src/webhooks/deliver.ts";
 import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
-import { type Attempt, type AttemptRecorder, openAttemptRecorder } from "../../src/webhooks/record-attempts.ts";
+import { type Attempt, AttemptRecorder } from "../../src/webhooks/record-attempts.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
@@ -277,7 +277,7 @@ it("a delivery that two processes send at the same time has one attempt, the fir
   const failed = { status: 500, failure: "status", retryAfterMs: null } as const;
   const delivered = { status: 204, failure: null, retryAfterMs: null };
   for (const result of [failed, delivered]) {
-    await openAttemptRecorder(ctx).submit({ endpointId: endpoint, delivery, result });
+    await new AttemptRecorder(ctx).submit({ endpointId: endpoint, delivery, result });
   }
   const [row] = await query(
     "SELECT attempts, state, last_status FROM webhook_deliveries WHERE endpoint_id = $1",

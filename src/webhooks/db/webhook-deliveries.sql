@@ -3,16 +3,31 @@
 -- appear in the order of its events.
 SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
 
--- name: select_outbox(limit)
--- The oldest rows of the outbox, and the number of events in each.
+-- name: select_outbox(except, limit)
+-- The oldest rows of the outbox of all organizations but some, and the number of events in each.
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
-  FROM webhook_outbox AS o WHERE o.id > 0 ORDER BY o.id LIMIT $1::int;
+  FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id <> ALL ($1::text[]) ORDER BY o.id LIMIT $2::int;
+
+-- name: select_outbox_of(organization_id, limit)
+-- As select_outbox, of one organization.
+SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
+  FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id = $1::text ORDER BY o.id LIMIT $2::int;
 
 -- name: lock_endpoints_of(organization_id)
--- Locks the enabled endpoints of organizations, in id order.
+-- Locks the enabled endpoints of one organization, in id order.
+SELECT FROM webhook_endpoints AS e
+ WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = $1::text AND n.enabled)) AND e.enabled
+ ORDER BY e.id FOR NO KEY UPDATE;
+
+-- name: lock_free_endpoints_of(organization_id)
+-- Locks the enabled endpoints of organizations that no other transaction has locked. A transaction may lock an endpoint again.
 SELECT e.id FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
- ORDER BY e.id FOR NO KEY UPDATE;
+ FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: select_enabled_endpoints_of(organization_id)
+-- The enabled endpoints of organizations.
+SELECT e.id, e.organization_id AS "organizationId" FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled;
 
 -- name: insert_deliveries(outbox_id, endpoint_id, row_events_max)
 -- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due deliveries. A delivery
@@ -69,6 +84,10 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 -- name: lock_endpoints(endpoint_id)
 -- Locks endpoints, in id order.
 SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
+
+-- name: lock_free_endpoints(endpoint_id)
+-- Locks the endpoints that no other transaction has locked.
+SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: read_endpoints(endpoint_id)
 -- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.

@@ -73,7 +73,8 @@ const REPLAYABLE = { eventId: text, voucherId: text };
 export const sql = new Statements(new URL("./webhook-deliveries.sql", import.meta.url));
 
 export const tryFanOut = sql.requiredValue("try_fan_out", { locked: boolean });
-export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW, { limit: integer });
+export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW, { except: arrayOf(text), limit: integer });
+export const selectOutboxOf = sql.rows("select_outbox_of", OUTBOX_ROW, { organizationId: text, limit: integer });
 export const findTarget = sql.row("find_target", TARGET, { endpointId: text });
 export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVERY, {
   endpointId: text,
@@ -97,7 +98,14 @@ export const measureWebhooks = sql.requiredRow(
   },
   { limit: integer },
 );
-const lockTargetsOf = sql.values("lock_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
+/** Waits for the enabled targets of an organization. {@link fanOutRows} then finds them free. */
+export const lockTargetsOf = sql.execute("lock_endpoints_of", { organizationId: text });
+const lockFreeOf = sql.values("lock_free_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
+const selectEnabledOf = sql.rows(
+  "select_enabled_endpoints_of",
+  { id: text, organizationId: text },
+  { organizationId: arrayOf(text) },
+);
 const insertDeliveries = sql.values(
   "insert_deliveries",
   { endpointId: text },
@@ -105,6 +113,7 @@ const insertDeliveries = sql.values(
 );
 const deleteOutbox = sql.execute("delete_outbox", { id: arrayOf(bigint) });
 const lockRows = sql.execute("lock_endpoints", { endpointId: arrayOf(text) });
+const lockFreeRows = sql.values("lock_free_endpoints", { id: text }, { endpointId: arrayOf(text) });
 const readTargets = sql.rows(
   "read_endpoints",
   {
@@ -166,20 +175,40 @@ const replayDeliveries = sql.execute("replay_deliveries", {
 });
 const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, voucherId: arrayOf(text) });
 
-/** Makes the deliveries of outbox rows and deletes the rows. Returns the targets with due deliveries. */
-export async function fanOutRows(tx: Transaction, rows: readonly OutboxRow[]): Promise<string[]> {
-  const ids = rows.map(({ id }) => id);
-  // Lock in an earlier statement, so that the next one sees every delivery that a lock's last holder has finished.
-  const endpoints = await lockTargetsOf(tx, [...new Set(rows.map(({ organizationId }) => organizationId))]);
-  const due = await insertDeliveries(tx, { outboxId: ids, endpointId: endpoints, rowEventsMax: ROW_EVENTS_MAX });
-  await deleteOutbox(tx, ids);
-  return due;
+/**
+ * Makes the deliveries of outbox rows and deletes the rows. Leaves all rows of an organization if another transaction
+ * has locked one of its targets. Returns the targets with due deliveries, and these organizations.
+ */
+export async function fanOutRows(
+  tx: Transaction,
+  rows: readonly OutboxRow[],
+): Promise<{ due: string[]; locked: Set<string> }> {
+  const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
+  // Lock in an earlier statement, so that the next ones see what a lock's last holder has changed.
+  const own = new Set(await lockFreeOf(tx, organizations));
+  const enabled = await selectEnabledOf(tx, organizations);
+  const locked = new Set(enabled.filter(({ id }) => !own.has(id)).map(({ organizationId }) => organizationId));
+  const outboxId = rows.filter(({ organizationId }) => !locked.has(organizationId)).map(({ id }) => id);
+  const due = await insertDeliveries(tx, { outboxId, endpointId: [...own], rowEventsMax: ROW_EVENTS_MAX });
+  await deleteOutbox(tx, outboxId);
+  return { due, locked };
 }
 
 /** Locks targets, then reads them in a second statement, which sees all changes from before the lock. */
 export async function lockTargets(tx: Transaction, endpointIds: readonly string[]) {
   const [, targets] = await Promise.all([lockRows(tx, endpointIds), readTargets(tx, endpointIds)]);
   return targets;
+}
+
+/**
+ * As {@link lockTargets}, without targets that another transaction has locked: their ids are in `locked`. A target that
+ * was deleted is in neither.
+ */
+export async function lockFreeTargets(tx: Transaction, endpointIds: readonly string[]) {
+  const [ids, targets] = await Promise.all([lockFreeRows(tx, endpointIds), readTargets(tx, endpointIds)]);
+  const [own, locked] = [new Set(ids), new Set<string>()];
+  for (const { id } of targets) if (!own.has(id)) locked.add(id);
+  return { targets: targets.filter(({ id }) => own.has(id)), locked };
 }
 
 /** An attempt and what follows from it. */
