@@ -1,7 +1,7 @@
 import type { EventType } from "../core/chain/chain.ts";
 import { nextEvent } from "../core/chain/chain.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
-import { advanceChains, lockVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { advanceChains, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
 import { formsOf } from "../core/voucher/references.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
@@ -17,6 +17,7 @@ import {
   findErasedForm,
   selectErasableEvents,
 } from "./db/erasures.ts";
+import { type Lock, lockBusyLast, lockOne } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Vouchers in one transaction, which keeps their rows locked for some 200 ms. */
@@ -44,6 +45,8 @@ export interface ReplayResult extends ErasureResult {
 /** What one transaction has erased. */
 interface ErasedPortion extends ErasureResult {
   erased: { voucherId: string; sequences: number[] }[];
+  /** The vouchers that it could lock. */
+  locked: ReadonlySet<string>;
 }
 
 /** The types of events that may contain personal data. */
@@ -80,23 +83,28 @@ export async function erasePerson(
   // The arguments name what is erased.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx, person);
-  const eraseAll = async (voucherIds: readonly string[]) =>
-    add(await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, voucherIds, person, reason)));
+  const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
+    const work: Work = { voucherIds, lock, person, reason };
+    const portion = await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, work));
+    add(portion);
+    return portion.locked;
+  };
   const eraseOther = async (erase: (tx: Transaction) => Promise<number>) =>
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
   const eventTypes = TYPES[person.by];
-  const eraseFound = async (target: ErasureTarget) => {
+  const findPortions = async function* (target: ErasureTarget) {
     for (let after = ""; ; ) {
       const voucherIds = await findErasable(ctx.pool, { ...target, eventTypes, after, limit: PORTION });
       if (voucherIds.length === 0) break;
       after = voucherIds.at(-1) ?? after;
-      await eraseAll(voucherIds);
+      yield voucherIds;
     }
   };
+  const eraseFound = (target: ErasureTarget) => lockBusyLast(ctx, findPortions(target), eraseAll);
   // Each kind ends with a look at what was written by transactions for which the erasure has waited.
   switch (person.by) {
     case "voucher":
-      await eraseAll([person.voucherId]);
+      await eraseAll([person.voucherId], lockOne);
       break;
     case "reference":
       for (const reference of formsOf(person.externalRef)) {
@@ -139,7 +147,13 @@ export async function eraseEventsAgain(
       return others > 0 && wanted.length === 0 ? null : wanted;
     };
     const portion = await eraseAudited(ctx, entity, (tx) =>
-      eraseLocked(ctx, tx, [voucherId], { by: "voucher", voucherId }, null, choose),
+      eraseLocked(ctx, tx, {
+        voucherIds: [voucherId],
+        lock: lockOne,
+        person: { by: "voucher", voucherId },
+        reason: null,
+        choose,
+      }),
     );
     total.otherEvents += others;
     total.vouchers += portion.vouchers;
@@ -150,7 +164,7 @@ export async function eraseEventsAgain(
   return total;
 }
 
-const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [] };
+const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [], locked: new Set() };
 
 function eraseAudited(
   ctx: AuditContext,
@@ -159,7 +173,7 @@ function eraseAudited(
 ): Promise<ErasedPortion> {
   const run = () =>
     withAuditEntry(ctx, entity, erase, {
-      before: { ...NOTHING },
+      before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
   // Claims take the locks of several users in another order.
@@ -180,17 +194,25 @@ async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): 
 /** Chooses among the events that can be erased. Null leaves the vouchers as they are. */
 type Choose = (events: ErasableEvent[]) => ErasableEvent[] | null;
 
+/** What one transaction erases, if it can lock the vouchers. */
+interface Work {
+  voucherIds: readonly string[];
+  lock: Lock;
+  person: ErasedPerson;
+  reason: string | null;
+  choose?: Choose;
+}
+
 /** Locks vouchers, seals their chains with one erasing event each, and erases what these name. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,
-  voucherIds: readonly string[],
-  person: ErasedPerson,
-  reason: string | null,
-  choose: Choose = (events) => events,
+  { voucherIds: wanted, lock, person, reason, choose = (events) => events }: Work,
 ): Promise<ErasedPortion> {
   await usePlansOfService(tx);
-  for (const id of voucherIds.toSorted()) await lockVoucher(tx, id);
+  const locked = await lock(tx, wanted);
+  if (locked.size === 0) return NOTHING;
+  const voucherIds = [...locked];
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const erasable = await selectErasableEvents(tx, {
     voucherId: voucherIds,
@@ -198,7 +220,7 @@ async function eraseLocked(
     userId: person.by === "user" ? person.userId : null,
   });
   const chosen = choose(erasable);
-  if (chosen === null) return NOTHING;
+  if (chosen === null) return { ...NOTHING, locked };
   const byVoucher = Map.groupBy(chosen, ({ voucherId }) => voucherId);
   const chains = [...vouchers.values()].filter(({ id }) => byVoucher.has(id));
   const events = chains.map((voucher) =>
@@ -216,6 +238,7 @@ async function eraseLocked(
   const { texts, ...counts } = await eraseEvents(tx, found);
   return {
     ...counts,
+    locked,
     references: texts,
     erased: chains.map(({ id }) => ({
       voucherId: id,

@@ -1,20 +1,18 @@
 import { findBatchSize } from "../core/catalog/db/catalog.ts";
 import { selectActiveOfBatch } from "../core/voucher/db/voucher-ranges.ts";
-import { lockFreeVouchers, lockVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { readLockedVouchers } from "../core/voucher/db/vouchers.ts";
 import { finalRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
-import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
+import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { voidActive } from "./void-voucher.ts";
-import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
  * Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch
  * of leaves.
  */
 const RANGE = 1_000;
-/** The same for vouchers that other calls used before, and may use again. */
-const BUSY_RANGE = 100;
 
 /** How many vouchers a run has voided, and how many were redeemed, voided or expired before it reached them. */
 export interface BatchVoidResult {
@@ -46,7 +44,7 @@ export async function voidBatch(
 ): Promise<BatchVoidResult> {
   const size = await readBatchSize(ctx, batchId);
   const total: BatchVoidResult = { voided: 0, alreadyFinal: 0 };
-  const voidRange = async (voucherIds: readonly string[], lock: Lock): Promise<string[]> => {
+  const voidRange = async (voucherIds: readonly string[], lock: Lock): Promise<Set<string>> => {
     const { locked, voided } = await withAuditEntry(
       ctx,
       { type: "Batch", id: batchId },
@@ -60,44 +58,21 @@ export async function voidBatch(
     total.voided += voided;
     total.alreadyFinal += locked.size - voided;
     onRange({ ...total });
-    return voucherIds.filter((id) => !locked.has(id));
+    return locked;
   };
 
-  const isOver = () => ctx.endBy !== undefined && performance.now() >= ctx.endBy;
-  const busy: string[] = [];
-  for (let after = 0; after < size && !isOver(); ) {
-    const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE });
-    // Serials have no gaps, so those that the statement passed over are final. A short range is the last one.
-    const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
-    total.alreadyFinal += last - after - range.length;
-    after = last;
-    const ids = range.map(({ id }) => id);
-    if (ids.length > 0) busy.push(...(await voidRange(ids, lockFreeVouchers)));
-  }
-  while (busy.length > 0 && !isOver()) {
-    const range = busy.splice(0, BUSY_RANGE);
-    const stillBusy = await voidRange(range, (tx, ids) => lockOneAndFree(ctx, tx, ids)).catch((error: unknown) => {
-      if (ctx.endBy === undefined || !isLockTimeout(error)) throw error;
-      return [...range.slice(1), ...range.slice(0, 1)];
-    });
-    busy.push(...stillBusy);
-  }
+  const findRanges = async function* () {
+    for (let after = 0; after < size; ) {
+      const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE });
+      // Serials have no gaps, so those that the statement passed over are final. A short range is the last one.
+      const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
+      total.alreadyFinal += last - after - range.length;
+      after = last;
+      if (range.length > 0) yield range.map(({ id }) => id);
+    }
+  };
+  await lockBusyLast(ctx, findRanges(), voidRange);
   return total;
-}
-
-/** Locks vouchers and returns the ids of those that it could lock. */
-type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
-
-/**
- * Waits for the lock of the first voucher while it has none of the others, and then takes those that are free. So a run
- * waits for one lock at a time, and keeps no voucher from other calls meanwhile.
- */
-async function lockOneAndFree(ctx: AuditContext, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
-  const [first = "", ...others] = voucherIds;
-  await waitForLocks(tx, lockWaitOf(ctx));
-  await lockVoucher(tx, first);
-  await waitForLocks(tx, lockWaitOf(ctx));
-  return (await lockFreeVouchers(tx, others)).add(first);
 }
 
 /** Voids the Active vouchers among these and returns how many. */

@@ -7,7 +7,7 @@ import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts"
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer, newUser } from "../support/marketplace.ts";
-import { bypassTriggers } from "../support/outside-transaction.ts";
+import { bypassTriggers, databaseTime, untilPast } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
@@ -48,7 +48,7 @@ it.each(
   const form = await formOf("", userId);
   const listed = async (since: Date) => (await listedSince(since)).includes(form);
   for (const round of ["first", "later"]) {
-    const since = await readClock();
+    const since = await databaseTime(db);
     await take(userId, await makeOffer(db, 1));
     expect(await erase({ by: "user", userId }), round).toMatchObject({ vouchers: 1, events: 1 });
     expect(await listed(since), round).toBe(true);
@@ -60,7 +60,7 @@ it.each(
 
 it("a reference is listed when it is erased, by the order, by the voucher or as that of a batch only", async () => {
   const [ofOrderOnly, ofVoucher] = [await redeem(), await redeem()];
-  const since = await readClock();
+  const since = await databaseTime(db);
   const form = (text: string) => formOf(partner.organizationId, text);
   await db.query(
     `INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms)
@@ -95,14 +95,19 @@ it("a replay after a failover leaves the event that now has the sequence of an e
   expect(await replay(String(listed[0]?.erasedAt))).toEqual({ ...NOTHING, otherEvents: 1 });
   expect((await tablesWith(db, "Mr. Jones")).toSorted()).toEqual(["redemptions", "reservations", "voucher_events"]);
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 0 });
-  expect(await replay((await readClock()).toISOString())).toMatchObject({ vouchers: 1, events: 1, otherEvents: 0 });
+  expect(await replay((await databaseTime(db)).toISOString())).toMatchObject({
+    vouchers: 1,
+    events: 1,
+    otherEvents: 0,
+  });
   expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
 });
 
 it("erasure replay erases what is still the same of a voucher, and says how many listed events it leaves", async () => {
   const offer = await makeOffer(db, 1);
   const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
-  const erasedAt = (await readClock()).toISOString();
+  const erasedAt = await databaseTime(db);
+  await untilPast(db, erasedAt);
   const { key } = await makeKey(db, offer.organizationId);
   await partnerClient(api.url, key).redeem({ code: voucher.code, externalRef: "Ms. Pink's order" });
   const file = join(directory, "erasures.json");
@@ -142,4 +147,3 @@ async function redeem() {
 
 const formOf = async (owner: string, text: string): Promise<string> =>
   (await db.query("SELECT erased_form($1, $2) AS form", [owner, text])).rows[0].form;
-const readClock = async (): Promise<Date> => (await db.query("SELECT clock_timestamp() AS now")).rows[0].now;

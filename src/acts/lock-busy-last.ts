@@ -1,0 +1,59 @@
+import { lockFreeVouchers, lockVoucher } from "../core/voucher/db/vouchers.ts";
+import type { Transaction } from "../platform/db/pool.ts";
+import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
+import { type AuditContext, lockWaitOf } from "./with-audit-entry.ts";
+
+/** Vouchers of one transaction that other calls used before, and may use again. */
+const BUSY_RANGE = 100;
+
+/** Locks vouchers and returns the ids of those that it could lock. */
+export type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
+
+type Waiting = Pick<AuditContext, "lockWaitMs" | "endBy">;
+
+/** Waits for the lock of one voucher. */
+export async function lockOne(tx: Transaction, [voucherId = ""]: readonly string[]): Promise<Set<string>> {
+  await lockVoucher(tx, voucherId);
+  return new Set([voucherId]);
+}
+
+/**
+ * Runs `work` on ranges of vouchers, each in a transaction of its own, which begins with the given lock. First come the
+ * vouchers that are free, without a wait, and last the others. So a voucher that stays locked delays no call on
+ * another. A run with an end passes over it and stops at the end; one without an end fails.
+ * @param work returns what it has locked.
+ */
+export async function lockBusyLast(
+  ctx: Waiting,
+  ranges: AsyncIterable<readonly string[]>,
+  work: (voucherIds: readonly string[], lock: Lock) => Promise<ReadonlySet<string>>,
+): Promise<void> {
+  const isOver = () => ctx.endBy !== undefined && performance.now() >= ctx.endBy;
+  const busy: string[] = [];
+  for await (const voucherIds of ranges) {
+    if (isOver()) return;
+    const locked = await work(voucherIds, lockFreeVouchers);
+    busy.push(...voucherIds.filter((id) => !locked.has(id)));
+  }
+  while (busy.length > 0 && !isOver()) {
+    const [first = "", ...others] = busy.splice(0, BUSY_RANGE);
+    const lock: Lock = (tx, ids) => lockOneAndFree(ctx, tx, ids);
+    const locked = await work([first, ...others], lock).catch((error: unknown) => {
+      if (ctx.endBy === undefined || !isLockTimeout(error)) throw error;
+      return new Set();
+    });
+    busy.push(...[...others, first].filter((id) => !locked.has(id)));
+  }
+}
+
+/**
+ * Waits for the lock of the first voucher while it has none of the others, and then takes those that are free. So a run
+ * waits for one lock at a time, and keeps no voucher from other calls meanwhile.
+ */
+async function lockOneAndFree(ctx: Waiting, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
+  const [first = "", ...others] = voucherIds;
+  await waitForLocks(tx, lockWaitOf(ctx));
+  await lockVoucher(tx, first);
+  await waitForLocks(tx, lockWaitOf(ctx));
+  return (await lockFreeVouchers(tx, others)).add(first);
+}
