@@ -57,7 +57,7 @@ interface ListSection<Name extends ListName> {
   columns: readonly string[];
   /** What an entity without items shows. */
   empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
-  toRow: (item: ListItem<Name>, site: Site) => readonly (Html | string)[];
+  toRow: (item: ListItem<Name>, site: Site, seesCredentials: boolean) => readonly (Html | string)[];
   /** Items on one page. */
   limit?: number;
 }
@@ -65,10 +65,14 @@ interface ListSection<Name extends ListName> {
 /** A list on an entity's page. The query names the item after which it begins. */
 function listOf<Name extends ListName>(section: ListSection<Name>) {
   const { list, title, of, actions, columns, empty, toRow, limit = 100 } = section;
-  return async ({ ctx, site, id, query }: Visit, collection: string, lineage: Lineage): Promise<Html> => {
+  return async (
+    { ctx, site, id, query, seesCredentials }: Visit,
+    collection: string,
+    lineage: Lineage,
+  ): Promise<Html> => {
     const filters = { [of]: id } as Partial<Record<ListFilter<Name>, string>>;
     const { items, nextCursor } = await listCatalog(ctx, list, filters, { after: query(list), limit });
-    const rows = items.map((item) => toRow(item, site));
+    const rows = items.map((item) => toRow(item, site, seesCredentials));
     return renderSection(
       list,
       title,
@@ -147,9 +151,10 @@ const LINKS = listOf({
       : html`The contract has no links.`;
   },
   columns: ["Link", "QR code", "Product"],
-  toRow: ({ code, productId, productName }, site) => [
-    html`<a href="${site.baseUrl}/r/${code}">${site.baseUrl}/r/${code}</a>`,
-    qrCode(`${site.baseUrl}/r/${code}`),
+  toRow: ({ code, productId, productName }, site, seesCredentials) => [
+    ...(seesCredentials
+      ? [html`<a href="${site.baseUrl}/r/${code}">${site.baseUrl}/r/${code}</a>`, qrCode(`${site.baseUrl}/r/${code}`)]
+      : ["not shown to viewers", ""]),
     linkTo(site, "products", productId, productName),
   ],
   // Keeps a page with QR codes below 100 kB.

@@ -19,7 +19,7 @@ import { type OverviewPageDeps, overviewRoutes } from "./mount-overview.ts";
 import { mountOperatorRoutes, type OperatorRoute } from "./operator-route.ts";
 import { batchPage, showOrganization } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
-import { CODES_ROLE, openRoles } from "./roles.ts";
+import { CREDENTIALS_ROLE, openRoles } from "./roles.ts";
 import { runbookPage } from "./runbook-page.ts";
 import { findPage, searchPage } from "./search-page.ts";
 import {
@@ -114,8 +114,8 @@ function actionRoutes<Deps extends ActionDeps>(
 ): OperatorRoute[] {
   const further = ofWings.flatMap(({ actions }) => actions ?? []);
   const actions = [...FORMS, ...further];
-  const codes = { path: "/batches/:id/codes.csv", role: CODES_ROLE };
-  const print = { path: "/batches/:id/print", role: CODES_ROLE };
+  const codes = { path: "/batches/:id/codes.csv", role: CREDENTIALS_ROLE };
+  const print = { path: "/batches/:id/print", role: CREDENTIALS_ROLE };
   // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
   const refuseReads: RequestHandler = (_request, response) => {
     response.setHeader("Allow", "POST");

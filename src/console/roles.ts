@@ -1,7 +1,14 @@
 import type { OperatorRole } from "../acts/operator-role.ts";
 
-/** The role that pages and files with voucher codes need. */
-export const CODES_ROLE: OperatorRole = "operator";
+/**
+ * The role that is needed to see credentials, which let their holder use a voucher, or prove that one was used: codes,
+ * redeem codes, tickets and the codes of links. Why a job
+ * failed counts as one, too, because errors quote what they are about.
+ */
+export const CREDENTIALS_ROLE: OperatorRole = "operator";
+
+/** What those who see no credentials read instead of why a job failed. */
+export const CAUSE_HIDDEN = "not shown to viewers";
 
 /**
  * The role that a path after `/ops` needs. Its query does not count.

@@ -29,9 +29,9 @@ export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find
  * whose names contain them.
  */
 export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
-  const { ctx, site, seesCodes, entered, recordVisit } = visit;
+  const { ctx, site, seesCredentials, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
-  const found = await searchVouchers(ctx, words, seesCodes);
+  const found = await searchVouchers(ctx, words, seesCredentials);
   const [only, ...others] = found;
   // The voucher's page records the view.
   if (only !== undefined && others.length === 0) return opsPath(site, "vouchers", only.id);
@@ -55,9 +55,9 @@ export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
             ["Name", "What it is"],
             named,
             html`No voucher of any organization has this \
-${seesCodes ? "code, id, ticket, reference or redeem code" : "id or reference"}, no call of the last hour this \
+${seesCredentials ? "code, id, ticket, reference or redeem code" : "id or reference"}, no call of the last hour this \
 request id, and no organization, brand or product this name.${
-              seesCodes ? null : html` Viewers do not search by code, ticket or redeem code.`
+              seesCredentials ? null : html` Viewers do not search by code, ticket or redeem code.`
             }`,
           ),
         ]

@@ -2,14 +2,14 @@ import type { Request } from "express";
 import type pg from "pg";
 import { insertVisit, type VisitEntry } from "../acts/db/audit-entries.ts";
 import { isAllowed, type OperatorRole } from "../acts/operator-role.ts";
-import type { Html } from "../pages/html.ts";
+import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import type { OperatedSite } from "../pages/operator-frame.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
-import { CODES_ROLE, type Roles } from "./roles.ts";
+import { CREDENTIALS_ROLE, type Roles } from "./roles.ts";
 import { actingOf, operatorOf, type SignedIn } from "./sign-in/signed-in.ts";
 
 /** The dependencies of every page. */
@@ -25,8 +25,10 @@ export interface Visit<Deps = object> {
   ctx: PageDeps & Deps;
   site: OperatedSite;
   operator: SignedIn;
-  /** Whether the operator may see voucher codes. */
-  seesCodes: boolean;
+  /** Whether the operator may see credentials: see CREDENTIALS_ROLE. */
+  seesCredentials: boolean;
+  /** Marks up a credential; null for an operator who may not see it. */
+  credential(text: string | null): Html | null;
   /** The id in the page's path. */
   id: string;
   /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
@@ -71,11 +73,13 @@ export type DepsOfPages<Pages> = (
 
 export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Visit<Deps> {
   const operator = operatorOf(request);
+  const seesCredentials = isAllowed(operator.role, CREDENTIALS_ROLE);
   return {
     ctx,
     site: siteOf(ctx, operator),
     operator,
-    seesCodes: isAllowed(operator.role, CODES_ROLE),
+    seesCredentials,
+    credential: (text) => (seesCredentials && text !== null ? html`<code>${text}</code>` : null),
     id: pathId(request.params.id),
     query: (name) => textOf(request.query[name]),
     number: (name, min, max) => {

@@ -10,7 +10,6 @@ import {
   layOutForOperators,
   linkActions,
   linkTo,
-  type OperatedSite,
   opsPath,
   renderFacts,
   renderStatus,
@@ -28,22 +27,23 @@ const ERASE = ["erase", "Erase personal data"] as const;
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher it shows
  * only the end of the code and no payloads; to operators who may see no code, neither code nor payloads.
  */
-export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, seesCodes, recordVisit }) => {
+export const voucherPage: Page<HistoryDeps> = async (visit) => {
+  const { ctx, site, id, seesCredentials, credential, recordVisit } = visit;
   // Accepts ids only, because a code must not become part of a URL.
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
   // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active";
-  const showsCode = seesCodes && !isUsable;
+  const showsCode = seesCredentials && !isUsable;
   const entries = [
     ...events.map((event) => ({
       at: event.occurredAt,
-      entry: renderEvent(event, seesCodes ? redemption : null, showsCode),
+      entry: renderEvent(event, seesCredentials ? redemption : null, showsCode),
     })),
     ...reservations.map((reservation) => ({
       at: reservation.startedAt,
-      entry: renderReservation(site, voucher.id, reservation),
+      entry: renderReservation(visit, voucher.id, reservation),
     })),
   ].toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
   return layOutForOperators(
@@ -53,14 +53,14 @@ export const voucherPage: Page<HistoryDeps> = async ({ ctx, site, id, seesCodes,
 ${voucher.sandbox ? renderSandboxNotice() : null}
 ${renderFacts([
   ["Status", renderStatus(voucher.status)],
-  ["Code", seesCodes ? html`<code>${showsCode ? voucher.code : codeEnd(voucher.code)}</code>` : null],
+  ["Code", credential(showsCode ? voucher.code : codeEnd(voucher.code))],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
   ["Organization", linkTo(site, "organizations", voucher.organizationId)],
   ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
   ["Valid until", renderTime(voucher.validUntil)],
   ["Reference", voucher.externalRef],
-  ["Redeem code", voucher.redeemCode === null || !seesCodes ? null : html`<code>${voucher.redeemCode}</code>`],
+  ["Redeem code", credential(voucher.redeemCode)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [VOID] : []), ERASE)}
@@ -87,8 +87,13 @@ export async function releaseReservationOf(
   return opsPath(site, "vouchers", voucher.id);
 }
 
-function renderReservation(site: OperatedSite, voucherId: string, reservation: PastReservation): Html {
+function renderReservation(
+  { site, credential }: Pick<Visit, "site" | "credential">,
+  voucherId: string,
+  reservation: PastReservation,
+): Html {
   const { ticket, state, keyId, keyLabel, expiresAt, endedAt, endReason } = reservation;
+  const shown = credential(ticket);
   const release =
     site.offers(`/vouchers/${voucherId}/release`) && state === "Live"
       ? html`<form action="${opsPath(site, "vouchers", voucherId, "release")}" method="post">\
@@ -97,7 +102,8 @@ function renderReservation(site: OperatedSite, voucherId: string, reservation: P
       : null;
   return html`<li><p class="when">${renderTime(reservation.startedAt)}</p>
 <p><strong>Reserved</strong> ${renderStatus(state)}</p>
-<p class="fine">Ticket <code>${ticket}</code>, by <code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, \
+<p class="fine">${shown === null ? "By" : html`Ticket ${shown}, by`} \
+<code>${keyId}</code>${keyLabel === null ? "" : ` (${keyLabel})`}, \
 until ${renderTime(expiresAt)}.
 ${endedAt === null ? null : html`Ended ${renderTime(endedAt)}${endReason === null ? "" : `: ${endReason}`}.`}</p>
 ${release}</li>
