@@ -1,7 +1,14 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
-import type { AppControllerRoute, AppViewRoute, JobStatus, QueueJobJson } from "@bull-board/api/typings/app";
+import type {
+  AppControllerRoute,
+  AppViewRoute,
+  JobStatus,
+  QueueAdapterOptions,
+  QueueJobJson,
+} from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
+import type { Job, Queue } from "bullmq";
 import type { Request, RequestHandler, Response } from "express";
 import { ASSETS } from "../pages/assets.ts";
 import type { Html } from "../pages/html.ts";
@@ -9,6 +16,7 @@ import type { Site } from "../pages/layout.ts";
 import { assetPath } from "../pages/layout.ts";
 import { opsPath, renderNavigation } from "../pages/operator-frame.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
+import { CAUSE_HIDDEN } from "./roles.ts";
 
 /** The element that loads bull-board's web font from another host. */
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
@@ -63,8 +71,37 @@ class BoardServer extends ExpressAdapter {
   }
 }
 
-/** A queue that has only the tabs of {@link STATES}. */
+/** A queue that has only the tabs of {@link STATES}, and shows why jobs failed only to those who see credentials. */
 class QueueOnBoard extends BullMQAdapter {
+  readonly #seesCredentials: boolean;
+
+  constructor(queue: Queue, options: Partial<QueueAdapterOptions>, seesCredentials: boolean) {
+    super(queue, options);
+    this.#seesCredentials = seesCredentials;
+  }
+
+  override async getJob(id: string) {
+    const job = await super.getJob(id);
+    return job && this.#withoutCauses(job);
+  }
+
+  override async getJobs(...args: Parameters<BullMQAdapter["getJobs"]>) {
+    const jobs = await super.getJobs(...args);
+    // A job that was removed meanwhile is undefined.
+    return jobs.map((job) => job && this.#withoutCauses(job));
+  }
+
+  override async getJobLogs(id: string): Promise<string[]> {
+    return this.#seesCredentials ? super.getJobLogs(id) : [];
+  }
+
+  /** Removes the causes from a job that was read for this response. */
+  #withoutCauses(job: Job): Job {
+    if (this.#seesCredentials) return job;
+    const hidden = job.failedReason ? { failedReason: CAUSE_HIDDEN } : {};
+    return Object.assign(job, hidden, { stacktrace: [], deferredFailure: undefined });
+  }
+
   override getStatuses() {
     return super.getStatuses().filter((status) => STATES.includes(status));
   }
@@ -77,20 +114,22 @@ class QueueOnBoard extends BullMQAdapter {
 /**
  * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module
  * on demand, because it loads bull-board.
+ * @param seesCredentials whether it also shows why jobs failed: errors may quote codes and tickets.
  */
-export function buildBoard(views: readonly QueueView[], site: Site): RequestHandler {
+export function buildBoard(views: readonly QueueView[], site: Site, seesCredentials: boolean): RequestHandler {
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
   const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle), renderNavigation(site)).setBasePath(
     opsPath(site, "queues", "jobs"),
   );
   createBullBoard({
     queues: views.map(({ queue, shard, shown }) => {
-      const adapter = new QueueOnBoard(queue, {
+      const options = {
         readOnlyMode: true,
-        externalJobUrl: (job) => linkJob(job, operations),
+        externalJobUrl: (job: QueueJobJson) => linkJob(job, operations),
         // Shards of a queue have the same name, so the prefix tells them apart.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
-      });
+      };
+      const adapter = new QueueOnBoard(queue, options, seesCredentials);
       adapter.setFormatter("data", (data) => redact(data, shown.data));
       adapter.setFormatter("returnValue", (reply) => (shown.reply === "all" ? reply : redact(reply, shown.reply)));
       return adapter;

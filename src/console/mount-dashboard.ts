@@ -1,4 +1,5 @@
 import { type RequestHandler, Router } from "express";
+import { isAllowed } from "../acts/operator-role.ts";
 import { offerPage } from "../pages/error-page.ts";
 import type { Site } from "../pages/layout.ts";
 import { frameErrors } from "../pages/operator-frame.ts";
@@ -8,13 +9,14 @@ import type { Config } from "../platform/config.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../platform/redis/connections.ts";
+import { CREDENTIALS_ROLE } from "./roles.ts";
 import {
   type AuthenticatingDeps,
   authenticateOperator,
   refuseAllWrites,
   skipUnlessOpen,
 } from "./sign-in/authenticate-operator.ts";
-import { requireRole } from "./sign-in/signed-in.ts";
+import { operatorOf, requireRole } from "./sign-in/signed-in.ts";
 
 /** The path of the dashboard, after the base path. */
 const DASHBOARD_PATH = "/ops/queues/jobs";
@@ -59,11 +61,13 @@ const describeResponse: RequestHandler = (request, response, next) => {
   next();
 };
 
-/** Passes requests to the board. Loads and connects it on the first request. */
+/** Passes requests to the board for viewers or that for others. Loads and connects it on its first request. */
 function openBoard(ctx: DashboardDeps): RequestHandler {
-  let board: RequestHandler | undefined;
+  const boards = new Map<boolean, RequestHandler>();
   return async (request, response, next) => {
-    board ??= await loadBoard(ctx);
+    const seesCredentials = isAllowed(operatorOf(request).role, CREDENTIALS_ROLE);
+    const board = boards.get(seesCredentials) ?? (await loadBoard(ctx, seesCredentials));
+    boards.set(seesCredentials, board);
     board(request, response, (error: unknown) => next(isRedisUnavailable(error) ? noRedis(error) : error));
   };
 }
@@ -72,12 +76,12 @@ function noRedis(cause: unknown): AppError {
   return new AppError("unavailable", "Redis does not answer at the moment.", { cause });
 }
 
-async function loadBoard(ctx: DashboardDeps): Promise<RequestHandler> {
+async function loadBoard(ctx: DashboardDeps, seesCredentials: boolean): Promise<RequestHandler> {
   const [{ buildBoard }, views] = await Promise.all([
     import("./board.ts"),
     ctx.queueViews.open().catch((cause: unknown) => {
       throw noRedis(cause);
     }),
   ]);
-  return buildBoard(views, ctx.config);
+  return buildBoard(views, ctx.config, seesCredentials);
 }

@@ -17,6 +17,7 @@ import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
 import type { QueuesDeps } from "../watch/read-queues.ts";
 import { type QueueState, readQueues } from "../watch/read-queues.ts";
+import { CAUSE_HIDDEN } from "./roles.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /** Most workers of a queue on the page of all queues, and on its own page. */
@@ -131,7 +132,7 @@ function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly 
   return linkActions(site, ["queues", name], ...acts, ["promote", "Promote delayed jobs"]);
 }
 
-function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJob[] | null): Html {
+function renderFailed({ site, seesCredentials }: Visit, name: QueueName, failed: readonly FailedJob[] | null): Html {
   if (failed === null) return html`<p class="notice">Not known: a Redis server does not answer.</p>`;
   return renderTable(
     "Failed jobs",
@@ -143,7 +144,7 @@ function renderFailed({ site }: Visit, name: QueueName, failed: readonly FailedJ
         renderTime(failedAt),
         html`<code>${id}\
 </code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
-        html`<bdi>${reason}</bdi>`,
+        html`<bdi>${seesCredentials ? reason : CAUSE_HIDDEN}</bdi>`,
         voucherId !== null
           ? linkTo(site, "vouchers", voucherId)
           : endpointId !== null

@@ -1,16 +1,19 @@
+import { Queue } from "bullmq";
 import { beforeAll, expect, it } from "vitest";
 import { isAllowed, OPERATOR_ROLES, type OperatorRole } from "../../src/acts/operator-role.ts";
 import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
 import { openRoles } from "../../src/console/roles.ts";
 import { each } from "../../src/open/wings/api.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
+import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { issueTestBatch, issueVouchers } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const service = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true" }], shards: 1 });
-const { api, db, partner, till } = service;
+const { api, db, partner, servers, till } = service;
 let operators: Record<OperatorRole, TestOperator>;
 
 beforeAll(async () => {
@@ -31,6 +34,7 @@ it("each page, form and file admits its role and those above, and names it to th
           headers: { ...operators[has].headers, accept: "application/json" },
         });
         const isRefused = !isAllowed(has, role);
+        expect(status, path).toBeLessThan(500);
         expect({ verb, path, has, isRefused: status === 403 }).toEqual({ verb, path, has, isRefused });
         if (isRefused) expect(text).toContain(`This needs the role ${role}. You are signed in as ${has}.`);
       }
@@ -144,6 +148,75 @@ it("a viewer finds a voucher by its id or reference, and cannot guess a code, ti
   }
 });
 
+it("no answer to a viewer has a code, redeem code, ticket or link code of the database", async () => {
+  const { paths, redeemed } = await exampleOf();
+  const offer = await makeOffer(db, 2);
+  const { contractId } = await makeReferral(db, offer);
+  const [active] = await issueVouchers(db, partner, 1);
+  const { ticket } = (await till.reserve(String(active?.code))).body;
+  await till.redeem({ ticket, externalRef: `order-${active?.id}` });
+  const { rows: credentials } = await db.query<{ text: string }>(
+    `SELECT code AS text FROM vouchers UNION SELECT code_key FROM vouchers UNION SELECT redeem_code FROM redemptions
+      UNION SELECT ticket FROM reservations UNION SELECT code FROM referral_links`,
+  );
+  expect(credentials.length).toBeGreaterThan(10);
+  // An error that quotes them, as Postgres does.
+  const quoted = `Key (code)=(${redeemed.code}) ${ticket}`;
+  const queue = new Queue("redeem", { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
+  const { id: job } = await queue.add("redeem", { code: redeemed.code, voucherId: redeemed.id });
+  await until(async () => (await queue.getFailedCount()) > 0);
+  await servers.redis.hset(queue.toKey(String(job)), {
+    failedReason: quoted,
+    stacktrace: JSON.stringify([quoted]),
+    defa: quoted,
+  });
+  await servers.redis.rpush(`${queue.toKey(String(job))}:logs`, quoted);
+  const board = ["active", "completed", "failed", "latest", "waiting"].map(
+    (state) => `/queues/jobs/api/queues?activeQueue=redeem&status=${state}&page=1&jobsPerPage=50`,
+  );
+  const ofJob = ["", "/logs", "/flow"].map((part) => `/queues/jobs/api/queues/redeem/${job}${part}`);
+  const { rows } = await db.query("SELECT id FROM vouchers");
+  const read = async (has: OperatorRole) => {
+    const found = new Set<string>();
+    const look = (text: string, path: string) => {
+      const answer = text.toLowerCase();
+      for (const { text: secret } of credentials) {
+        if (!answer.includes(secret.toLowerCase())) continue;
+        found.add(secret);
+        if (has === "viewer") expect.soft(path, "a credential is shown here").toBe("");
+      }
+    };
+    const all = [...paths, ...VIEWED, `/contracts/${contractId}`, `/brands/${offer.brandId}`, ...board, ...ofJob];
+    for (const path of [...all, ...rows.map(({ id }) => `/vouchers/${id}`)]) {
+      for (const accept of ["text/html", "application/json"]) {
+        const headers = { ...operators[has].headers, accept };
+        const { status, text } = await browse(`${api.url}/ops${path}`, { headers });
+        expect(status, path).toBe(200);
+        look(text, path);
+      }
+    }
+    for (const words of [redeemed.id, `order-${redeemed.id}`, "nothing", "a"]) {
+      const { text } = await browse(`${api.url}/ops/vouchers`, { form: { words }, headers: operators[has].headers });
+      look(text, "/vouchers");
+    }
+    return found.size;
+  };
+  expect(await read("viewer")).toBe(0);
+  expect(await read("operator")).toBeGreaterThan(5);
+  const cause = async (has: OperatorRole) => {
+    const { headers } = operators[has];
+    const page = await browse(`${api.url}/ops/queues/redeem`, { headers });
+    const json = await browse(`${api.url}/ops${ofJob[0]}`, { headers });
+    return [page.text.includes(redeemed.code), json.text.includes(`"failedReason":"${quoted}"`)];
+  };
+  expect([await cause("viewer"), await cause("operator")]).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  await queue.obliterate({ force: true });
+  await queue.close();
+});
+
 it("a viewer reads the board of jobs, and its API changes nothing", async () => {
   const headers = operators.viewer.headers;
   expect((await browse(`${api.url}/ops/queues/jobs/`, { headers })).status).toBe(200);
@@ -178,6 +251,9 @@ it("an admin erases a voucher's person by the form beside it, and no other role 
   const { rows } = await db.query("SELECT os_user, by FROM audit_entries WHERE command = 'person erase'");
   expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
+
+/** Pages for viewers that are not of the example. */
+const VIEWED = ["/overview.json", "/log", "/webhooks", "/runbook", "/vouchers", "/queues/webhook", "/queues/jobs/"];
 
 /** A redeemed voucher, and pages with all kinds of actions. */
 async function exampleOf() {
