@@ -8,7 +8,6 @@ import type {
   QueueJobJson,
 } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
-import type { Job, Queue } from "bullmq";
 import type { Request, RequestHandler, Response } from "express";
 import { ASSETS } from "../pages/assets.ts";
 import type { Html } from "../pages/html.ts";
@@ -71,11 +70,13 @@ class BoardServer extends ExpressAdapter {
   }
 }
 
+type Job = NonNullable<Awaited<ReturnType<BullMQAdapter["getJob"]>>>;
+
 /** A queue that has only the tabs of {@link STATES}, and shows why jobs failed only to those who see credentials. */
 class QueueOnBoard extends BullMQAdapter {
   readonly #seesCredentials: boolean;
 
-  constructor(queue: Queue, options: Partial<QueueAdapterOptions>, seesCredentials: boolean) {
+  constructor(queue: QueueView["queue"], options: Partial<QueueAdapterOptions>, seesCredentials: boolean) {
     super(queue, options);
     this.#seesCredentials = seesCredentials;
   }
