@@ -104,7 +104,10 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
   }
 }
 
-/** A rule or a time that an option accepts makes the command line wrong. Other times in the past are refused. */
+/**
+ * Values that break a rule, or a past time that an option would accept, are a usage error. Any other past time is a
+ * refusal.
+ */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
   const named = new InvalidValues(problems, nameOf);

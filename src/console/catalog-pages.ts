@@ -55,7 +55,7 @@ interface ListSection<Name extends ListName> {
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
   columns: readonly string[];
-  /** What an entity without items shows. */
+  /** Shown instead of an empty list. */
   empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
   toRow: (item: ListItem<Name>, site: Site, seesCredentials: boolean) => readonly (Html | string)[];
   /** Items on one page. */

@@ -39,7 +39,7 @@ export async function openMeters(pool: pg.Pool, redis: RedisClient) {
       const busyRedis = Math.max(
         ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
       );
-      // Each worker redeems one batch at a time: while Postgres works for each of them, they wait for it.
+      // Each worker has one batch in progress, so as many workers wait as sessions of Postgres are busy.
       const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
       const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
       const isHere = processes.some(({ host, state }) => host === hostname() && state === "up");

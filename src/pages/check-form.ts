@@ -30,8 +30,8 @@ aria-describedby="voucher-problem"`
 }
 
 /**
- * The id in a verify link or an id that a person has entered, or null. Whether the voucher exists is said by the
- * history's page.
+ * The id in a verify link or an id that a person has entered, or null. The history page says whether the voucher
+ * exists.
  */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();

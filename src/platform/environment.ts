@@ -236,7 +236,7 @@ export const VARIABLES = {
   webhooks: {
     /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
     secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta(secret("WEBHOOK_SECRET")),
-    /** Requests may go to any address and port, also without TLS. Never in production. */
+    /** Requests may go to any address and port, including without TLS. Never in production. */
     allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   },
   /** Where messages about red faults are sent. */

@@ -144,7 +144,7 @@ it("the operator pages list an organization's last redemptions by page, and what
   expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
 });
 
-it("an organization's page is headed with its name and id, and names its brands, even if it has none", async () => {
+it("an organization's page shows its name and id, and says so when it has no brands", async () => {
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
   expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");

@@ -242,7 +242,7 @@ describe("beside npm start", () => {
     for (const one of joined) expect((await endOne(one)).exitCode, one.output()).toBe(0);
   });
 
-  it("npm start goes on when one of its APIs has ended as it was told to", async () => {
+  it("npm start continues when one API process exits on SIGTERM", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
     const [, pid] = (await find("up")).find((one) => one.startsWith("api"))?.split(" ") ?? [];
     process.kill(Number(pid), "SIGTERM");

@@ -351,7 +351,7 @@ describe("requests that are ready together", () => {
     await recordClaim(taken, all[7] ?? "");
   });
 
-  it("requests that are ready together get repeats and sold_out without locking a voucher", async () => {
+  it("a batch of requests answers repeats and sold_out without locking a voucher", async () => {
     const offer = await makeOffer(servers.db, 10);
     const owners = users(10);
     await Promise.all(submit(claims(offer, owners)));

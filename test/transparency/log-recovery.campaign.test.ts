@@ -26,7 +26,7 @@ const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
-it("log audit finds nothing wrong in a log, and then every change that is made to it", async () => {
+it("log audit accepts an intact log and reports each change made to it", async () => {
   await begin();
   await issue(700);
   await run();

@@ -54,7 +54,7 @@ GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 -- The processes add marks only with this function, and compare the server with those that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
--- Recovering the log accepts what the database has lost.
+-- `log recover` and `log retire --accept-loss` record a loss that an operator accepts.
 GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- pva_api: the API and worker processes.

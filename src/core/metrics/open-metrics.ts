@@ -124,6 +124,6 @@ async function recordBacklog(
     metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
     metrics.webhookOutbox.with().set(database.webhooks.outbox);
   }
-  // Adds, because a brand can have several listings, and the label `other` stands for several brands.
+  // Sums per label, because a brand can have several listings, and the label `other` stands for several brands.
   for (const { brand, left } of database.stock ?? []) metrics.stockLeft.with(brand).inc(left);
 }

@@ -23,7 +23,7 @@ export interface Probed {
   unusable: UnusableDatabase | null;
   /** Why Redis takes neither reservations nor jobs, as a sentence, or null. */
   redisProblem: string | null;
-  /** The shards whose servers take no jobs, while others do. */
+  /** The shards that refuse jobs while other shards take them. */
   shards: RefusingShard[];
 }
 

@@ -20,7 +20,7 @@ const HEADERS_MAX = 16 * 1_024;
 const RECEIVED_MAX = 256 * 1_024;
 /** An idle connection is kept for this long. Milliseconds. */
 const KEPT_MS = 2_000;
-/** Addresses of one host name that a connection tries. */
+/** Maximum number of addresses of one host name that a connection tries. */
 const ADDRESSES_MAX = 4;
 /** A connection tries an address for this long before the next one. Milliseconds. */
 const ADDRESS_MAX_MS = 1_000;
