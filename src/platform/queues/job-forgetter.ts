@@ -2,66 +2,100 @@ import { readFileSync } from "node:fs";
 import type { Job } from "bullmq";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
+import { portionsOf } from "../batching/portions.ts";
 import type { Closable } from "../lifetime.ts";
 import type { RedisClient } from "../redis/connections.ts";
+import { jobEnvelope } from "./job-envelope.ts";
 
 const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8");
 
 /** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
-/** Longest wait for Redis. Without a limit, a worker could not close without it. Milliseconds. */
-const WAIT_MAX_MS = 1_000;
+/** Longest wait for Redis at the close. Without a limit, a worker could not close without it. Milliseconds. */
+const CLOSE_MAX_MS = 2_000;
 /** Jobs in one call, which blocks Redis for some milliseconds. */
-const JOBS_MAX = 1_000;
+const CALL_MAX = 1_000;
+/** Jobs of one shard that wait for a call: some 15 MB. With more, the oldest keep their data until they are removed. */
+const WAITING_MAX = 50_000;
+
+/** What is in the jobs of every queue, and identifies no person. */
+const ENVELOPE = Object.keys(jobEnvelope.shape);
 
 /**
- * Removes what may identify a person from jobs that have ended, within about a second. A job that is delivered again
- * after that fails: its caller asks the database, and so learns what the first delivery has done.
+ * Removes what may identify a person from jobs that have ended, within about a second, or once Redis accepts it. A job
+ * that is delivered again after that fails: its caller asks the database, and so learns what the first delivery has
+ * done.
  */
 export class JobForgetter implements Closable {
-  readonly #personal: readonly string[];
+  readonly #kept: ReadonlySet<string>;
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
   /** What each ended job keeps, by its key, by the queue of its shard. */
-  #ended = new Map<string, Map<string, string>>();
+  readonly #ended = new Map<string, Map<string, string>>();
+  /** The runs under way, by the queue of their shard. */
+  readonly #runs = new Map<string, Promise<void>>();
+  #dropped = 0;
 
   /**
-   * @param personal the fields of jobs that may identify a person.
+   * @param shown the fields of jobs that operators see. Ended jobs keep these, whether or not a worker can read them.
    * @param redis a connection that waits for Redis. The caller closes it afterwards.
    */
-  constructor(personal: readonly string[], redis: RedisClient, log: Logger) {
-    this.#personal = personal;
+  constructor(shown: readonly string[], redis: RedisClient, log: Logger) {
+    this.#kept = new Set([...ENVELOPE, ...shown]);
     this.#redis = redis;
     this.#log = log;
-    this.#timer = setInterval(() => void this.#forget(), FORGET_MS);
+    this.#timer = setInterval(() => this.#run(), FORGET_MS);
   }
 
   add({ id, data, queueQualifiedName: queue }: Pick<Job, "id" | "data" | "queueQualifiedName">): void {
-    const kept = Object.entries(Object(data)).filter(([field]) => !this.#personal.includes(field));
-    const ofQueue = this.#ended.get(queue) ?? new Map();
-    this.#ended.set(queue, ofQueue.set(`${queue}:${id}`, JSON.stringify(Object.fromEntries(kept))));
+    const kept = Object.entries(Object(data)).filter(([field]) => this.#kept.has(field));
+    const waiting = this.#ended.get(queue) ?? new Map<string, string>();
+    this.#ended.set(queue, waiting.set(`${queue}:${id}`, JSON.stringify(Object.fromEntries(kept))));
+    for (const key of waiting.keys()) {
+      if (waiting.size <= WAITING_MAX) break;
+      waiting.delete(key);
+      this.#dropped += 1;
+    }
   }
 
+  /** Resolves once the jobs are forgotten, or Redis has not answered for a while. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#forget();
+    const forgotten = (async () => {
+      await Promise.all(this.#runs.values());
+      this.#run();
+      await Promise.all(this.#runs.values());
+    })();
+    await pTimeout(forgotten, { milliseconds: CLOSE_MAX_MS, fallback: () => undefined });
+    const jobs = [...this.#ended.values()].reduce((sum, { size }) => sum + size, 0);
+    if (jobs > 0) this.#log.warn({ jobs }, "jobs keep their data, because the process ends");
   }
 
-  /** Never rejects. Jobs of a Redis that does not answer keep their data until they are removed. */
-  async #forget(): Promise<void> {
-    const ended = this.#ended;
-    this.#ended = new Map();
-    for (const jobs of ended.values()) {
-      const all = [...jobs];
-      for (let from = 0; from < all.length; from += JOBS_MAX) {
-        const some = all.slice(from, from + JOBS_MAX);
-        const [keys, kept] = [some.map(([key]) => key), some.map(([, data]) => data)];
-        const forgotten = this.#redis.eval(FORGET, keys.length, ...keys, ...kept);
-        await pTimeout(forgotten, { milliseconds: WAIT_MAX_MS }).catch((err) =>
-          this.#log.warn({ err, jobs: keys.length }, "jobs keep their data"),
-        );
+  /** Begins a run for each shard that has none. */
+  #run(): void {
+    if (this.#dropped > 0) this.#log.warn({ jobs: this.#dropped }, "too many jobs wait: the oldest keep their data");
+    this.#dropped = 0;
+    for (const [queue, waiting] of this.#ended) {
+      if (this.#runs.has(queue) || waiting.size === 0) continue;
+      this.#runs.set(
+        queue,
+        this.#forget(queue, waiting).finally(() => this.#runs.delete(queue)),
+      );
+    }
+  }
+
+  /** Never rejects. Jobs of a call that fails wait for the next run. */
+  async #forget(queue: string, waiting: Map<string, string>): Promise<void> {
+    for (const jobs of portionsOf([...waiting], CALL_MAX)) {
+      const [keys, kept] = [jobs.map(([key]) => key), jobs.map(([, data]) => data)];
+      try {
+        await this.#redis.eval(FORGET, keys.length, ...keys, ...kept);
+      } catch (err) {
+        this.#log.warn({ err, queue, jobs: waiting.size }, "jobs keep their data; it will be tried again");
+        return;
       }
+      for (const key of keys) waiting.delete(key);
     }
   }
 }

@@ -20,8 +20,11 @@ export interface QueueSettings {
   /** How long (seconds) and how many finished jobs are kept, for operators and for callers whose reply was lost. */
   keep: { age: number; count?: number };
   keepFailed: { age: number; count: number };
-  /** Fields of jobs that may identify a person. A job that has ended keeps them for about a second. */
-  personal?: readonly string[];
+  /**
+   * Set if jobs may identify a person. A job that has ended then keeps, after about a second, only the data that
+   * operators see.
+   */
+  isPersonal?: true;
   /**
    * Fields of jobs and replies that operators see. Others are redacted: they may contain a caller's text or a secret.
    */
@@ -41,7 +44,7 @@ const SETTINGS = [
     // 225 MB at 5 000 jobs/s. There is no `count`: it would raise the cost of a job in Redis by a tenth.
     keep: { age: 30 },
     keepFailed: { age: 86_400, count: 5_000 },
-    personal: ["externalRef", "note"],
+    isPersonal: true,
     shown: { data: ["voucherId", "organizationId", "keyId", "deadlineMs"], reply: ["kind", "code", "redeemedAtMs"] },
   },
   {

@@ -70,9 +70,8 @@ export function startWorker<Data, Reply extends object>(
 ): RunningWorker {
   const log = options.log.child({ queue: definition.name });
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
-  const { personal } = definition;
-  const forgetter = personal === undefined ? null : new JobForgetter(personal, redis, log);
-  const work = workOn(definition, options, { outbox: new ReplyOutbox(redis, log), forgetter }, process);
+  const forgetter = definition.isPersonal ? new JobForgetter(definition.shown.data, redis, log) : null;
+  const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
   const shards = listShardsOf(definition, options.deployment.id, options.queueShards).filter(
     ({ index }) => options.workerShards === null || options.workerShards.includes(index),
   );
@@ -82,7 +81,7 @@ export function startWorker<Data, Reply extends object>(
   const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
   const shares = splitEvenly(jobsOfShard(options.concurrency, shards.length), fetchersPerShard);
   const fetchers = shards.flatMap((shard) =>
-    shares.map((concurrency) => startFetcher(definition.name, shard, concurrency, limited, { redis, log })),
+    shares.map((concurrency) => startFetcher(definition.name, shard, concurrency, limited, { redis, log, forgetter })),
   );
   for (const { name } of shards) options.onShard?.(definition.name, name, shares.length);
   return {
@@ -98,7 +97,7 @@ export function startWorker<Data, Reply extends object>(
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,
-  { outbox, forgetter }: { outbox: ReplyOutbox; forgetter: JobForgetter | null },
+  outbox: ReplyOutbox,
   process: (jobId: string, data: Data, traceparent: string | undefined) => Promise<Reply>,
 ): (job: Job) => Promise<Reply> {
   const { deployment } = options;
@@ -143,7 +142,6 @@ function workOn<Data, Reply extends object>(
       await sendOutcome({ failure: (error as Error).message });
       throw error;
     } finally {
-      forgetter?.add(job);
       const waitedMs = job.attemptsMade > 0 ? null : startedAt - job.timestamp;
       options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
@@ -156,9 +154,10 @@ function startFetcher<Reply>(
   { prefix }: Shard,
   concurrency: number,
   work: (job: Job) => Promise<Reply>,
-  { redis, log }: { redis: RedisClient; log: Logger },
+  { redis, log, forgetter }: { redis: RedisClient; log: Logger; forgetter: JobForgetter | null },
 ): Worker {
-  const worker = new Worker(queue, work, {
+  const forgetting = (job: Job) => work(job).finally(() => forgetter?.add(job));
+  const worker = new Worker(queue, forgetter === null ? work : forgetting, {
     prefix,
     connection: redis,
     name: hostname(),
@@ -172,7 +171,11 @@ function startFetcher<Reply>(
     runRetryDelay: 1_000,
   });
   logErrors(worker, log, "an error of a worker");
-  worker.on("failed", (job, error) => log.error({ err: error, jobId: job?.id }, "a job failed"));
+  worker.on("failed", (job, error) => {
+    log.error({ err: error, jobId: job?.id }, "a job failed");
+    // BullMQ fails a job whose workers have died without calling `work`.
+    if (job !== undefined) forgetter?.add(job);
+  });
   worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
   return worker;
 }
