@@ -50,6 +50,7 @@ export class FanOut {
   #timer: NodeJS.Timeout | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  #isRunning = false;
   readonly #locked = new LockedOrganizations();
   #nudged = false;
   #closed = false;
@@ -67,9 +68,7 @@ export class FanOut {
   nudge(): void {
     if (this.#closed) return;
     this.#nudged = true;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    if (!this.#isRunning) this.#running = this.#run();
   }
 
   /** Stops the timers and waits for the current run. */
@@ -81,6 +80,7 @@ export class FanOut {
   }
 
   async #run(): Promise<void> {
+    this.#isRunning = true;
     while (this.#nudged && !this.#closed) {
       this.#nudged = false;
       try {
@@ -95,6 +95,8 @@ export class FanOut {
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }
+    // In the same turn as the last look at `nudged`: a later nudge starts a run.
+    this.#isRunning = false;
   }
 }
 

@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { FanOut } from "../../src/webhooks/fan-out.ts";
+
+it("a nudge is followed by a look at the outbox, also while a run ends", async () => {
+  // A run that finds nothing takes fewer turns of promises than this.
+  for (let turns = 0; turns < 40; turns++) {
+    let looks = 0;
+    const ctx = {
+      webhookReads: async () => {
+        looks += 1;
+        return { more: false, due: [], locked: new Set() };
+      },
+      webhookRequests: { tryAdd: async () => undefined },
+    };
+    const fanOut = new FanOut(ctx as unknown as ConstructorParameters<typeof FanOut>[0]);
+    fanOut.nudge();
+    for (let turn = 0; turn < turns; turn++) await undefined;
+    const before = looks;
+    fanOut.nudge();
+    await new Promise(setImmediate);
+    expect({ turns, looks }).toEqual({ turns, looks: before + 1 });
+    await fanOut.close();
+  }
+});
