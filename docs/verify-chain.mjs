@@ -8,7 +8,9 @@ const { events } = await response.json();
 const erasures = [];
 for (const { sealStatus, eventType, payload, sequence } of events) {
   if (sealStatus !== "Sealed" || eventType !== "voucher.instance.erased" || payload === null) continue;
-  for (const erased of JSON.parse(payload).data.erasedSequences) erasures.push({ by: sequence, erased });
+  const said = JSON.parse(payload);
+  if (said.eventType !== eventType) continue;
+  for (const erased of said.data.erasedSequences) erasures.push({ by: sequence, erased });
 }
 let previous = "0".repeat(64);
 for (const [index, event] of events.entries()) {
@@ -23,8 +25,9 @@ for (const [index, event] of events.entries()) {
   const hash = isErased ? event.recordHash : createHash("sha256").update(String(event.payload), "utf8").digest("hex");
   const said = isErased ? event : JSON.parse(event.payload ?? "{}");
   const linked = [event, said].every(({ sequence, previousHash }) => sequence === number && previousHash === previous);
+  const sameType = said.eventType === event.eventType;
   const erasesLater = erasures.some(({ by, erased }) => by === number && !(erased < number));
-  if (hash !== event.recordHash || !linked || erasesLater) {
+  if (hash !== event.recordHash || !linked || !sameType || erasesLater) {
     console.log(name, "BROKEN");
     process.exit(1);
   }

@@ -7,6 +7,7 @@ $erasures = [];
 foreach ($events as $event) {
     if ($event["sealStatus"] !== "Sealed" || $event["eventType"] !== "voucher.instance.erased") continue;
     $said = json_decode($event["payload"] ?? "null", true);
+    if (($said["eventType"] ?? null) !== $event["eventType"]) continue;
     foreach ($said["data"]["erasedSequences"] ?? [] as $sequence) $erasures[] = [$event["sequence"], $sequence];
 }
 $previous = str_repeat("0", 64);
@@ -24,8 +25,9 @@ foreach ($events as $index => $event) {
     $links = [$said["sequence"] ?? null, $said["previousHash"] ?? null, $event["sequence"], $event["previousHash"]];
     $erasesLater = count(array_filter($erasures, fn($one) => $one[0] === $number && $one[1] >= $number)) > 0;
     $isHash = preg_match('/^[0-9a-f]{64}$/D', $hash ?? "");
+    $isSameType = ($said["eventType"] ?? null) === $event["eventType"];
     $isLinked = $links === [$number, $previous, $number, $previous];
-    if (!$isHash || $hash !== $event["recordHash"] || !$isLinked || $erasesLater) {
+    if (!$isHash || $hash !== $event["recordHash"] || !$isLinked || !$isSameType || $erasesLater) {
         echo "$name BROKEN\n";
         exit(1);
     }

@@ -3,14 +3,16 @@ set -euo pipefail
 chain=$(curl -sS --fail-with-body "$API/partner/vouchers/$CODE/events" -H "X-Api-Key: $KEY")
 # An event without payload was erased by a later one, which says so.
 erasures='[.events[] | select(.sealStatus == "Sealed" and .eventType == "voucher.instance.erased" and .payload != null)
-           | .sequence as $by | (.payload | fromjson).data.erasedSequences[] | {by: $by, erased: .}]'
+           | .sequence as $by | .eventType as $type | .payload | fromjson | select(.eventType == $type)
+           | .data.erasedSequences[] | {by: $by, erased: .}]'
 state='if any($erasures[]; .by == $number and .erased >= $number) then "false"
+       elif .payload != null and $said.eventType != .eventType then "false"
        elif .payload != null then "whole"
        elif any($erasures[]; .erased == $number and .by > $number) then "erased" else "lost" end'
 columns='.sealStatus, .eventType, .sequence, .recordHash // "-", .previousHash // "-", $state,
          $said.sequence // "-", $said.previousHash // "-", (.payload // "" | @base64)'
-events=$(jq -r "$erasures as \$erasures | .events[] | .sequence as \$number | ($state) as \$state
-  | (.payload // \"{}\" | fromjson) as \$said | [$columns] | @tsv" <<< "$chain")
+events=$(jq -r "$erasures as \$erasures | .events[] | .sequence as \$number
+  | (.payload // \"{}\" | fromjson) as \$said | ($state) as \$state | [$columns] | @tsv" <<< "$chain")
 previous=$(printf '0%.0s' {1..64}) number=0
 while read -r status type sequence record_hash previous_hash state said_sequence said_previous payload; do
   number=$((number + 1))

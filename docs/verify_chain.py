@@ -9,8 +9,9 @@ with urlopen(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response
 erasures = []
 for event in events:
     if event["sealStatus"] == "Sealed" and event["eventType"] == "voucher.instance.erased" and event["payload"]:
-        for sequence in json.loads(event["payload"])["data"]["erasedSequences"]:
-            erasures.append((event["sequence"], sequence))
+        said = json.loads(event["payload"])
+        if said["eventType"] == event["eventType"]:
+            erasures += [(event["sequence"], sequence) for sequence in said["data"]["erasedSequences"]]
 previous = "0" * 64
 for number, event in enumerate(events, start=1):
     name = f"{number} {event['eventType']}"
@@ -25,9 +26,10 @@ for number, event in enumerate(events, start=1):
         said = json.loads(event["payload"] or "{}")
     linked = said.get("sequence") == event["sequence"] == number
     linked = linked and said.get("previousHash") == event["previousHash"] == previous
+    same_type = said.get("eventType") == event["eventType"]
     erases_later = any(by == number and sequence >= number for by, sequence in erasures)
     is_hash = re.fullmatch("[0-9a-f]{64}", digest or "")
-    if not is_hash or digest != event["recordHash"] or not linked or erases_later:
+    if not is_hash or digest != event["recordHash"] or not linked or not same_type or erases_later:
         sys.exit(f"{name} BROKEN")
     print(name, "ok, erased" if erased else "ok")
     previous = digest

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 /** An event as the partner endpoint serves it. */
 export interface ServedEvent {
   sequence: number;
+  eventType: string;
   recordHash: string | null;
   previousHash: string | null;
   payload: string | null;
@@ -17,9 +18,9 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
   let expected = "0".repeat(64);
   let position = 0;
   const erasures: { by: number; erased: number }[] = [];
-  for (const [index, { payload }] of events.entries()) {
+  for (const [index, { payload, eventType }] of events.entries()) {
     const said = payload === null || !payload.includes("voucher.instance.erased") ? null : parse(payload);
-    if (said?.eventType === "voucher.instance.erased")
+    if (said?.eventType === "voucher.instance.erased" && said.eventType === eventType)
       for (const erased of said.data.erasedSequences) erasures.push({ by: index + 1, erased });
   }
   for (const event of events) {
@@ -41,9 +42,10 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
     }
     const hash = createHash("sha256").update(Buffer.from(event.payload, "utf8")).digest("hex");
     if (hash !== event.recordHash) return `event ${position} hashes to ${hash}, not ${event.recordHash}`;
-    const inside = JSON.parse(event.payload).previousHash;
+    const { previousHash: inside, eventType } = JSON.parse(event.payload);
     if (inside !== event.previousHash) return `event ${position} names another predecessor than its payload`;
     if (inside !== expected) return `event ${position} does not follow event ${position - 1}`;
+    if (eventType !== event.eventType) return `event ${position} has another type than its payload`;
     expected = hash;
   }
   return null;

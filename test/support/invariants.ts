@@ -100,8 +100,8 @@ export async function assertInvariants(db: pg.Pool): Promise<void> {
     expect(Number(rows[0]?.count), name).toBe(0);
   }
   const { rows } = await db.query<{ voucher_id: string } & ServedEvent>(`
-    SELECT voucher_id, sequence, seal_status AS "sealStatus", encode(record_hash, 'hex') AS "recordHash",
-           encode(previous_hash, 'hex') AS "previousHash", payload
+    SELECT voucher_id, sequence, event_type AS "eventType", seal_status AS "sealStatus", payload,
+           encode(record_hash, 'hex') AS "recordHash", encode(previous_hash, 'hex') AS "previousHash"
       FROM voucher_events ORDER BY voucher_id, sequence`);
   for (const [voucherId, events] of Map.groupBy(rows, (row) => row.voucher_id)) {
     expect(verifyServedChain(events), `the chain of ${voucherId}`).toBeNull();

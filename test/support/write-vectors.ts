@@ -10,7 +10,7 @@ import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/ch
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */
-export type Finding = "sequence" | "recordHash" | "previousHash" | "erased";
+export type Finding = "sequence" | "recordHash" | "previousHash" | "eventType" | "erased";
 
 /** An event as the partner endpoint serves it. */
 export interface VectorEvent {
@@ -111,6 +111,15 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
     ...seal({ ...chain, entityId: "vch_01jzbq0000e00a4g0g0000006f" })[1],
   })),
   "the previousHash beside a payload was changed": change(2, () => ({ previousHash: GENESIS_HASH })),
+  "the eventType beside a payload was changed": change(2, () => ({ eventType: "voucher.instance.bought" })),
+  "an event is of the erasing type in its payload only": change(3, () => ({ eventType: "voucher.instance.voided" })),
+  "an event is of the erasing type beside its payload only": (chain) => {
+    const events = change(3, () => ({ eventType: "voucher.instance.voided" }))(chain);
+    return change(3, () => ({ eventType: "voucher.instance.erased" }))({
+      ...chain,
+      events: seal({ ...chain, events }),
+    });
+  },
   "a payload was removed, and no event erases it": take(0, 1),
   "an event erases another event than the one without payload": erase([1]),
   "the event that erases another is Pending": (chain) =>

@@ -60,7 +60,9 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
 /** What a sealed event at a position says that it erased. What is not sealed yet proves nothing. */
 function listErasures(event: Chain["events"][number], position: number): { by: number; erased: number }[] {
   if (event.sealStatus === "Pending" || event.eventType !== "voucher.instance.erased") return [];
-  const { erasedSequences } = Object(parseObject(String(event.payload)).data);
+  const { eventType, data } = parseObject(String(event.payload));
+  if (eventType !== event.eventType) return [];
+  const { erasedSequences } = Object(data);
   return Array.isArray(erasedSequences) ? erasedSequences.map((erased) => ({ by: position, erased })) : [];
 }
 

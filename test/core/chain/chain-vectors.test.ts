@@ -55,6 +55,7 @@ const OWN_WORDS: Record<Finding, RegExp> = {
   sequence: /^event \d+ is missing$/,
   recordHash: /^recordHash is not/,
   previousHash: /^(previousHash is not|the payload's previousHash)/,
+  eventType: /^the payload's eventType is not/,
   erased: /^(no later event says|it erases an event)/,
 };
 
@@ -62,6 +63,7 @@ const INDEPENDENT_WORDS: Record<Finding, string> = {
   sequence: "^position # holds sequence ",
   recordHash: "^event # hashes to ",
   previousHash: "^event # (names another predecessor|does not follow)",
+  eventType: "^event # has another type",
   erased: "^event # (lost its payload|erases what)",
 };
 
