@@ -6,6 +6,7 @@ import { GENESIS_HASH, sealEvent } from "../../../src/core/chain/chain.ts";
 import { normaliseCode } from "../../../src/core/voucher/codes.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { newUser } from "../../support/marketplace.ts";
+import { besideTransaction, bypassTriggers } from "../../support/outside-transaction.ts";
 import { findBatchOf } from "../../support/recorded.ts";
 import { issueVoucher } from "../../support/supply.ts";
 import { useDatabase } from "../../support/use-service.ts";
@@ -504,6 +505,35 @@ it.each<[index: string, table: string, row: (id: string) => Row]>([
   await rejected(UNIQUE, index, ...insert(table, row("2")));
 });
 
+it("a batch has one reference", async () => {
+  const another = issueReference({ batch_id: await newBatch() });
+  await accepted(...(await another()));
+  await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
+});
+
+it("a contract has one of its four states, also where no trigger runs", async () => {
+  const [text, values] = await contract({ status: "Paused" })();
+  await expect(bypassTriggers(db, text, values)).rejects.toMatchObject({
+    code: CHECK,
+    constraint: "referrer_contracts_status_check",
+  });
+});
+
+it.each([
+  "claims",
+  "purchases",
+])("a transaction that adds to %s holds the lock that announces its time", async (table) => {
+  const [text, values] = await (table === "claims" ? claim({}) : purchase({}))(await newVoucher());
+  await besideTransaction(db, async (outside) => {
+    await outside.query(text, values);
+    const { rowCount } = await outside.query(
+      `SELECT FROM pg_locks
+        WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND mode = 'ShareLock' AND classid::bigint >> 16 = 21092`,
+    );
+    expect(rowCount).toBe(1);
+  });
+});
+
 it("Postgres accepts rows at the bounds of the constraints", async () => {
   for (const make of [
     redemption({ external_ref: "🎟".repeat(128) }),
@@ -539,7 +569,21 @@ it.each([
     `TRUNCATE vouchers CASCADE; TRUNCATE batches CASCADE; TRUNCATE products CASCADE; TRUNCATE brands CASCADE;
      TRUNCATE organizations CASCADE`,
   ],
-  ["the row is permanent", "DELETE FROM deployment; TRUNCATE deployment; TRUNCATE deployment CASCADE"],
+  ...["deployment", "activity_counted", "redemptions_closed", "reference_generation"].map((table) => [
+    "the row is permanent",
+    `DELETE FROM ${table}; TRUNCATE ${table}; TRUNCATE ${table} CASCADE`,
+  ]),
+  ["an attempt may not have seen the end", "TRUNCATE reference_ends"],
+  ["an organization is live or a sandbox", "UPDATE organizations SET sandbox = NOT sandbox"],
+  [
+    "replaced texts would no longer be recognized",
+    "UPDATE erasure_keys SET owner = owner || '2'; DELETE FROM erasure_keys; TRUNCATE erasure_keys",
+  ],
+  [
+    "an erasure is final",
+    `UPDATE erasures SET sequence = 0; DELETE FROM erasures; TRUNCATE erasures; DELETE FROM erased_users;
+     TRUNCATE erased_users`,
+  ],
   [
     "UPDATE on deployment is not allowed",
     `UPDATE deployment SET canon_preserved_since = clock_timestamp(), id = 'x';
