@@ -527,8 +527,8 @@ it.each([
   await besideTransaction(db, async (outside) => {
     await outside.query(text, values);
     const { rowCount } = await outside.query(
-      `SELECT FROM pg_locks
-        WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND mode = 'ShareLock' AND classid::bigint >> 16 = 21092`,
+      `SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory' AND mode = 'ShareLock'
+                              AND classid::bigint >> 16 = 21092`,
     );
     expect(rowCount).toBe(1);
   });
