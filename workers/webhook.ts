@@ -16,7 +16,7 @@ import { AttemptRecorder } from "../src/webhooks/record-attempts.ts";
 /**
  * Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit.
  */
-const TARGETS_MAX = 256;
+const SERVED_TARGETS_MAX = 256;
 /** Connections for the fan-out and for reads of due deliveries. */
 const WEBHOOK_READS = 1;
 
@@ -65,7 +65,7 @@ export function prepare(service: Deps) {
 
 function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWorker {
   ctx.fanOut.start();
-  const worker = startWorker(webhookQueue, workerOptions(ctx, TARGETS_MAX), (_jobId, { endpointId }) =>
+  const worker = startWorker(webhookQueue, workerOptions(ctx, SERVED_TARGETS_MAX), (_jobId, { endpointId }) =>
     deliverToTarget(ctx, endpointId),
   );
   // A closing sender ends the runs, for which a closing worker waits.

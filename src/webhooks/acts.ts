@@ -5,12 +5,14 @@ import { formatUtcWithZone, pluralize } from "../acts/words.ts";
 import { newId } from "../core/voucher/ids.ts";
 import { problemIn } from "../platform/api/problems.ts";
 import type { Transaction } from "../platform/db/pool.ts";
+import { ATTEMPT_MAX_MS } from "../platform/outgoing/send-webhook.ts";
 import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
 import { REPLAY_MAX, type TestedWebhook } from "./api/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "./api/webhooks.ts";
 import { disableWebhookEndpoint, enableWebhookEndpoint } from "./db/webhook-endpoints.ts";
 import { replayDeliveries } from "./deliveries.ts";
 import { createWebhook, rotateWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
+import { PREVIOUS_SECRET_HOURS } from "./webhook-limits.ts";
 
 const NEEDS_SECRET = "Reads WEBHOOK_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API and the workers do.";
 const ON_ENDPOINT = { on: "webhook", role: "operator", examples: ["whk_…"] } as const;
@@ -50,7 +52,7 @@ export const rotateAnyWebhook = act({
   ...ON_ENDPOINT,
   name: "webhook rotate",
   title: "Give the endpoint a new secret",
-  about: "It is shown once. The old one also signs for 24 hours.",
+  about: `It is shown once. The old one also signs for ${PREVIOUS_SECRET_HOURS} hours.`,
   help: NEEDS_SECRET,
   fields: {},
   async run(ctx: AuditContext & WebhookDeps, id) {
@@ -143,7 +145,7 @@ export const testAnyWebhook = act({
   ...ON_ENDPOINT,
   name: "webhook test",
   title: "Test the endpoint",
-  about: "Sends one signed test event, and shows the response within 15 seconds.",
+  about: `Sends one signed test event, and shows the response within ${ATTEMPT_MAX_MS / 1_000} seconds.`,
   help: NEEDS_SECRET,
   fields: {},
   run: (ctx: AuditContext & WebhookTester, id) => ctx.testEndpoint(id),

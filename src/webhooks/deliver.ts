@@ -31,7 +31,7 @@ const UNFINISHED_MAX = 64;
 /** A run that has the most deliveries in memory waits until at most this many are unfinished, and then reads more. */
 const UNFINISHED_LOW = 16;
 /** A run ends after this many consecutive failures. The sweeper requests the next run. */
-const FAILURES_MAX = 4;
+const RUN_FAILURES_MAX = 4;
 /** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
 /**
@@ -111,7 +111,7 @@ class Run {
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // After too many failures the sweeper requests the next run, so that other targets get their turn.
-    if (more && this.#failures < FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
+    if (more && this.#failures < RUN_FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
     return this.#report;
@@ -138,7 +138,7 @@ class Run {
   #mayContinue(): boolean {
     const { closing } = this.#ctx.webhookSender;
     const isLate = performance.now() - this.#startedAt > RUN_MAX_MS;
-    return !closing.aborted && !isLate && this.#failures < FAILURES_MAX && this.#error === undefined;
+    return !closing.aborted && !isLate && this.#failures < RUN_FAILURES_MAX && this.#error === undefined;
   }
 
   /**
@@ -250,7 +250,7 @@ class Run {
     // A request that times out occupies one of the process's requests for long, so the run of a failing target ends
     // after the first.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
-      this.#failures = FAILURES_MAX;
+      this.#failures = RUN_FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }

@@ -13,7 +13,6 @@ import type { TestedWebhook } from "./api/webhook-deliveries.ts";
 import {
   type NewWebhook,
   type NewWebhookView,
-  PREVIOUS_SECRET_HOURS,
   type RotatedWebhook,
   WEBHOOK_TEST_TYPE,
   type WebhookEvent,
@@ -28,6 +27,7 @@ import {
   type WebhookActor,
   type WebhookRow,
 } from "./db/webhook-endpoints.ts";
+import { ENDPOINTS_MAX, PREVIOUS_SECRET_HOURS, PREVIOUS_SECRETS_MAX } from "./webhook-limits.ts";
 
 /** The connections for partners' calls about webhook endpoints. */
 export interface WebhookCalls {
@@ -40,8 +40,6 @@ export interface WebhookDeps {
   config: { webhooks: WebhookConfig };
 }
 
-/** Most endpoints of an organization. The table defines the same number of places. */
-const ENDPOINTS_MAX = 20;
 /**
  * While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice
  * unless endpoints are deleted.
@@ -80,9 +78,10 @@ export async function createWebhook(
 }
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for 24 hours from
- * now.
- * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when ten earlier secrets still sign.
+ * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for
+ * {@link PREVIOUS_SECRET_HOURS} from now.
+ * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when {@link PREVIOUS_SECRETS_MAX} earlier
+ * secrets still sign.
  */
 export async function rotateWebhook(
   ctx: WebhookDeps,
@@ -92,7 +91,12 @@ export async function rotateWebhook(
 ): Promise<RotatedWebhook> {
   const rootSecret = requireWebhookSecret(ctx);
   await selectWebhook(db, id, organizationId);
-  const rotated = await rotateWebhookSecret(db, { id, organizationId, hours: PREVIOUS_SECRET_HOURS });
+  const rotated = await rotateWebhookSecret(db, {
+    id,
+    organizationId,
+    hours: PREVIOUS_SECRET_HOURS,
+    secretsMax: PREVIOUS_SECRETS_MAX,
+  });
   if (rotated === null) throw new AppError("webhook_limit");
   const { secretVersion, previousSecretUntil } = rotated;
   return {

@@ -22,7 +22,7 @@ const INTERVAL_MS = 1_000;
 const RETRY_MS = 50;
 /** Outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
-/** Events that one transaction turns into deliveries, each for up to 20 targets; one row may have more. */
+/** Events that one transaction turns into deliveries for all targets of their organizations; one row may have more. */
 const EVENTS_MAX = 1_000;
 /** Longest wait for any other lock. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;

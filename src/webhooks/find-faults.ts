@@ -3,14 +3,15 @@ import { FAULTS_MAX, type Finders } from "../watch/facts.ts";
 import { BACKLOG_MS } from "../watch/judge-data.ts";
 import { measureWebhooks } from "./db/webhook-deliveries.ts";
 import { selectFailingEndpoints } from "./db/webhook-endpoints.ts";
+import { FAILURES_SHOWN } from "./webhook-limits.ts";
 
 /** Transactions in the outbox that are counted: more than the limit in the table of faults. */
-const WEBHOOKS_MAX = 2_000;
+const OUTBOX_COUNTED_MAX = 2_000;
 
 /** Reads endpoints that fail, or that were disabled for it, and what waits to be sent. */
 export async function readWebhookFinders({ pool }: { pool: pg.Pool }): Promise<Finders> {
-  const endpoints = await selectFailingEndpoints(pool, FAULTS_MAX);
-  return makeFinders(endpoints, await measureWebhooks(pool, WEBHOOKS_MAX));
+  const endpoints = await selectFailingEndpoints(pool, { failures: FAILURES_SHOWN, limit: FAULTS_MAX });
+  return makeFinders(endpoints, await measureWebhooks(pool, OUTBOX_COUNTED_MAX));
 }
 
 /** What finds the faults of webhooks in what was read. */

@@ -10,7 +10,7 @@ import {
 import type { WebhookRequests } from "./job.ts";
 
 /** Most targets that get a webhook job in one pass. */
-const TARGETS_MAX = 10_000;
+const REQUESTED_TARGETS_MAX = 10_000;
 /** Deliveries that one transaction ends or deletes: some 20 ms. */
 const PORTION = 1_000;
 
@@ -24,7 +24,7 @@ interface Deps {
  * number of targets.
  */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
-  const endpointIds = await selectTargetsWithDue(pool, TARGETS_MAX);
+  const endpointIds = await selectTargetsWithDue(pool, REQUESTED_TARGETS_MAX);
   await webhookRequests.add(endpointIds);
   return endpointIds.length;
 }

@@ -1,3 +1,5 @@
+import { FAILING_MAX_DAYS, FAILURES_SHOWN } from "./webhook-limits.ts";
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -21,8 +23,7 @@ const RETRY_PAUSES_MS = [
 const JITTER = 0.2;
 /** A receiver's `Retry-After` is followed up to this many times the pause. */
 const RETRY_AFTER_PAUSES = 2;
-/** A target is disabled when all its attempts have failed for this long. */
-const FAILING_MAX_MS = 120 * HOUR;
+const FAILING_MAX_MS = FAILING_MAX_DAYS * 24 * HOUR;
 
 /** The result of one request to a target. */
 export type AttemptResult<Failure extends string> =
@@ -68,12 +69,9 @@ export interface Health {
   enabled: boolean;
   /** The first failure since the last success. */
   failingSince: Date | null;
-  /** Failures since then, counted up to {@link FAILURES_MAX}. */
+  /** Failures since then, counted up to {@link FAILURES_SHOWN}. */
   failures: number;
 }
-
-/** After this many failures in a row, operators see that the target fails. */
-const FAILURES_MAX = 3;
 
 /** Decides the health of a target after attempts that ended in this order. Returns null if it does not change. */
 export function decideHealth(
@@ -85,7 +83,7 @@ export function decideHealth(
   let count = failures;
   for (const { failure } of results) {
     since = failure === null ? null : (since ?? now);
-    count = failure === null ? 0 : Math.min(count + 1, FAILURES_MAX);
+    count = failure === null ? 0 : Math.min(count + 1, FAILURES_SHOWN);
   }
   const failing = since !== null && now.getTime() - since.getTime() >= FAILING_MAX_MS;
   const reason = results.some((result) => result.failure !== null && isGone(result))

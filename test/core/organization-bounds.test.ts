@@ -213,7 +213,7 @@ it("a webhook endpoint is found and changed for its organization, and not for an
   for (const other of [stranger.organizationId, null] as string[]) {
     expect(await findWebhookEndpoint(db, { id, organizationId: other })).toBeNull();
     expect(await changeWebhookEndpoint(db, id, other, { description: "changed" })).toBe(false);
-    expect(await rotateWebhookSecret(db, { id, organizationId: other, hours: 1 })).toBeNull();
+    expect(await rotateWebhookSecret(db, { id, organizationId: other, hours: 1, secretsMax: 10 })).toBeNull();
     expect(await deleteWebhookEndpoint(db, { id, organizationId: other })).toBe(false);
   }
   expect(await findWebhookEndpoint(db, { id, organizationId })).toMatchObject({

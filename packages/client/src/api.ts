@@ -258,7 +258,7 @@ export interface paths {
         head?: never;
         /**
          * Change a webhook endpoint
-         * @description Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for five days. Only the operator can enable one that the operator disabled.
+         * @description Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered 410, or that failed for 5 days. Only the operator can enable one that the operator disabled.
          */
         patch: operations["changeWebhook"];
         trace?: never;
@@ -294,7 +294,7 @@ export interface paths {
         put?: never;
         /**
          * Give a webhook endpoint a new secret
-         * @description For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again within that time ends the oldest one at once.
+         * @description For 24 hours, each request is also signed with the previous secret. Another rotation within that time ends no earlier secret: each signs for its 24 hours. While 10 earlier secrets sign, a further rotation is refused.
          */
         post: operations["rotateWebhook"];
         delete?: never;
@@ -1987,7 +1987,7 @@ export interface components {
             eventTypes: (("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired") | string)[];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for 5 days). Null while it is enabled. */
             disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
             /**
              * Format: date-time
@@ -2037,7 +2037,7 @@ export interface components {
             eventTypes: (("voucher.instance.redeemed" | "voucher.instance.voided" | "voucher.instance.expired" | "voucher.instance.claimed" | "voucher.instance.bought" | "reservation.expired") | string)[];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is enabled. */
+            /** @description Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it again), `gone` (it answered 410) or `failing` (nothing but failures for 5 days). Null while it is enabled. */
             disabledReason: ("partner" | "operator" | "gone" | "failing") | null;
             /**
              * Format: date-time

@@ -219,7 +219,7 @@ export const METRICS = {
   },
   webhookEndpointsDisabled: {
     ...metric("counter", "worker", "voucher_webhook_endpoints_disabled_total", "reason"),
-    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for five days (failing).",
+    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for days (failing).",
     zero: ["gone", "failing"],
   },
   webhookRefusedAddresses: {

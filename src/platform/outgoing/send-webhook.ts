@@ -9,7 +9,7 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 /** Longest time until the connection is open, including TLS. Milliseconds. */
 const CONNECT_MAX_MS = 5_000;
 /** Longest time of an attempt, whatever the receiver sends. Milliseconds. */
-const ATTEMPT_MAX_MS = 15_000;
+export const ATTEMPT_MAX_MS = 15_000;
 /** How long attempts go on once the sender closes. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 /** Most bytes of a response's body that are read. The body is not used. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
+import { ATTEMPT_MAX_MS } from "../../platform/outgoing/send-webhook.ts";
 import { webhookEvent } from "./webhooks.ts";
 
 /** The requests that this service sends to partners, by the type of their event. */
@@ -17,7 +18,7 @@ export function describeWebhooks(): ZodOpenApiPathsObject {
       operationId: type.replace(/[^a-z]+(.)/g, (_, letter: string) => letter.toUpperCase()),
       tags: ["Webhooks"],
       summary: `Sent to your endpoints: ${type}`,
-      description: "Later versions may add types and fields. Answer within 15 seconds.",
+      description: `Later versions may add types and fields. Answer within ${ATTEMPT_MAX_MS / 1_000} seconds.`,
       security: [],
       requestParams: { header },
       requestBody: { required: true, content: { "application/json": { schema: body } } },

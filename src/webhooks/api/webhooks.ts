@@ -15,6 +15,7 @@ import {
   voucherId,
 } from "../../platform/api/fields.ts";
 import { problem } from "../../platform/api/problems.ts";
+import { ENDPOINTS_MAX, FAILING_MAX_DAYS, PREVIOUS_SECRET_HOURS } from "../webhook-limits.ts";
 
 /** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
 export const WEBHOOK_EVENT_TYPES = [
@@ -148,7 +149,8 @@ export const webhookEndpoint = named("Webhook", {
     .meta({
       description:
         "Why no events are sent: `partner` (a request disabled it), `operator` (only an operator can enable it " +
-        "again), `gone` (it answered 410) or `failing` (nothing but failures for five days). Null while it is " +
+        "again), `gone` (it answered 410) or `failing` " +
+        `(nothing but failures for ${FAILING_MAX_DAYS} days). Null while it is ` +
         "enabled.",
     }),
   disabledAt: timestamp("When it was disabled; null while it is enabled.", EXAMPLE.redeemedAt).nullable(),
@@ -197,7 +199,7 @@ examples.add(newWebhook, {
 });
 
 export const webhookList = named("WebhookList", {
-  webhooks: z.array(webhookEndpoint).meta({ description: "Oldest first, at most 20." }),
+  webhooks: z.array(webhookEndpoint).meta({ description: `Oldest first, at most ${ENDPOINTS_MAX}.` }),
   sandbox,
 });
 export type WebhookList = z.output<typeof webhookList>;
@@ -217,9 +219,6 @@ examples.add(deletedWebhook, {
   deleted: { summary: "Deleted", value: { id: EXAMPLE.webhookId, deleted: true } },
 });
 
-/** How long after a rotation requests are also signed with the secret that it replaced. */
-export const PREVIOUS_SECRET_HOURS = 24;
-
 export const rotatedWebhook = named("RotatedWebhook", {
   id: webhookId,
   secret,
@@ -230,7 +229,7 @@ export type RotatedWebhook = z.output<typeof rotatedWebhook>;
 
 examples.add(rotatedWebhook, {
   rotated: {
-    summary: "Both secrets sign for 24 hours",
+    summary: `Both secrets sign for ${PREVIOUS_SECRET_HOURS} hours`,
     value: sampleOf(rotatedWebhook),
   },
 });

@@ -121,7 +121,7 @@ const readTargets = sql.rows(
     organizationId: text,
     enabled: boolean,
     failingSince: orNull(timestamptz),
-    /** Failed attempts in a row, counted up to three. */
+    /** Failed attempts in a row, counted up to FAILURES_SHOWN. */
     failures: smallint,
     now: timestamptz,
   },

@@ -1,16 +1,16 @@
--- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason)
--- Inserts an endpoint into a random free one of its organization's 20 places. Writes no row when no place is free, or when another
+-- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason, places)
+-- Inserts an endpoint into a random free one of its organization's places. Writes no row when no place is free, or when another
 -- transaction has taken the place.
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
        CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
-  FROM (SELECT p.place FROM generate_series(1, 20) AS p (place)
+  FROM (SELECT p.place FROM generate_series(1, $8::int) AS p (place)
          WHERE NOT EXISTS (SELECT 1 FROM webhook_endpoints AS w WHERE w.organization_id = $2::text AND w.place = p.place)
          ORDER BY random() LIMIT 1) AS free
     ON CONFLICT (organization_id, place) DO NOTHING;
 
 -- name: select_webhook_endpoints(organization_id)
--- An organization's endpoints, oldest first: at most 20.
+-- An organization's endpoints, oldest first: at most as many as it has places.
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
@@ -55,14 +55,14 @@ UPDATE webhook_endpoints AS w
    SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
--- name: rotate_webhook_secret(id, organization_id, hours)
--- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if ten earlier
--- ones still sign.
+-- name: rotate_webhook_secret(id, organization_id, hours, secrets_max)
+-- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if secrets_max
+-- earlier ones still sign.
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
-       previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:9]
+       previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:$4::int - 1]
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL
-   AND (w.previous_secrets_until[10] > clock_timestamp()) IS NOT TRUE
+   AND (w.previous_secrets_until[$4::int] > clock_timestamp()) IS NOT TRUE
 RETURNING w.id, w.secret_version AS "secretVersion", w.previous_secrets_until[1] AS "previousSecretUntil";
 
 -- name: delete_webhook_endpoint(id, organization_id)
@@ -72,9 +72,9 @@ UPDATE webhook_endpoints AS w
        disabled_at = coalesce(w.disabled_at, date_trunc('milliseconds', statement_timestamp()))
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
--- name: select_failing_endpoints(limit)
--- Endpoints whose last three attempts failed, and those that were disabled because of failures.
+-- name: select_failing_endpoints(failures, limit)
+-- Endpoints whose last attempts failed, this many in a row, and those that were disabled because of failures.
 SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
- WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = 3))
- ORDER BY w.id LIMIT $1::int;
+ WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = $1::int))
+ ORDER BY w.id LIMIT $2::int;

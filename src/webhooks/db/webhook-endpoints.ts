@@ -2,6 +2,7 @@ import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz 
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 import type { NewWebhook, WebhookChange, WebhookDisabledReason, WebhookEventType } from "../api/webhooks.ts";
+import { ENDPOINTS_MAX } from "../webhook-limits.ts";
 
 /** An endpoint that is not deleted. */
 const ENDPOINT = {
@@ -44,7 +45,7 @@ export const sql = new Statements(new URL("./webhook-endpoints.sql", import.meta
 export const selectFailingEndpoints = sql.rows(
   "select_failing_endpoints",
   { id: text, url: text, organization: text, since: orNull(timestamptz), enabled: boolean },
-  { limit: integer },
+  { failures: integer, limit: integer },
 );
 
 export const listWebhookEndpoints = sql.rows("list_webhook_endpoints", LISTED, { after: text, limit: integer });
@@ -67,7 +68,7 @@ export const rotateWebhookSecret = sql.row(
     secretVersion: integer,
     previousSecretUntil: timestamptz,
   },
-  { id: text, organizationId: text, hours: integer },
+  { id: text, organizationId: text, hours: integer, secretsMax: integer },
 );
 export const deleteWebhookEndpoint = sql.executeOne("delete_webhook_endpoint", { id: text, organizationId: text });
 const insertRow = sql.executeOne("insert_webhook_endpoint", {
@@ -78,6 +79,7 @@ const insertRow = sql.executeOne("insert_webhook_endpoint", {
   eventTypes: arrayOf(text),
   enabled: boolean,
   disabledReason: text,
+  places: integer,
 });
 const changeRow = sql.executeOne("change_webhook_endpoint", {
   id: text,
@@ -98,7 +100,16 @@ export function insertWebhookEndpoint(
   by: WebhookActor,
 ): Promise<boolean> {
   const { id, organizationId, url, description, eventTypes, enabled } = endpoint;
-  return insertRow(db, { id, organizationId, url, description, eventTypes, enabled, disabledReason: by });
+  return insertRow(db, {
+    id,
+    organizationId,
+    url,
+    description,
+    eventTypes,
+    enabled,
+    disabledReason: by,
+    places: ENDPOINTS_MAX,
+  });
 }
 
 /** Changes an endpoint's URL, description or event types; returns whether it exists. */

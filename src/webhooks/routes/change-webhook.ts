@@ -3,6 +3,7 @@ import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { changeWebhookRequest, webhookEndpoint, webhookId } from "../api/webhooks.ts";
 import type { WebhookCalls } from "../endpoints.ts";
 import { changeWebhook as change } from "../partner-webhooks.ts";
+import { FAILING_MAX_DAYS } from "../webhook-limits.ts";
 
 export const changeWebhook = endpoint({
   method: "patch",
@@ -11,7 +12,7 @@ export const changeWebhook = endpoint({
   summary: "Change a webhook endpoint",
   description:
     "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered " +
-    "410, or that failed for five days. Only the operator can enable one that the operator disabled.",
+    `410, or that failed for ${FAILING_MAX_DAYS} days. Only the operator can enable one that the operator disabled.`,
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   body: changeWebhookRequest,

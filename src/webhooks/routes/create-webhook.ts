@@ -2,6 +2,7 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { createWebhookRequest, newWebhook } from "../api/webhooks.ts";
 import { createWebhook as create, type WebhookCalls } from "../endpoints.ts";
+import { ENDPOINTS_MAX } from "../webhook-limits.ts";
 
 export const createWebhook = endpoint({
   method: "post",
@@ -11,7 +12,8 @@ export const createWebhook = endpoint({
   description:
     "Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the " +
     "response as [Standard Webhooks](https://www.standardwebhooks.com/) specifies. The secret is shown only here. " +
-    "An organization has at most 20 endpoints. The name is resolved and its addresses are checked when a request " +
+    `An organization has at most ${ENDPOINTS_MAX} endpoints. ` +
+    "The name is resolved and its addresses are checked when a request " +
     "is sent, so send a test to see whether it arrives.",
   access: partnerKey("voucher.webhook"),
   body: createWebhookRequest,

@@ -2,6 +2,7 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { rotatedWebhook, webhookId } from "../api/webhooks.ts";
 import { rotateWebhook as rotate, type WebhookCalls } from "../endpoints.ts";
+import { PREVIOUS_SECRET_HOURS, PREVIOUS_SECRETS_MAX } from "../webhook-limits.ts";
 
 export const rotateWebhook = endpoint({
   method: "post",
@@ -9,8 +10,9 @@ export const rotateWebhook = endpoint({
   operationId: "rotateWebhook",
   summary: "Give a webhook endpoint a new secret",
   description:
-    "For 24 hours, each request has two signatures: of the new secret and of the previous one. Rotating again " +
-    "within that time ends the oldest one at once.",
+    `For ${PREVIOUS_SECRET_HOURS} hours, each request is also signed with the previous secret. Another rotation ` +
+    `within that time ends no earlier secret: each signs for its ${PREVIOUS_SECRET_HOURS} hours. While ` +
+    `${PREVIOUS_SECRETS_MAX} earlier secrets sign, a further rotation is refused.`,
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   response: rotatedWebhook,

@@ -2,6 +2,7 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { FairSlots } from "../../platform/batching/fair-slots.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
+import { ATTEMPT_MAX_MS } from "../../platform/outgoing/send-webhook.ts";
 import { testedWebhook } from "../api/webhook-deliveries.ts";
 import { webhookId } from "../api/webhooks.ts";
 import { testWebhook as sendTest, type WebhookCalls } from "../endpoints.ts";
@@ -12,8 +13,8 @@ export const testWebhook = endpoint({
   operationId: "testWebhook",
   summary: "Send a test to a webhook endpoint",
   description:
-    "Sends one signed event of the type `webhook.test` now, and returns the result within about 15 seconds. It is " +
-    "not repeated and not listed among the deliveries.",
+    "Sends one signed event of the type `webhook.test` now, and returns the result within about " +
+    `${ATTEMPT_MAX_MS / 1_000} seconds. It is not repeated and not listed among the deliveries.`,
   access: partnerKey("voucher.webhook"),
   parameters: { id: webhookId },
   response: testedWebhook,
