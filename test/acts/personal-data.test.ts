@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
+import { createLink } from "../../src/acts/link/create.ts";
 import { createOperator } from "../../src/acts/operator/create.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
@@ -9,11 +10,15 @@ import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { beginFaults } from "../../src/watch/db/faults.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { findPausedQueues } from "../../src/watch/judge-redeeming.ts";
-import { makeOffer, makeReferral } from "../support/marketplace.ts";
-import { provisioning } from "../support/supply.ts";
+import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
+import { send } from "../support/client.ts";
+import { makeContract, makeOffer } from "../support/marketplace.ts";
+import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
+import { useVoucherctl } from "../support/voucherctl.ts";
 
-const { db, till, issue, as } = useService({ users: true });
+const env = { OPS_TOKEN, OPS_WRITABLE: "true", METRICS_PORT: "0", ISSUER_API: "true" };
+const { api, servers, db, partner, till, issue, as } = useService({ users: true, env });
 
 /** The part of SECURITY.md that says where personal data is. */
 const SECTION =
@@ -31,38 +36,9 @@ const isOfPayload = (name: string) => name.startsWith("payload.");
 const MARK = "ada-lovelace";
 
 beforeAll(async () => {
-  const offer = await makeOffer(db, 4);
-  const { code: link } = await makeReferral(db, offer);
-  const user = await as(`${MARK} who claims`);
-  const [used, voided, released] = [await issue(), await issue(), await issue()];
-  const [{ ticket }, { ticket: left }] = [await till.reserve(used.code), await till.reserve(released.code)].map(
-    ({ body }) => body,
-  );
-  const replies = [
-    await user.claimByLink(link),
-    await user.buyListing(offer.listingId, { paymentRef: `${MARK} pays` }),
-    await till.redeem({ ticket, externalRef: `an order of ${MARK}`, note: `a note on ${MARK}` }),
-    await till.release(left, `${MARK} left`),
-  ];
-  expect(replies.filter(({ status }) => status >= 300)).toEqual([]);
-  const operator = provisioning(db);
-  operator.audited = auditedCommand("voucher void", { reason: `${MARK} asked` }, { user: `${MARK}, an operator` });
-  await voidById(operator, voided.id, `${MARK} asked`);
-  const named = { name: `${MARK}, an operator`, role: "admin", expires: null } as const;
-  await createOperator.run(operator, "", named);
-  const pause = { queue: "redeem", isPaused: true, by: named.name, since: new Date() };
-  const redeem = { queue: "redeem", shard: "a", paused: true };
-  const found = findPausedQueues({ queues: [{ queues: [redeem] }], pauses: [pause] } as unknown as Facts) ?? [];
-  const told = { beganAt: new Date(), name: "VouchersQueuePaused", page: "", severity: "red" } as const;
-  await beginFaults(
-    db,
-    found.map(({ subject, what }) => ({ ...told, subject, what })),
-  );
-  const { id } = await issue();
-  await voidById(provisioning(db), id, "a reason");
-  await erasePerson(provisioning(db), { by: "voucher", voucherId: id }, "a reason");
-  await issue({ validUntil: new Date(Date.now() - 1_000) });
-  await recordExpiries(provisioning(db), performance.now() + 1_000);
+  await writeAsUsers();
+  await writeAsOperators();
+  await writeAsIssuers();
 });
 
 it("each column for texts is in SECURITY.md, either as personal or as one that names no person", async () => {
@@ -86,15 +62,16 @@ it("each key of a payload is in SECURITY.md, either as personal or as one that n
   expect(rows.filter(({ name, isPersonal }) => isPersonal && !PERSONAL.has(name))).toEqual([]);
 });
 
-it("no column contains what names a person but those that SECURITY.md says", async () => {
+it("each column that SECURITY.md calls personal has what names a person, and no other has", async () => {
   const found: string[] = [];
   for (const name of await selectColumns()) {
     const [table, column] = name.split(".");
     const { rowCount } = await db.query(`SELECT FROM ${table} WHERE strpos(${column}::text, $1) > 0 LIMIT 1`, [MARK]);
     if (rowCount !== 0) found.push(name);
   }
-  expect(found.length).toBeGreaterThan(10);
-  expect(found.filter((name) => !PERSONAL.has(name))).toEqual([]);
+  // The alert about a fault is written when it is sent.
+  const columns = [...PERSONAL].filter((name) => !isOfPayload(name) && name !== "alerts.state");
+  expect(found.toSorted()).toEqual(columns.toSorted());
 });
 
 /** The columns that can hold a text. */
@@ -104,4 +81,70 @@ async function selectColumns(): Promise<string[]> {
       WHERE table_schema = 'public' AND data_type IN ('text', 'json', 'jsonb', 'ARRAY', 'character varying')`,
   );
   return rows.map(({ name }) => name);
+}
+
+/** Users claim and buy, and a partner redeems, releases and is refused. */
+async function writeAsUsers() {
+  const offer = await makeOffer(db, 4);
+  const contractId = await makeContract(db, offer.brandId, `${MARK} who refers`);
+  const { code: link } = await createLink.run(provisioning(db), contractId, { product: offer.productId });
+  const user = await as(`${MARK} who claims`);
+  const [used, released] = [await issue(), await issue()];
+  const [{ ticket }, { ticket: left }] = [await till.reserve(used.code), await till.reserve(released.code)].map(
+    ({ body }) => body,
+  );
+  const replies = [
+    await user.claimByLink(link),
+    await user.buyListing(offer.listingId, { paymentRef: `${MARK} pays` }),
+    await till.redeem({ ticket, externalRef: `an order of ${MARK}`, note: `a note on ${MARK}` }),
+    await till.release(left, `${MARK} left`),
+  ];
+  expect(replies.filter(({ status }) => status >= 300)).toEqual([]);
+  const { status } = await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: `a refused order of ${MARK}` });
+  expect(status).toBe(404);
+}
+
+/** Operators void, name operators, and pause a queue. */
+async function writeAsOperators() {
+  const [voided, erased] = [await issue(), await issue()];
+  const operator = provisioning(db);
+  const acting = { user: `${MARK}, an operator`, host: `the laptop of ${MARK}` };
+  operator.audited = auditedCommand("voucher void", { reason: `${MARK} asked` }, acting);
+  await voidById(operator, voided.id, `${MARK} asked`);
+  const named = { name: `${MARK}, an operator`, role: "admin", expires: null } as const;
+  await createOperator.run(operator, "", named);
+  const pause = { queue: "redeem", isPaused: true, by: named.name, since: new Date() };
+  const redeem = { queue: "redeem", shard: "a", paused: true };
+  const found = findPausedQueues({ queues: [{ queues: [redeem] }], pauses: [pause] } as unknown as Facts) ?? [];
+  const told = { beganAt: new Date(), name: "VouchersQueuePaused", page: "", severity: "red" } as const;
+  await beginFaults(
+    db,
+    found.map(({ subject, what }) => ({ ...told, subject, what })),
+  );
+  await voidById(provisioning(db), erased.id, "a reason");
+  await erasePerson(provisioning(db), { by: "voucher", voucherId: erased.id }, "a reason");
+  await issue({ validUntil: new Date(Date.now() - 1_000) });
+  await recordExpiries(provisioning(db), performance.now() + 1_000);
+}
+
+/** Issuers name what they create, by commands, a form and the issuer API. */
+async function writeAsIssuers() {
+  const { organizationId: org, productId, brandId } = partner;
+  const { key } = await makeKey(db, org, { scopes: ["voucher.issue"] });
+  const terms = { count: 1, validUntil: "2099-12-31", issueRef: `a batch for ${MARK}` };
+  const issued = await send("POST", `${api.url}/issuer/products/${productId}/batches`, { key, body: terms });
+  expect(issued.status).toBe(200);
+  const voucherctl = useVoucherctl(servers);
+  for (const command of [
+    `batch void ${issued.body.id} --yes --reason 'a batch that ${MARK} lost'`,
+    `key create --org ${org} --scope voucher.read --label 'the till of ${MARK}'`,
+    `webhook create --org ${org} --url https://shop.example.com/hooks --description 'the hook of ${MARK}'`,
+    `member add --org ${org} --user ${MARK} --role employee`,
+  ])
+    await voucherctl.json(command);
+  const { id } = await voucherctl.json(`contract offer --brand ${brandId} --user ${MARK}`);
+  await voucherctl.json(`contract decline ${id}`);
+  const form = { formToken: crypto.randomUUID(), user: `${MARK}, of a form`, role: "owner" };
+  const path = `${api.url}/ops/organizations/${org}/members/new`;
+  expect(await browse(path, { form, headers: basic(OPS_TOKEN) })).toMatchObject({ status: 303 });
 }
