@@ -1,5 +1,3 @@
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler } from "express";
 import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
 import type { IssuedVoucher } from "../../acts/issue-batch.ts";
@@ -12,7 +10,7 @@ import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
-import { CSV } from "../../platform/http/respond.ts";
+import { CSV, sendParts } from "../../platform/http/respond.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openLineage } from "./serve-action.ts";
@@ -34,7 +32,7 @@ export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
       yield CODES_HEAD;
       for await (const vouchers of chunks) yield vouchers.map(codesLine).join("");
     };
-    await pipeline(Readable.from(parts()), response).catch(() => response.destroy());
+    await sendParts(response, parts());
   };
 }
 
@@ -56,14 +54,14 @@ export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandle
     for await (const vouchers of await openCodes(ctx, console, request, serials)) {
       active.push(...vouchers.filter(({ status }) => status === "Active"));
     }
-    const [head = "", tail] = renderPrintPage(ctx, lineage, serials, active.length).markup.split(SHEETS.markup);
+    const [head = "", tail = ""] = renderPrintPage(ctx, lineage, serials, active.length).markup.split(SHEETS.markup);
     response.set("Cache-Control", "no-store").type("html");
     const parts = async function* () {
       yield head;
       yield* renderSheets(lineage, active);
       yield tail;
     };
-    await pipeline(Readable.from(parts()), response).catch(() => response.destroy());
+    await sendParts(response, parts());
   };
 }
 

@@ -21,7 +21,7 @@ interface RequestFacts {
   userId?: string | null;
   traceId?: string;
   errorCode?: string;
-  /** The cause of a 5xx response. */
+  /** The cause of a 5xx response, or of a body that breaks off. */
   failure?: unknown;
   /** Whether a 5xx response is part of normal operation. */
   isExpected?: boolean;
@@ -98,9 +98,10 @@ export function observeRequests(
   };
 }
 
-/** The status of a closed response: 499 when the caller disconnected first. */
+/** The status of a closed response: 499 when the caller disconnected first, 500 when a body could not be continued. */
 function finalStatus(response: Response): number {
-  return response.writableFinished ? response.statusCode : 499;
+  if (response.writableFinished) return response.statusCode;
+  return response.headersSent && response.locals.failure !== undefined ? 500 : 499;
 }
 
 function levelOf(status: number): "info" | "warn" | "error" {

@@ -31,7 +31,24 @@ export function respondCsv(handler: (request: Request, response: Response) => Pr
 export async function sendCsv(response: Response, { headers, parts }: CsvContent): Promise<void> {
   response.set({ ...headers, "Cache-Control": "no-store", "Content-Type": CSV });
   if (response.req.method === "HEAD") response.end();
-  else await pipeline(Readable.from(parts), response).catch(() => response.destroy());
+  else await sendParts(response, parts);
+}
+
+/**
+ * Sends parts as they are made. When a part cannot be made, the connection breaks, and the request log says why. It
+ * does not when the caller leaves.
+ */
+export async function sendParts(response: Response, parts: AsyncIterable<string>): Promise<void> {
+  const noted = async function* () {
+    try {
+      yield* parts;
+    } catch (error) {
+      // Before the connection breaks: the request is logged then.
+      response.locals.failure = error;
+      throw error;
+    }
+  };
+  await pipeline(Readable.from(noted()), response).catch(() => response.destroy());
 }
 
 /** The media type of text. */
