@@ -22,14 +22,14 @@ const redeemCommitter = service.use(
     config: { ...config, workerConcurrency: WAITING_MAX },
   }),
 );
-const withoutQueue = {
-  isOpen: true,
+const withoutQueue: Pick<ApiContext["redeemQueue"], "hasOpened" | "hasRoomFor" | "addAndWait"> = {
+  hasOpened: true,
   hasRoomFor: () => true,
   async addAndWait(attemptId: string, job: RedeemJob): Promise<WaitResult<RedeemReply>> {
     const reply = await runRedeemJob({ ...service, redeemCommitter }, attemptId, job);
     return { kind: "reply", reply, queuedMs: 0, workedMs: 0 };
   },
 };
-const ctx = { ...service, redeemQueue: withoutQueue as unknown as ApiContext["redeemQueue"] };
+const ctx = { ...service, redeemQueue: withoutQueue as ApiContext["redeemQueue"] };
 ctx.use(await listen(createApp(ctx), config, ctx.log));
 closeOnSignal(ctx.log, ctx);
