@@ -88,25 +88,12 @@ export async function writeBatch(
         await ctx.pause?.();
       };
       const size = ctx.pause === undefined ? CHUNK_SIZE : PAUSED_CHUNK_SIZE;
-      let chunk: NewVoucher[] = [];
-      // Postgres writes one chunk while the next one is made.
-      let writing = Promise.resolve();
-      let serial = 0;
-      for await (const code of codes) {
-        serial += 1;
-        chunk.push(makeVoucher(ctx, { ...input, id }, terms, code, serial));
-        if (chunk.length === size) {
-          await writing;
-          writing = write(chunk);
-          // Prevents an unhandled rejection; the next await of `writing` throws.
-          writing.catch(() => undefined);
-          chunk = [];
-        }
-        // Lets the event loop serve the connection.
-        if (serial % TURN_SIZE === 0) await nextTurn();
-      }
-      await writing;
-      if (chunk.length > 0) await write(chunk);
+      await writeInChunks(
+        codes,
+        size,
+        (code, serial) => makeVoucher(ctx, { ...input, id }, terms, code, serial),
+        write,
+      );
       return terms;
     });
     return { id, count: input.count, firstSerial: 1, lastSerial: input.count, ...markSandbox(sandbox) };
@@ -114,6 +101,39 @@ export async function writeBatch(
     if (input.codes === null || !violates(error, "vouchers_code_key")) throw error;
     throw await explainTaken(input.codes, error);
   }
+}
+
+/** Makes a voucher of each code, and writes them chunk by chunk. Writes nothing after it has ended. */
+async function writeInChunks(
+  codes: AsyncIterable<Code> | Iterable<Code>,
+  size: number,
+  make: (code: Code, serial: number) => NewVoucher,
+  write: (vouchers: readonly NewVoucher[]) => Promise<void>,
+): Promise<void> {
+  let chunk: NewVoucher[] = [];
+  // Postgres writes one chunk while the next one is made.
+  let writing = Promise.resolve();
+  let serial = 0;
+  try {
+    for await (const code of codes) {
+      serial += 1;
+      chunk.push(make(code, serial));
+      if (chunk.length === size) {
+        await writing;
+        writing = write(chunk);
+        // Prevents an unhandled rejection; the next await of `writing` throws.
+        writing.catch(() => undefined);
+        chunk = [];
+      }
+      // Lets the event loop serve the connection.
+      if (serial % TURN_SIZE === 0) await nextTurn();
+    }
+    await writing;
+  } finally {
+    // A code that is refused ends the transaction, and what is still being written would go on outside of it.
+    await writing.catch(() => undefined);
+  }
+  if (chunk.length > 0) await write(chunk);
 }
 
 /** Waits for a transaction that issues under the same reference. */
