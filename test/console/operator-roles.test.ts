@@ -236,14 +236,16 @@ it("an admin erases a voucher's person by the form beside it, and no other role 
   const offersIt = async (role: OperatorRole) =>
     (await browse(path, { headers: operators[role].headers })).text.includes(`/ops/vouchers/${redeemed.id}/erase`);
   expect([await offersIt("viewer"), await offersIt("operator"), await offersIt("admin")]).toEqual([false, false, true]);
-  const send = (role: OperatorRole, code: string) => {
-    const form = { formToken: crypto.randomUUID(), code, reason: "asked by the customer" };
+  const send = (role: OperatorRole, confirmation: string) => {
+    const form = { formToken: crypto.randomUUID(), confirmation, reason: "asked by the customer" };
     return browse(`${path}/erase`, { form, headers: operators[role].headers });
   };
-  for (const role of ["viewer", "operator"] as const) expect((await send(role, redeemed.code)).status).toBe(403);
-  expect((await send("admin", "another code")).text).toMatch(/f-code-problem" role="alert">/);
+  for (const role of ["viewer", "operator"] as const) expect((await send(role, redeemed.id)).status).toBe(403);
+  for (const wrong of ["another id", redeemed.code]) {
+    expect((await send("admin", wrong)).text).toMatch(/f-confirmation-problem" role="alert">/);
+  }
   expect(await tablesWith(db, reference)).toEqual(["redemptions", "voucher_events"]);
-  const done = await send("admin", redeemed.code);
+  const done = await send("admin", redeemed.id);
   expect(done.text).toContain("Erased 1 event of 1 voucher, and 1 other text.");
   const { text } = await browse(path, { headers: operators.admin.headers });
   expect(text).toContain("the record's hash is kept");

@@ -1,4 +1,3 @@
-import { normaliseCode } from "../../core/voucher/codes.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
 import { type ErasedPerson, erasePerson } from "../erase-person.ts";
@@ -31,10 +30,11 @@ export const erase = act({
   confirm: {
     loss: () => "This permanently erases what identifies the person.",
     typed: {
-      name: "code",
-      label: "The voucher's code (to confirm)",
+      // Not the code, which no page shows while the voucher is Active.
+      name: "confirmation",
+      label: "The voucher's id (to confirm)",
       isNot: "is another one",
-      matches: (typed, { code }) => normaliseCode(typed) === normaliseCode(String(code)),
+      matches: (typed, { voucherId }) => typed === voucherId,
     },
   },
   async run(ctx, id, { user, ref, org, reason }, advance) {
