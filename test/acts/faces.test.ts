@@ -56,6 +56,7 @@ it("each act for programs is an endpoint of the issuer API whose body has its fi
   for (const { name, fields } of forPrograms) {
     const operationId = name.replace(/^(\w+) (\w+)$/, (_, noun, verb) => verb + noun[0].toUpperCase() + noun.slice(1));
     const found = changing.find((endpoint) => endpoint.operationId === operationId);
+    expect(found, operationId).toBeDefined();
     const shape: Record<string, unknown> = { ...(found?.body as { shape?: object } | undefined)?.shape };
     const wanted = Object.keys(bodyOf(fields).shape);
     const named = name === "voucher void" ? ["code", "id"] : [];

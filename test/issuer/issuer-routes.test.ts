@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { makeContract } from "../support/marketplace.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { issueTestBatch, issueVoucher, makeKey, provisioning } from "../support/supply.ts";
@@ -213,10 +214,11 @@ it("a key that may issue neither reads nor redeems at a till, and other keys may
   expect(await get("brands", reader.key)).toMatchObject(refused);
 });
 
-it("what belongs to another organization is as unknown as what does not exist", async () => {
+it("what belongs to another organization is answered byte by byte as what does not exist", async () => {
   const { key: foreign } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const [voucher] = vouchers;
+  const contractId = await makeContract(db, partner.brandId, "bob", "Offered");
   const calls: [known: string, unknown: string, body?: object][] = [
     [`products/${partner.productId}/batches`, `products/${newId("prd")}/batches`, { ...TERMS, issueRef: newRef() }],
     [`batches/${batchId}`, `batches/${newId("bat")}`],
@@ -224,18 +226,42 @@ it("what belongs to another organization is as unknown as what does not exist", 
     [`batches?product=${partner.productId}`, `batches?product=${newId("prd")}`],
     [`products?brand=${partner.brandId}`, "products?brand=%00"],
     [`batches/${batchId}/void`, "batches/%00/void", {}],
+    [`batches/${batchId}/listings`, `batches/${newId("bat")}/listings`, {}],
+    [`brands/${partner.brandId}/contracts`, `brands/${newId("brd")}/contracts`, { user: "bob" }],
+    ...["accept", "decline", "end"].map((move): [string, string, object] => [
+      `contracts/${contractId}/${move}`,
+      `contracts/${newId("ctr")}/${move}`,
+      {},
+    ]),
+    [`contracts/${contractId}/links`, `contracts/${newId("ctr")}/links`, { product: partner.productId }],
   ];
-  const bytes = async (path: string, body?: object) => {
-    const { status, body: answer } = body ? await post(path, body, foreign) : await get(path, foreign);
-    return { status, ...answer, requestId: "" };
+  // The answer, byte by byte, but for the names that the caller has given and the id of the request.
+  const bytes = async (path: string, body?: object, accept = "application/json") => {
+    const init = body && { method: "POST", body: JSON.stringify(body) };
+    const headers = { "x-api-key": foreign, "content-type": "application/json", "x-request-id": "same", accept };
+    const answer = await fetch(`${api.url}/issuer/${path}`, { ...init, headers });
+    const given = [...path.split(/[/?=]/), ...Object.values(body ?? {})]
+      .map(String)
+      .filter((text) => text.includes("_"));
+    const text = given.reduce((left, name) => left.replaceAll(name, "NAME"), await answer.text());
+    return { status: answer.status, type: answer.headers.get("content-type"), text };
   };
   for (const [known, unknown, body] of calls) {
     const answer = await bytes(known, body);
-    expect(answer, known).toMatchObject({ status: 404, code: "not_found" });
-    expect(answer).toEqual(await bytes(unknown, body));
+    expect(answer, known).toMatchObject({ status: 404, text: expect.stringContaining('"code":"not_found"') });
+    expect(answer, known).toEqual(await bytes(unknown, body));
   }
-  for (const named of [{ code: voucher?.code }, { id: voucher?.id }, { code: "7Q4K-9MZX-2HTB-W8RC" }, { code: "?" }]) {
-    expect(await post("vouchers/void", named, foreign)).toMatchObject({ status: 404, body: { code: "not_found" } });
+  const csv = (id: string) => bytes(`batches/${id}/vouchers`, undefined, "text/csv");
+  expect(await csv(batchId)).toMatchObject({ status: 404 });
+  expect(await csv(batchId)).toEqual(await csv(newId("bat")));
+  for (const [own, other] of [
+    [{ code: voucher?.code }, { code: "7Q4K-9MZX-2HTB-W8RC" }],
+    [{ code: voucher?.code }, { code: "?" }],
+    [{ id: voucher?.id }, { id: newId("vch") }],
+  ]) {
+    const answer = await bytes("vouchers/void", own);
+    expect(answer).toMatchObject({ status: 404, text: expect.stringContaining('"code":"not_found"') });
+    expect(answer).toEqual(await bytes("vouchers/void", other));
   }
   expect((await get(`batches/${batchId}`)).body).toMatchObject({ active: 1 });
 });
