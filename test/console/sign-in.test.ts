@@ -1,11 +1,11 @@
 import pg from "pg";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { revokeOperator } from "../../src/acts/operator/revoke.ts";
 import { rotateOperator } from "../../src/acts/operator/rotate.ts";
 import { tellSignIns } from "../../src/open/tell-sign-ins.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOperator, type TestOperator } from "../support/operators.ts";
-import { besideTransaction, untilPast, untilWaiting } from "../support/outside-transaction.ts";
+import { untilPast } from "../support/outside-transaction.ts";
 import type { TestApi } from "../support/service.ts";
 import { issueVouchers, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -262,43 +262,42 @@ it("an address that failed on one mount of the operator pages is blocked on ever
 });
 
 describe("sign-ins that are verified at the same moment", () => {
-  const lockTokens = (outside: pg.PoolClient) => outside.query("LOCK TABLE operator_tokens IN ACCESS EXCLUSIVE MODE");
+  /** Holds every verification that begins until `go` is called. */
+  function holdVerify() {
+    const { promise, resolve: go } = Promise.withResolvers<void>();
+    const verify = api.ctx.signIn.verify.bind(api.ctx.signIn);
+    const held = vi.spyOn(api.ctx.signIn, "verify").mockImplementation(async (...given) => {
+      await promise;
+      return verify(...given);
+    });
+    onTestFinished(() => held.mockRestore());
+    return { begun: () => held.mock.calls.length, go };
+  }
 
   it("a burst verifies as many attempts as the limit leaves, and then refuses the right password, too", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     await rotateOperator.run(provisioning(db), id, { grace: 0 });
     const address = elsewhere();
-    const verify = vi.spyOn(api.ctx.signIn, "verify");
-    const [wrong, right] = await besideTransaction(db, async (outside) => {
-      await lockTokens(outside);
-      const burst = Array.from({ length: 30 }, () => codeOf({ ...basic(token, name), ...address }));
-      await until(() => verify.mock.calls.length >= 10);
-      const last = codeOf({ ...basic(OPS_TOKEN), ...address });
-      await untilWaiting(db, 1);
-      await outside.query("ROLLBACK");
-      return [await Promise.all(burst), await last];
-    });
-    expect(Map.groupBy(wrong, String).get("401 wrong_password")).toHaveLength(10);
-    expect(Map.groupBy(wrong, String).get("429 rate_limited")).toHaveLength(20);
-    expect([right, verify.mock.calls.length]).toEqual(["429 rate_limited", 10]);
-    verify.mockRestore();
+    const { begun, go } = holdVerify();
+    const burst = Array.from({ length: 30 }, () => codeOf({ ...basic(token, name), ...address }));
+    await until(() => begun() === 10);
+    const last = codeOf({ ...basic(OPS_TOKEN), ...address });
+    go();
+    const wrong = Map.groupBy(await Promise.all(burst), String);
+    expect(wrong.get("401 wrong_password")).toHaveLength(10);
+    expect(wrong.get("429 rate_limited")).toHaveLength(20);
+    expect([await last, begun()]).toEqual(["429 rate_limited", 10]);
   });
 
   it("attempts that succeed are given back, so none of them is refused when one attempt is left", async () => {
     const { headers } = await makeOperator(db, "viewer");
     const address = elsewhere();
     for (let attempt = 0; attempt < 9; attempt += 1) await open({ ...basic("wrong"), ...address });
-    const verify = vi.spyOn(api.ctx.signIn, "verify");
-    const answers = await besideTransaction(db, async (outside) => {
-      await lockTokens(outside);
-      const burst = Array.from({ length: 12 }, () => codeOf({ ...headers, ...address }));
-      await until(() => verify.mock.calls.length === 1);
-      await untilWaiting(db, 1);
-      await outside.query("ROLLBACK");
-      return Promise.all(burst);
-    });
-    verify.mockRestore();
-    expect(new Set(answers)).toEqual(new Set(["200"]));
+    const { begun, go } = holdVerify();
+    const burst = Array.from({ length: 12 }, () => codeOf({ ...headers, ...address }));
+    await until(() => begun() === 1);
+    go();
+    expect(new Set(await Promise.all(burst))).toEqual(new Set(["200"]));
     expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
     expect(await codeOf({ ...headers, ...address })).toBe("429 rate_limited");
   });
