@@ -311,11 +311,11 @@ if (a) {
   expect(findLongFunctions(text, 7)).toEqual([]);
 });
 
-it("what a redeem, look-up, reserve, release, list and sweep load is at most 90 files of core and platform", () => {
+it("what a redeem, look-up, reserve, release, list and sweep load is at most 89 files of core and platform", () => {
   const { files, lines, elsewhere } = findSignature();
   expect(elsewhere).toEqual([]);
   expect(files.length).toBeGreaterThan(50);
-  expect(files.length).toBeLessThanOrEqual(90);
+  expect(files.length).toBeLessThanOrEqual(89);
   expect(lines).toBeLessThanOrEqual(10_000);
 });
 

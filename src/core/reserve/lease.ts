@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
-import { portionsOf } from "../../platform/batching/portions.ts";
+import { portionsOf } from "../../platform/batching/shares.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import { mastersOf, type RedisClient } from "../../platform/redis/connections.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Job } from "bullmq";
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
-import { portionsOf } from "../batching/portions.ts";
+import { portionsOf } from "../batching/shares.ts";
 import type { Closable } from "../lifetime.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { jobEnvelope } from "./job-envelope.ts";

@@ -16,7 +16,12 @@ const ALL_MS = 3 * 3_600_000;
 const limit = pLimit(2);
 const CONSTRAINTS = ["test/platform/db/constraints"];
 /** The tests that look for a guard of the schema, the cheapest ones first. */
-const SCHEMA_TESTS = [CONSTRAINTS, ["test/platform", "test/core", "test/acts"], ["test"]];
+const SCHEMA_TESTS = [
+  CONSTRAINTS,
+  ["test/acts/erasure-rows", "test/core/redeem/redemption-times", "test/core/redeem/redeem-outcomes"],
+  ["test/platform", "test/core", "test/acts"],
+  ["test"],
+];
 
 it("a test fails without any one constraint, unique index or trigger of the schema", { timeout: ALL_MS }, async () => {
   const seen = await readSeenConstraints();

@@ -1,4 +1,4 @@
-import { portionsOf } from "../../../platform/batching/portions.ts";
+import { portionsOf } from "../../../platform/batching/shares.ts";
 import { arrayOf, boolean, integer, text } from "../../../platform/db/columns.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 
