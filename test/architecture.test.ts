@@ -133,7 +133,7 @@ it.each([
   ["src/core/redeem/redeem.ts", "src/newroom/file.ts", "value"],
   ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
   ["packages/tlog/src/note.ts", "packages/client/src/client.ts", "value"],
-] as const)("the house forbids that %s imports %s as a %s", (from, to, kind) => {
+] as const)("the rules for imports forbid that %s imports %s as a %s", (from, to, kind) => {
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
 
@@ -187,7 +187,7 @@ it("CONTRIBUTING.md and the READMEs of rooms name only files that exist", () => 
   expect(missing).toEqual([]);
 });
 
-it("each folder of tests has the name of a room, or is the proving ground or its support", () => {
+it("each folder of tests has the name of a folder that FLOORS lists, or is test/proof or test/support", () => {
   const folders = new Set(findTests().flatMap((file) => /^test\/([^/]+)\//.exec(file)?.[1] ?? []));
   for (const room of [...FLOOR_OF.keys(), "proof", "support"]) folders.delete(room);
   expect([...folders]).toEqual([]);
@@ -311,7 +311,7 @@ if (a) {
   expect(findLongFunctions(text, 7)).toEqual([]);
 });
 
-it("what a redeem, look-up, reserve, release, list and sweep load is at most 89 files of core and platform", () => {
+it("redeem, look-up, reserve, release, list and sweep together load at most 89 files of core and platform", () => {
   const { files, lines, elsewhere } = findSignature();
   expect(elsewhere).toEqual([]);
   expect(files.length).toBeGreaterThan(50);
@@ -347,7 +347,7 @@ it.each([
   expect(found.comments.length).toBeLessThanOrEqual(comments);
 });
 
-it("no object literal is spread into another one to share a line", () => {
+it("no object literal is spread directly into another object literal", () => {
   expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
 });
 

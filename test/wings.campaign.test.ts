@@ -45,7 +45,7 @@ it.each(TAKEN_AWAY)("the service compiles without $wings, and the core's tests p
   }
 });
 
-it("each room that the lists of wings name is one that can be taken away", () => {
+it("each folder in the lists of wings is one that can be removed", () => {
   const root = join(import.meta.dirname, "..");
   const named = listFiles(root, LISTS).flatMap((file) => read(file).match(/(?<=\/)\w+(?=\/in-)/g) ?? []);
   expect(new Set(named)).toEqual(new Set(WINGS));

@@ -82,7 +82,7 @@ it("simultaneous changes leave audit entries that each begin where the entity's 
   );
 });
 
-it("an audit entry records the voucher as it is after the wait for its row", async () => {
+it("an audit entry records the voucher's state after the wait for its row lock", async () => {
   const { id, code } = await issueVoucher(servers.db, partner);
   const entity: Entity = { type: "VoucherInstance", id };
   const { voiding } = await besideTransaction(servers.db, async (outside) => {

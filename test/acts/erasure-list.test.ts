@@ -41,7 +41,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("a user with a $kind only is listed at each erasure, and a run that finds nothing changes no list", async ({
+)("each erasure of a user who has only a $kind is listed, and a run that finds nothing changes no list", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");
@@ -58,7 +58,7 @@ it.each(
   }
 });
 
-it("a reference is listed when it is erased, by the order, by the voucher or as that of a batch only", async () => {
+it("an erased reference is listed, whether an order, a voucher or only a batch had it", async () => {
   const [ofOrderOnly, ofVoucher] = [await redeem(), await redeem()];
   const since = await databaseTime(db);
   const form = (text: string) => formOf(partner.organizationId, text);
@@ -103,7 +103,7 @@ it("a replay after a failover leaves the event that now has the sequence of an e
   expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
 });
 
-it("erasure replay erases what is still the same of a voucher, and says how many listed events it leaves", async () => {
+it("erasure replay erases listed events, and leaves and counts those that occurred after the erasure", async () => {
   const offer = await makeOffer(db, 1);
   const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
   const erasedAt = await databaseTime(db);

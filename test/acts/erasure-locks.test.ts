@@ -9,7 +9,7 @@ import { useDatabase } from "../support/use-service.ts";
 
 const { db, partner } = useDatabase();
 
-it("an erasure waits last for locked vouchers, and meanwhile holds none of the others", async () => {
+it("an erasure processes locked vouchers last, and locks no other voucher while it waits for them", async () => {
   const ids = (await issueVouchers(db, partner, 30)).map(({ id }) => id).toSorted();
   await inTransaction(db, async (tx) => {
     for (const id of ids) await appendEvent(tx, id, "voucher.instance.bought");

@@ -160,7 +160,7 @@ const ATTEMPTS: Record<string, [ofAdmin: string | null, ofOwner: string | null, 
   ],
 };
 
-it.each(ROLES)("%s cannot commit the removal of a payload without the event that says so", async (role) => {
+it.each(ROLES)("%s cannot commit the removal of a payload without an event that records it", async (role) => {
   for (const [how, [ofAdmin, ofOwner, attempt]] of Object.entries(ATTEMPTS)) {
     const id = await redeemed();
     const refusal = await inTransaction(pools[role], (tx) => attempt(tx, id)).then(
@@ -174,13 +174,13 @@ it.each(ROLES)("%s cannot commit the removal of a payload without the event that
   }
 });
 
-it("the owner's function removes a payload with the event that says so, and leaves an intact chain", async () => {
+it("the owner's function removes a payload, adds the event that records it, and leaves an intact chain", async () => {
   const id = await redeemed();
   await inTransaction(pools.pva_admin, (tx) => eraseWithEvent(tx, id));
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("an ended reservation loses its reason by the owner's functions only, and nothing else of it changes", async () => {
+it("only the owner's functions remove an ended reservation's reason, and they change nothing else of it", async () => {
   const { id } = await issue();
   await release(id, "a reason");
   const set = (change: string) => `UPDATE reservations SET ${change} WHERE voucher_id = $1`;
@@ -222,7 +222,7 @@ it("a replaced text is an HMAC-SHA-256 with the organization's key, which differ
   expect(await refusalOf("owner", "UPDATE erasure_keys SET key = sha256('1') WHERE owner <> $1", "none")).toBe(REFUSED);
 });
 
-it("an audit entry changes only by the replacement of whole texts", async () => {
+it("an audit entry can change only by replacing whole texts", async () => {
   const user = newUser();
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('me', 'here', 'member add', $1, 'Member', $2, NULL, '{"role": "owner"}') RETURNING id`;
@@ -287,7 +287,7 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("an erasure of reasons of releases only is listed without events, each time, and repeated by a replay", async () => {
+it("each erasure that removes only reasons of releases is listed without events, and a replay repeats it", async () => {
   const { id } = await issue();
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
   const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);

@@ -93,7 +93,7 @@ it("an erased user's claim and purchase are still recognized, and nothing else n
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("erasing a referrer erases the claims by its links, which stay claims of their users", async () => {
+it("erasing a referrer erases events of claims by its links, and the users keep their claimed vouchers", async () => {
   const offer = await makeOffer(db, 2);
   const { code, referrerId } = await makeReferral(db, offer);
   const user = await as();
@@ -103,7 +103,7 @@ it("erasing a referrer erases the claims by its links, which stay claims of thei
   expect((await user.claimProduct(offer.productId)).body.voucher.id).toBe(first.body.voucher.id);
 });
 
-it("an erasure waits for no voucher of which nothing is left to erase", async () => {
+it("an erasure does not wait for a voucher that has nothing left to erase", async () => {
   const offer = await makeOffer(db, 1);
   const userId = newUser("Ms. Gold");
   const { voucher } = (await (await as(userId)).claimProduct(offer.productId)).body;
@@ -190,7 +190,7 @@ const ACQUISITIONS = [
   },
 ] as const;
 
-it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user gets the voucher of the first", async ({
+it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user gets the same voucher again", async ({
   take,
   event,
   insert,
@@ -215,7 +215,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user ge
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, of any voucher", async ({ take }) => {
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any voucher id", async ({ take }) => {
   const userId = newUser("Ms. White");
   const [later, earlier] = await offersByVoucher();
   await take(userId, later);
@@ -249,7 +249,7 @@ it.each(ACQUISITIONS)("a $kind that commits after an erasure counts as new, and 
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("a claim by a link whose referrer is erased while it waits names the referrer's replaced text", async () => {
+it("a claim by a link whose referrer is erased while the claim waits names the referrer's replaced text", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
   const userId = newUser();
@@ -363,7 +363,7 @@ it("a list and its CSV file still have an erased redemption, with the replaced r
   expect(text).not.toContain(body.externalRef);
 });
 
-it("a text that begins as a replaced one does is refused as a payment's reference and as a user", async () => {
+it("a payment's reference or a user's subject that begins like a replaced text is refused", async () => {
   const offer = await makeOffer(db, 1);
   const refused = await (await as()).buyListing(offer.listingId, { paymentRef: "erased:AAAAAAAAAAAAAAAAAAAAAA" });
   expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
@@ -391,7 +391,7 @@ it("an erasure by voucher may name the organization, which must be the voucher's
   expect(await run(partner.organizationId)).toEqual({ vouchers: 1, events: 1, references: 1 });
 });
 
-it("the list of erasures names no person, and its replay finds nothing that is not erased", async () => {
+it("the list of erasures names no person, and replaying it at once finds nothing left to erase", async () => {
   const { body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await listErasures({ pool: db }, new Date(0));

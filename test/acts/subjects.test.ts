@@ -67,7 +67,7 @@ it("a subject is the same bytes in a token, a command, a form and the issuer API
   }
 });
 
-it("an empty subject is refused at every entrance", async () => {
+it("tokens, commands, forms and the issuer API refuse an empty subject", async () => {
   const { organizationId, brandId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
   const command = ["member", "add", "--org", organizationId, "--user", "", "--role", "owner"];

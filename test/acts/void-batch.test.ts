@@ -87,7 +87,7 @@ it("voidBatch voids the others before it waits for a voucher that another transa
   expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch without an end voids all vouchers that transactions have locked, once each has ended", async () => {
+it("voidBatch without a time limit voids all locked vouchers, each when its lock is released", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const ids = vouchers.map(({ id }) => id);
   const voiding = await besideTransaction(servers.db, async (first) =>
@@ -105,7 +105,7 @@ it("voidBatch without an end voids all vouchers that transactions have locked, o
   expect(await voiding.voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch with an end passes over a voucher that stays locked, and voids one that is free by then", async () => {
+it("voidBatch with a time limit skips a voucher that stays locked, and voids one that is free by then", async () => {
   const { batchId, vouchers } = await issueBatch(3);
   const [stuck = "", freed = ""] = vouchers.map(({ id }) => id);
   const ctx = { ...provisioning(servers.db), lockWaitMs: 1_000, endBy: performance.now() + 3_000 };
@@ -123,7 +123,7 @@ it("voidBatch with an end passes over a voucher that stays locked, and voids one
   expect(performance.now()).toBeLessThan(ctx.endBy + 1_000);
 });
 
-it("voidBatch whose time is over voids nothing", async () => {
+it("voidBatch voids nothing after its time limit", async () => {
   const { batchId } = await issueBatch(3);
   const ctx = { ...provisioning(servers.db), endBy: performance.now() };
   expect(await voidBatch(ctx, batchId, null)).toEqual({ voided: 0, alreadyFinal: 0 });

@@ -48,7 +48,7 @@ it("npm run migrate says what is wrong and what to do in two lines, with voucher
   }
 });
 
-it("npm run migrate says that a database of an unreleased version must be made anew", async () => {
+it("npm run migrate says that a database of an unreleased version must be created again", async () => {
   const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
   await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
   const changed = await migrate(servers.ownerUrl);

@@ -199,7 +199,7 @@ it("audit list --entity prints the entries of one entity, and none for an entity
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
-it("audit list --user prints what one did under the own name, and what was done with OPS_TOKEN under it", async () => {
+it("audit list --user prints an operator's own entries, and those made with OPS_TOKEN under that name", async () => {
   for (const [user, by] of [
     ["ada", "operator"],
     ["shared: ada", "shared"],

@@ -163,7 +163,7 @@ describe("voucherctl batch issue", () => {
     expect(await dumpRows(db)).toEqual(before);
   });
 
-  it("batch issue ends with 130 while more signals arrive", async () => {
+  it("batch issue exits with 130 although more signals arrive", async () => {
     const out = file("flood.csv");
     const issuing = startIssue(`--count 1000000 --out ${out}`);
     await untilStarted(() => existsSync(`${out}.unfinished`));

@@ -31,7 +31,7 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);
 });
 
-it("a date alone is the start or the end of its day, as its use demands; a time stays as it is", () => {
+it("a date alone means the start or the end of its day, depending on the option; a time is unchanged", () => {
   const read = (text: string) => (["start", "end", "rangeEnd"] as const).map((use) => time(use)(text).toISOString());
   expect(read("2096-02-29")).toEqual([
     "2096-02-29T00:00:00.000Z",
@@ -98,7 +98,7 @@ it("a progress line is drawn at most ten times a second, and taken away at the e
   expect(written.slice(10)).toEqual([`\r${CLEAR}`]);
 });
 
-it("a progress line fits on the narrowest terminal, and counts on beyond the announced total", () => {
+it("a progress line fits on the narrowest terminal, and continues beyond the announced total", () => {
   const { written, clock, progress } = onTerminal(10, 20);
   clock.ms += 2_000;
   progress.advance(25_000);

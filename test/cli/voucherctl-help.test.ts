@@ -51,7 +51,7 @@ it("docs/voucherctl.md has a row for each act that is a command, with its title,
   expect(MANUAL.match(/^\| `[a-z]+ [a-z-]+` \|.*$/gm)?.toSorted()).toEqual(rows.toSorted());
 });
 
-it("docs/voucherctl.md has the exit status of each command whose end is in the past", () => {
+it("docs/voucherctl.md has the exit status of each command that is given an end in the past", () => {
   const acts = [...ACTS, ...Object.values(WEBHOOK_ACTS)].filter(({ only }) => only !== "console");
   const refusing = acts.flatMap(({ name, fields }) => {
     const ends = Object.entries<Field>(fields).filter(([, { future }]) => future);
@@ -117,12 +117,12 @@ it("voucherctl completion completes nouns, verbs, options and their values in ba
   expect(execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split("\n")).toEqual(Object.values(cases));
 });
 
-it("src/cli/voucherctl runs in any folder, as bin of the package", () => {
+it("src/cli/voucherctl runs in any folder, as the bin of the package", () => {
   const bin = fileURLToPath(new URL(`../../${packageJson.bin.voucherctl}`, import.meta.url));
   expect(execFileSync(bin, ["--version"], { cwd: tmpdir(), encoding: "utf8" })).toBe(`${packageJson.version}\n`);
 });
 
-it("every script that runs TypeScript says in one sentence what to do when Node cannot read it", () => {
+it("every script that runs TypeScript says in one sentence what to do when Node cannot run it", () => {
   const scripts = [...Object.values(packageJson.scripts), read("src/cli/voucherctl")];
   const lines = scripts.filter((script) => /exec node .*(src|workers)\/.*\.ts/.test(script));
   expect(lines.length).toBeGreaterThan(5);

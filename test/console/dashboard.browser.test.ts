@@ -75,7 +75,7 @@ it("the queue dashboard shows the three queues after sign-in, and redacts what o
   expect(complaints).toEqual([]);
 });
 
-it("the queue dashboard has our mark, loads nothing from elsewhere, and has no tab that stays empty", async () => {
+it("the queue dashboard has the service's icon, loads nothing from elsewhere, and no tab stays empty", async () => {
   const { page, complaints } = await visit("about:blank");
   const origins = new Set<string>();
   page.on("request", (request) => origins.add(new URL(request.url()).origin));
@@ -116,7 +116,7 @@ it("the queue dashboard leads from a job to its voucher, and from a failed one t
   expect(await page.getByRole("heading", { name: "VouchersJobsFail" }).isVisible()).toBe(true);
 });
 
-it("the queue dashboard is in the operators' frame, which leads back, at every width", async () => {
+it("the queue dashboard has the operator pages' navigation above it, with a link back, at every width", async () => {
   for (const [, options] of LOOKS) {
     const { page } = await visit(`${writable.url}/ops/queues/jobs/queue/redeem`, options);
     await page.getByText(voucher.id).first().waitFor();
@@ -139,7 +139,7 @@ it("the queue dashboard is in the operators' frame, which leads back, at every w
   }
 });
 
-it("the queue dashboard asks for nothing that is not on its list of reads, and finds what it asks for", async () => {
+it("the queue dashboard requests only addresses on its list of reads, and gets an answer from each", async () => {
   const { page, complaints } = await visit("about:blank");
   const asked = new Map<string, number>();
   page.on("response", (response) => asked.set(new URL(response.url()).pathname, response.status()));
@@ -154,7 +154,7 @@ it("the queue dashboard asks for nothing that is not on its list of reads, and f
   expect(complaints).toEqual([]);
 });
 
-it("the queues refuse a change from another site, although the browser sends the password", async () => {
+it("the queue pages refuse a change from another site, although the browser sends the password", async () => {
   const { page } = await visit(`${writable.url}/ops/queues`);
   // Under another host name the service is another site, whose pages may submit a form to it.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);

@@ -394,7 +394,7 @@ it("the console ends a run that takes too long while its process closes, and iss
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form that creates something acts once: sent again it leads there, or is refused if it differs", async () => {
+it("a form creates something once: the same form again leads to it, and a changed form is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);
@@ -461,7 +461,7 @@ it("a double click that reaches two processes at once issues one batch, and both
   for (const { location } of answers) expect(location).toBe(`/batches/${rows[0].id}`);
 });
 
-it("a form whose first sending failed acts when it is sent again", async () => {
+it("a form whose first submission failed takes effect when it is sent again", async () => {
   const { productId } = await makePartner(db);
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
@@ -471,7 +471,7 @@ it("a form whose first sending failed acts when it is sent again", async () => {
   await go(path, form);
 });
 
-it("a date alone ends vouchers, windows, keys, contracts and ranges with that day in UTC", async () => {
+it("as an end, a date alone is the end of its day in UTC: vouchers, windows, keys, contracts, ranges", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const windows = { windows: "buy", opensAt: "2998-12-31", closesAt: "2998-12-31" };
   await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil: "2999-12-31", ...windows });

@@ -317,7 +317,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("a key that is missing or has no organization is said to be so, and the search is recorded", async () => {
+  it("a search for a key that does not exist or has no organization says so, and is recorded", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [
@@ -388,7 +388,7 @@ it("the page of a webhook endpoint shows its state and deliveries by page, escap
   }
 });
 
-it("every page about a sandbox's vouchers marks it, and no page about live ones does", async () => {
+it("every page about a sandbox's vouchers names the sandbox, and no page about live vouchers does", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

@@ -23,7 +23,7 @@ beforeAll(async () => {
 /** All of them, from the table that mounts them. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"));
 
-it("each page, form and file admits its role and those above, and names it to those below", async () => {
+it("each page, form and file admits its role and higher ones, and tells lower ones which role it needs", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {
@@ -42,7 +42,7 @@ it("each page, form and file admits its role and those above, and names it to th
   }
 });
 
-it("viewers only look, operators do the daily acts, and the rest is for admins", () => {
+it("viewers only read, operators perform the daily acts, and only admins perform the others", () => {
   const needs = (role: OperatorRole) =>
     routes().flatMap(({ method, path, role: needed }) => (needed === role && method === "post" ? [path] : []));
   expect(needs("viewer")).toEqual(["/vouchers"]);
@@ -106,7 +106,7 @@ it("the page of operators counts those who can sign in, by role", async () => {
   expect(await read()).toMatchObject({ "Can sign in": "3" });
 });
 
-it("a viewer sees no code, also none of a voucher that is used", async () => {
+it("a viewer sees no code, not even that of a used voucher", async () => {
   const { redeemed } = await exampleOf();
   const open = async (has: OperatorRole) =>
     (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;
@@ -217,7 +217,7 @@ it("no answer to a viewer has a code, redeem code, ticket or link code of the da
   await queue.close();
 });
 
-it("a viewer reads the board of jobs, and its API changes nothing", async () => {
+it("a viewer reads the queue dashboard, and cannot change anything by its API", async () => {
   const headers = operators.viewer.headers;
   expect((await browse(`${api.url}/ops/queues/jobs/`, { headers })).status).toBe(200);
   expect((await browse(`${api.url}/ops/queues/jobs/api/queues`, { headers })).status).toBe(200);

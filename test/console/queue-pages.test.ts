@@ -84,7 +84,7 @@ describe("a pause", () => {
     expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
   });
 
-  it("a pause of some shards, made elsewhere, is shown as such and can be completed", async () => {
+  it("a pause of some shards that another program made is shown as such and can be completed", async () => {
     await shards[1]?.pause();
     const { text } = await open("/queues/redeem");
     expect(text).toContain("1 of 3 shards are paused");
@@ -249,7 +249,7 @@ describe("the page of all queues", () => {
 });
 
 describe("while a server is away", () => {
-  it("the pages of queues show without Postgres what Redis says", async () => {
+  it("the queue pages show what Redis says while Postgres is away", async () => {
     const proxy = await openTcpProxy(servers.databaseUrl);
     const cut = await startApi({ DATABASE_URL: proxy.url });
     try {

@@ -28,7 +28,7 @@ const codeOf = async (headers: Record<string, string>, at: TestApi = api) => {
   return status === 200 ? "200" : `${status} ${JSON.parse(text).code}`;
 };
 
-it("the operator pages exist within a second of the first way to sign in", async () => {
+it("the operator pages exist soon after the first operator is created, even without OPS_TOKEN", async () => {
   expect(await codeOf({}, namedOnly)).toBe("404 not_found");
   const ways: unknown[] = [];
   const log = { ...namedOnly.ctx.log, info: (told: unknown) => ways.push(told) };
@@ -64,7 +64,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("the database has no token, and the audit names the operator and how the name is known", async () => {
+  it("the database stores no token, and audit entries name the operator and how the operator signed in", async () => {
     const { rows } = await db.query("SELECT encode(token_hash, 'hex') AS hash FROM operator_tokens");
     expect(JSON.stringify(rows)).not.toContain(zoe.token);
     const { organizationId } = service.partner;
@@ -274,7 +274,7 @@ describe("sign-ins that are verified at the same moment", () => {
     return { begun: () => held.mock.calls.length, go };
   }
 
-  it("a burst verifies as many attempts as the limit leaves, and then refuses the right password, too", async () => {
+  it("simultaneous sign-ins are verified up to the limit; then even the right password is refused", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     await rotateOperator.run(provisioning(db), id, { grace: 0 });
     const address = elsewhere();
@@ -289,7 +289,7 @@ describe("sign-ins that are verified at the same moment", () => {
     expect([await last, begun()]).toEqual(["429 rate_limited", 10]);
   });
 
-  it("attempts that succeed are given back, so none of them is refused when one attempt is left", async () => {
+  it("successful sign-ins do not use up attempts, so none is refused when one attempt is left", async () => {
     const { headers } = await makeOperator(db, "viewer");
     const address = elsewhere();
     for (let attempt = 0; attempt < 9; attempt += 1) await open({ ...basic("wrong"), ...address });

@@ -64,7 +64,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 
-it("every partner route that names a voucher or a redemption has a probe", () => {
+it("this file probes every partner route that names a voucher or a redemption", () => {
   // webhook-routes.test.ts tries the routes of webhooks.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));

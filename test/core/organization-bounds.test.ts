@@ -87,7 +87,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of across) expect(run, name).toContain(name);
   });
 
-  it("no statement takes a missing organization for all of them, unless the organization is optional", () => {
+  it("no statement reads a missing organization as all organizations, unless the organization is optional", () => {
     const asAll = STATEMENTS.filter(({ name, parameters, text }) => {
       const parameter = `\\$${parameters.findIndex((each) => /^organization_ids?$/.test(each)) + 1}::text(?:\\[\\])?`;
       const missing = new RegExp(

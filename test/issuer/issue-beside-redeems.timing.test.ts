@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-it("redeems beside an issue of 100 000 vouchers have at most twice the quiet p99", { timeout: 300_000 }, async () => {
+it("redeems during an issue of 100 000 vouchers have at most twice the usual p99", { timeout: 300_000 }, async () => {
   const vouchers = await issueVouchers(db, partner, 3 * REDEEMS);
   const codes = vouchers.map(({ code }) => code);
   await measureRedeems(codes.slice(0, REDEEMS));

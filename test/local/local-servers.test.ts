@@ -44,7 +44,7 @@ function startOther(script = "exec sleep 60"): number {
   return Number(child.pid);
 }
 
-it("findStart does not believe the record of an npm start whose process id another process has", () => {
+it("findStart ignores the record of an npm start whose process id now belongs to another process", () => {
   const folder = makeFolder();
   const file = join(folder, "servers.json");
   rememberStart(folder, { port: 3_000, baseUrl: "http://localhost:3000", own: [], settings: {} });
@@ -59,7 +59,7 @@ it("findStart does not believe the record of an npm start whose process id anoth
   expect(findStart(folder)).toMatchObject({ pid, port: 3_000 });
 });
 
-it("findUsers does not count the record of a process whose id another process has", () => {
+it("findUsers does not count the record of a process whose id now belongs to another process", () => {
   const root = makeFolder();
   addUser(root, { joined: 1 });
   expect(findUsers(root)).toMatchObject([{ joined: 1 }]);
@@ -69,7 +69,7 @@ it("findUsers does not count the record of a process whose id another process ha
 });
 
 it.runIf(process.platform === "linux")(
-  "identify finds no process once it has ended, even if its parent ignores that",
+  "identify does not find a process that has ended, even if its parent has not collected its status",
   async () => {
     const parent = startOther("exec 3>&1; sleep 0 & exec sleep 60");
     const child = await until(() => readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim());

@@ -39,7 +39,7 @@ describe("npm start on a machine without servers", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("npm start ends with the address, a key and calls to try, on a screen of 80 columns and 24 lines", async () => {
+  it("npm start finally prints the address, a key and calls to try, within 80 columns and 24 lines", async () => {
     await untilStarted(() => first.output().includes("  password "));
     const screen = first.output().slice(first.output().indexOf("The API is at ")).split("\n");
     expect(screen.length).toBeLessThanOrEqual(24);
@@ -188,7 +188,7 @@ describe("npm start on a machine without servers", () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  it("npm start stops everything on Ctrl-C, and keeps its data without a second demo", async () => {
+  it("npm start stops everything on Ctrl-C, and the next start has the data and makes no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output())?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -234,7 +234,7 @@ describe("npm start on a machine without servers", () => {
     expect(seen).not.toContain('{"level"');
   });
 
-  it("programs without variables refuse to run beside a service with its operator's own database", async () => {
+  it("programs without variables refuse to run beside a service that uses its operator's own database", async () => {
     const folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -54,7 +54,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(100);
   });
 
-  it("claims, links and both buy routes give each voucher once, first of the batch that expires first", async () => {
+  it("claims, links and both buy routes give each voucher once, those of the first batch to expire first", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });

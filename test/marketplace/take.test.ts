@@ -217,7 +217,7 @@ describe("a payment", () => {
     ).toEqual([]);
   });
 
-  it("a payment is of one user and organization: elsewhere its reference gives another voucher", async () => {
+  it("a payment belongs to one user and organization: others get another voucher for the same reference", async () => {
     const [one, other] = [await makeSupply(2), await makeSupply(1)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -281,7 +281,7 @@ describe("a claim", () => {
 });
 
 describe("a product's batches", () => {
-  it("a product's batches are taken from by expiry, among those open to the caller", async () => {
+  it("an acquisition takes from the first batch to expire among those that are open to the caller", async () => {
     const partner = await makePartner(servers.db);
     const offer = (count: number, hours: number, audience: "OpenToAll" | "ReferrerOnly" = "OpenToAll") =>
       offerBatch(servers.db, partner, count, { audience, validUntil: inSeconds(hours * 3_600) });
@@ -305,7 +305,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
 
-  it("a product with a sold-out batch that is open to all is refused as sold out, not for its audience", async () => {
+  it("a call for a product answers sold_out, not an audience error, when its open batch is sold out", async () => {
     const partner = await makePartner(servers.db);
     await offerBatch(servers.db, partner, 1, { audience: "ReferrerOnly" });
     const open = await offerBatch(servers.db, partner, 1);

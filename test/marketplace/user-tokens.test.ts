@@ -150,7 +150,7 @@ describe("a user's token", () => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("a user's token is refused with 401 if it is malformed, or its key makes no such signature", async () => {
+  it("a user's token is refused with 401 if it is malformed, or if its key cannot make its signature", async () => {
     const { kid } = key;
     const headers = [
       { alg: "none" },
@@ -323,7 +323,7 @@ describe("keys fetched by HTTP", () => {
     ["is not JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("keys fetched by HTTP cause unavailable when the response %s, until a fetch succeeds", async (_name, answer) => {
+  ])("calls answer unavailable when the response with the keys %s, until a fetch succeeds", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");

@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}`;
 
-it("the verification page first says what happened last, in the reader's time, and that all links hold", async () => {
+it("the verification page shows the last event first, in the reader's time zone, and that all links hold", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
   await page.locator("#verdict.good").waitFor();
   const sentence = await page.locator("#verdict strong").innerText();
@@ -325,7 +325,7 @@ it("a payload pasted into the page is rejected when its hash fits but its sequen
   ]);
 });
 
-it("a payload pasted into the page is told from another voucher's, a pending event's and other text", async () => {
+it("the page distinguishes a pasted payload from another voucher's, a pending event's and other text", async () => {
   const { page, complaints } = await visit(addressOf(redeemed));
   await paste(page, pending.payloads[0] ?? "", "This payload is about another voucher");
   const markup = "<img src=x onerror=alert(1)>";

@@ -140,7 +140,7 @@ describe("docs/scaling.md", () => {
       expect(Number(rate.replaceAll(" ", "")), cost).toBe(Math.floor((UTILIZATION * 1_000_000) / Number(cost)));
   });
 
-  it("docs/scaling.md multiplies them correctly for each rate", () => {
+  it("docs/scaling.md multiplies the costs of a redemption correctly for each rate", () => {
     const rows = Array.from(scaling.matchAll(/^\| (\d+ 000) \|([\d |]+)\|$/gm), ([, rate = "", rest = ""]) => [
       ...numbersOf(rate),
       ...numbersOf(rest),

@@ -79,7 +79,7 @@ it("every page names the version, loads own files only, cannot be framed, and se
   }
 });
 
-it("every page has no inline style or script, and its files' addresses change with their content", async () => {
+it("no page has an inline style or script, and the addresses of its files change with their content", async () => {
   const { text } = await open(chainPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -100,7 +100,7 @@ it("every page has no inline style or script, and its files' addresses change wi
   }
 });
 
-it("every page has no other files: other names under /assets get 404", async () => {
+it("names under /assets that are no page's file answer 404", async () => {
   for (const name of ["pages.css", "..%2f..%2fhtml.ts", "pages.0000000000000000.css", "__proto__", "style"]) {
     expect((await open(`/assets/${name}`, "*/*")).status, name).toBe(404);
   }

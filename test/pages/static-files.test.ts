@@ -31,7 +31,7 @@ const DECODERS: Record<string, (content: Buffer) => Buffer> = { br: brotliDecomp
 it.each([
   ...COMPRESSED,
   ...SMALL,
-])("%s is the same file in each encoding, and names the one that it has", async (path) => {
+])("%s has the same content in each encoding, and its response names the encoding", async (path) => {
   const plain = await ask(path, {});
   expect([plain.status, plain.headers["content-encoding"]]).toEqual([200, undefined]);
   for (const encoding of ["br", "gzip"]) {
@@ -97,7 +97,7 @@ it("a public file answers HEAD with the headers of GET in each encoding, and a r
   expect([status, body.length]).toEqual([200, ASSET.content.length]);
 });
 
-it("400 concurrent requests for the largest asset cost a tenth of what its compression for each would", async () => {
+it("400 concurrent requests for the largest asset cost at most a tenth of compressing it for each", async () => {
   await ask(SCRIPT, { "accept-encoding": "br" });
   const get = () =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -115,7 +115,7 @@ it("400 concurrent requests for the largest asset cost a tenth of what its compr
   expect((user + system) / 1_000).toBeLessThan(4_000);
 });
 
-it("a public file is made once for concurrent requests, and again if it could not be made", async () => {
+it("a public file is compressed once for concurrent requests, and again if that has failed", async () => {
   const makes = [() => Promise.reject(new Error("not there yet")), () => "made"];
   let made = 0;
   const serve = serveFile("txt", () => makes[made++]?.() ?? "too often");

@@ -39,7 +39,7 @@ it.each<[on: boolean, env: Environment]>([
   expect(read(env).traces.on).toBe(on);
 });
 
-it("the configuration leaves the service's name in traces to the variables that give it one", () => {
+it("the configuration knows whether a variable of OpenTelemetry gives the service its name in traces", () => {
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test" }).traces.serviceNamed).toBe(false);
   expect(read({ OTEL_SERVICE_NAME: "till" }).traces.serviceNamed).toBe(true);
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "a=b,service.name=till" }).traces.serviceNamed).toBe(true);
@@ -166,7 +166,7 @@ it.each([
   "postgres://app:pa55@a:5432,b:5432/vouchers",
   "postgresql:///vouchers?host=a,b",
   "postgres://a/vouchers?sslmode=require&host=a%2Cb",
-])("the configuration refuses the several hosts of %s, and says what to give instead", (url) => {
+])("the configuration refuses several hosts in %s, and says what to give instead", (url) => {
   const [complaint = "", ...more] = complaints({ DATABASE_URL: url });
   expect(more).toEqual([]);
   expect(complaint.split("; ")).toEqual([
@@ -372,7 +372,7 @@ it("readDatabaseUrl reads the database's address and needs nothing else", () => 
 
 const hosts = (url: string) => parseRedisUrl(url).map(({ host }) => host);
 
-it("REDIS_URL takes one address as it is, also with commas in the password", () => {
+it("REDIS_URL takes one address as it is, even with commas in the password", () => {
   expect(hosts("redis://user:a,b@cache:6380/3?family=6")).toEqual(["cache:6380"]);
 });
 

@@ -88,7 +88,7 @@ it("the log of the API and a worker has one line a request, with its route, stat
   }
 });
 
-it("the log of the API and a worker gives a request whose own id is not sane another one", () => {
+it("the log of the API and a worker has a new id for a request whose own id is not valid", () => {
   expect(everything).not.toContain("insane id");
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);
   expect(probes.length).toBeGreaterThanOrEqual(2);

@@ -153,7 +153,7 @@ it.each<[string, Shared, Memory, Parameters<typeof share>[2], Shared | null]>([
     "known",
     starts([second, 1], [third, 1], [seenBy("4", 40), 1], [seenBy("5", 50), 1]),
   ],
-])("of the memories of starts, %s", (_, told, memory, verdict, next) => {
+])("sharing the memories of a server's starts: %s", (_, told, memory, verdict, next) => {
   expect(share(told, memory, verdict)).toEqual(next);
 });
 

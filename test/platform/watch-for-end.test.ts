@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { watchForEnd } from "../../src/platform/watch-for-end.ts";
 import { until } from "../support/until.ts";
 
-it("watchForEnd sees an end although the question before failed", async () => {
+it("watchForEnd detects an end even after its previous check failed", async () => {
   const done = new AbortController();
   let asked = 0;
   const hasEnded = watchForEnd(async () => {

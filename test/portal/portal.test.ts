@@ -162,7 +162,7 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
-  it("a bad day, month or range is 400", async () => {
+  it("a bad day, month or range answers 400", async () => {
     const [day, next] = ["2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"];
     for (const query of [
       ...["2026-02-30", "2026-13-01", "24.11.2026", "", "1999-12-31"].map((bad) => `?day=${bad}`),
@@ -439,7 +439,7 @@ it("signing in to the portal counts searches that find nothing as look-ups of un
   }
 });
 
-it("every answer of the portal is not stored, and has the policy of pages without inline code", async () => {
+it("no answer of the portal may be stored, and each has the policy of pages without inline code", async () => {
   for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
     for (const key of [reader, tillKey, null]) {
       const { headers, text } = await open(path, key);

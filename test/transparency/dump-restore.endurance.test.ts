@@ -29,7 +29,7 @@ const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
 
 it.skipIf(bin === null)(
-  "a dump that pg_restore restores signs nothing until the log is recovered, which names what was lost",
+  "after pg_restore the log signs nothing until it is recovered, and the recovery names what was lost",
   async () => {
     const servers = await openTestServers();
     const files = makeTlogFiles();

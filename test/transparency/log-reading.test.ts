@@ -104,7 +104,7 @@ describe("after a checkpoint is published", () => {
     expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
   });
 
-  it("a tile that the checkpoint does not cover, and another spelling of one that it does, do not exist", async () => {
+  it("a tile beyond the checkpoint, or under another spelling of its path, is not found", async () => {
     for (const path of [
       ...["tile/0/001", "tile/0/001.p/46", "tile/0/002.p/1", "tile/1/000", "tile/1/000.p/2", "tile/2/000.p/1"],
       ...["tile/0/0", "tile/0/000.p/0", "tile/entries/001", "tile/7/000", "tile/0/%30%30%30", "tile/", "nothing"],
@@ -160,7 +160,7 @@ describe("after a checkpoint is published", () => {
     expect(audit).toMatchObject({ problems: [], erased: 1 });
   });
 
-  it("an event that a voucher does not have has no receipt and no proof", async () => {
+  it("an unknown sequence of a voucher has no receipt and no proof", async () => {
     for (const sequence of ["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"]) {
       const reply = await till.eventReceipt(codeOf(3), sequence);
       expect([reply.status, reply.body.code], sequence).toEqual([404, "not_found"]);

@@ -74,7 +74,7 @@ it("log audit finds an event that is cut off a chain's end, although the chain a
   expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
 });
 
-it("a restored database signs nothing until the log is recovered, and then continues after the loss", async () => {
+it("the log of a restored database signs nothing until its recovery, and then continues after the loss", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   expect(await exportTo("copy")).toBe(800);
   await restore();
@@ -150,7 +150,7 @@ it("a restored database keeps the leaf of every event that it still has", async 
   await assertInvariants(db);
 });
 
-it("a restored database is recovered without an anchor, up to the checkpoint of the copy", async () => {
+it("the log of a restored database is recovered without an anchor, up to the checkpoint of the copy", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();
@@ -161,7 +161,7 @@ it("a restored database is recovered without an anchor, up to the checkpoint of 
   expect(await run()).toMatchObject({ published: 20, refused: null });
 });
 
-it("a restored database is recovered from a copy that is behind the anchor, then from a newer one", async () => {
+it("the log of a restored database is recovered from a copy older than the anchor, then from a newer one", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("behind");
   await issue(7);
@@ -184,7 +184,7 @@ it("a restored database is recovered from a copy that is behind the anchor, then
   await assertInvariants(db);
 });
 
-it("a restored database is not recovered from a copy with another leaf", async () => {
+it("the log of a restored database is not recovered from a copy with another leaf", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();

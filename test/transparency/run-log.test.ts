@@ -345,7 +345,7 @@ it("an anchor with a larger tree, another root or no signature of this log stops
   expect([(await tree()).size, (await published())?.note]).toEqual([5, before?.note]);
 });
 
-it("the anchor that was deleted stops a new process, until an operator accepts the loss", async () => {
+it("a deleted anchor stops a new process until an operator accepts the loss", async () => {
   await begun(5);
   rmSync(files.anchor);
   expect(await run()).toMatchObject(refused(/No anchor and no witness remembers/));
@@ -358,7 +358,7 @@ it("the anchor that was deleted stops a new process, until an operator accepts t
   expect(await run()).toMatchObject({ refused: null, published: 5 });
 });
 
-it("the anchor that cannot be written lets no checkpoint be served, and the pass says so", async () => {
+it("no checkpoint is served while the anchor cannot be written, and the pass says so", async () => {
   const { run } = await begun(5);
   rmSync(files.directory, { recursive: true });
   await issue(1);
@@ -440,7 +440,7 @@ it("witnesses cosign every checkpoint, and remember the last one over restarts",
   }
 });
 
-it("witnesses that are too few let no new checkpoint be served, while events still get their places", async () => {
+it("with too few witnesses no new checkpoint is served, while events still get their places", async () => {
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
   const { report } = await begun(4);
@@ -466,7 +466,7 @@ it.each<[string, Answer]>([
   ["redirects", (response) => response.writeHead(307, { location: "/elsewhere" }).end()],
   ["names a size that is not a number", (response) => response.writeHead(409).end("many\n")],
   ["hangs up", (response) => response.destroy()],
-])("a witness that %s lets no checkpoint be served, and nothing is lost", async (_, answer) => {
+])("with a witness that %s no checkpoint is served, and nothing is lost", async (_, answer) => {
   files.setWitnesses([await startFake(answer)]);
   const { report } = await begun(4);
   expect(report).toMatchObject({

@@ -55,7 +55,7 @@ it("a fault that returns after a calm day is sent at once and ends after a minut
   expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end", "alr_2-begin", "alr_2-end"]);
 });
 
-it("a rejected message is retried at growing intervals while its fault lasts, and is a fault at once", () => {
+it("a rejected message is retried at growing intervals while its fault lasts, and counts as a fault at once", () => {
   const watch = openWatch({ accepts: () => false });
   watch.lookFor(30, () => true);
   expect(watch.tried).toBe(1);

@@ -61,7 +61,7 @@ describe("the table of faults", () => {
     expect(headings.toSorted()).toEqual(FAULTS.map(({ name }) => name).toSorted());
   });
 
-  it("the table of faults has each fault in the order of its harm, and no fault that nothing finds", () => {
+  it("the table of faults is in the order of harm, and the service or Prometheus finds each fault", () => {
     const order = [
       "nothing is redeemed",
       "some are refused",
@@ -75,7 +75,7 @@ describe("the table of faults", () => {
     expect(FAULTS.filter(({ find, hasAlert }) => find === null && !hasAlert)).toEqual([]);
   });
 
-  it("the table of faults has exactly two kinds that the service does not find by itself, and says why", () => {
+  it("the table of faults has exactly two kinds that only Prometheus finds, and says why", () => {
     expect(FAULTS.filter(({ unseen }) => unseen !== null).map(({ name, unseen }) => [name, unseen])).toEqual([
       ["VouchersApiDown", "no API process is left to look"],
       ["VouchersWorkersDown", "VouchersShardUnserved tells it"],
@@ -396,7 +396,7 @@ describe("what each look judges", () => {
   });
 });
 
-it("outcomes are forgotten: the recent ones after two reports, and all after twelve", () => {
+it("redeem outcomes count as recent for two reports, and are forgotten after twelve", () => {
   const counts = new RedeemOutcomes();
   counts.answered();
   counts.unanswered(null);
@@ -430,13 +430,13 @@ it("redeems without an answer are amber if they are of few vouchers in all proce
   expect(judge()).toEqual(["Nothing is redeemed: 3 redeems had no answer, and none had one", undefined]);
 });
 
-it("outcomes that a process of an earlier release reports name no vouchers", () => {
+it("redeem outcomes that a process of an earlier release reports name no vouchers", () => {
   const earlier = { answered: 1, unanswered: 4 };
   const { minute } = addOutcomes([{ recent: earlier, minute: earlier } as never, NO_OUTCOMES]);
   expect(minute).toEqual(outcomes(1, 4, 0));
 });
 
-it("what a process counts is forgotten after its time, and of the sweeper only what fails now is told", () => {
+it("counts of a process are forgotten after a time, and only what fails now in the sweeper is reported", () => {
   let nowMs = 0;
   const counter = new FaultCounter(() => nowMs);
   for (let failures = 0; failures < 4; failures += 1) {
@@ -485,7 +485,7 @@ describe("who takes the place of a process that vanished", () => {
     expect(successors([{ ...lost, since: young }, worker({ since: other })])).toEqual([]);
   });
 
-  it("a process that made room for one that ran already keeps it from the place of another one", () => {
+  it("a process that replaced one that ended properly does not also replace one that vanished later", () => {
     expect(successors([ended("old", -50), lost, sooner])).toEqual([["old", "sooner"]]);
     // It restarted in its place.
     expect(successors([ended("old", -61), lost, sooner])).toEqual([["old", "sooner"]]);

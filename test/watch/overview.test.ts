@@ -215,7 +215,7 @@ describe("the overview", () => {
     expect(await countEnded()).toBe(before + 1);
   });
 
-  it("the overview counts one claim in the singular, and tells organizations of one name apart by id", async () => {
+  it("the overview uses the singular for one claim, and distinguishes organizations of one name by id", async () => {
     const namesake = await makePartner(db);
     await db.query("UPDATE organizations SET name = 'Corner Shop' WHERE id = ANY ($1)", [
       [partner.organizationId, namesake.organizationId],
@@ -590,7 +590,7 @@ it("faults that Redis and processes forgot go on from Postgres, and those of lat
   await db.query("DELETE FROM faults WHERE name = 'VouchersOfTomorrow'");
 });
 
-it("what needs attention has a log that is refused", async () => {
+it("the list of faults has a log that is refused", async () => {
   await insertTlogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
   const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;

@@ -51,7 +51,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
   });
 
-  it("the files for Prometheus have a test case here for every alert", () => {
+  it("every alert of the files for Prometheus has a test case here", () => {
     const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
     const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
     expect(alerts.length).toBeGreaterThan(10);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
-it("a nudge is followed by a look at the outbox, also while a run ends", async () => {
+it("each nudge leads to a new read of the outbox, even one that comes while a run ends", async () => {
   // A run that finds nothing takes fewer turns of promises than this.
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;

@@ -51,7 +51,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-it("the page shows the test vector", () => {
+it("docs/webhooks.md shows the test vector", () => {
   const [head = "", body] = SHOWN?.code.trimEnd().split("\n\n") ?? [];
   expect(body).toBe(VECTOR.body);
   for (const [name, value] of Object.entries(VECTOR)) {

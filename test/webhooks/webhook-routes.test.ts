@@ -100,7 +100,7 @@ const OF_ONE: [method: string, path: string, body?: object][] = [
   ["POST", "/replay", { eventIds: ["vch_1-1"] }],
 ];
 
-it("access gives the same response for an endpoint of another organization as for an unknown one", async () => {
+it("an endpoint of another organization gets the same response as an unknown one", async () => {
   const { id } = await create();
   const stranger = await makeCaller();
   for (const [method, path, body] of OF_ONE) {

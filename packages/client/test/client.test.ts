@@ -135,7 +135,7 @@ describe("redeemOnce", () => {
     });
   });
 
-  it("redeemOnce leaves the outcome unknown when its patience ends, and a later call learns it", async () => {
+  it("redeemOnce reports an unknown outcome when patienceMs have passed, and a later call learns it", async () => {
     const { id, code } = await issue();
     const externalRef = newOrder();
     const line = unreliable("lost");
@@ -145,7 +145,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toMatchObject({ redeemCode });
   });
 
-  it("redeemOnce says that nothing was redeemed when the service refused every attempt without effect", async () => {
+  it("redeemOnce says that nothing was redeemed when every attempt was refused and changed nothing", async () => {
     const { code } = await issue();
     const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
     await expect(
@@ -230,7 +230,7 @@ it("redemptions yields each redemption of a time range once, and none before the
   await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
 });
 
-it("webhooks are managed, tested and verified, whatever the receiver's headers look like", async () => {
+it("the client manages, tests and verifies webhooks, with each type of headers that a receiver may have", async () => {
   const { webhooks } = client();
   const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
   const { port, close } = await startPartnerServer({

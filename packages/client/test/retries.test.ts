@@ -27,7 +27,7 @@ it("the retry rule gives up instead of waiting longer than its patience", async 
   expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
 });
 
-it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after %i", async (status) => {
+it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after status %i", async (status) => {
   expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
 });
 
@@ -87,7 +87,7 @@ it("a call sends the key and JSON to the address without slashes at its end, and
   ]);
 });
 
-it("a call takes a refusal's code and sentence from the service, and its own sentence for a proxy's page", async () => {
+it("a failed call has the service's code and sentence, or the client's own sentence for a proxy's page", async () => {
   const page = client({ fetch: async () => new Response("<h1>Teapot</h1>", { status: 418 }) }).lookUp("any");
   await expect(page).rejects.toMatchObject({
     name: "VoucherRefused",
@@ -114,11 +114,11 @@ const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) 
 
 it.each([
   ...["request_timeout", "rate_limited", "too_many_misses", "redeem_timeout", "voucher_busy", "overloaded"],
-])("a call whose every attempt was refused with %s changed nothing", async (code) => {
+])("a call whose attempts were all refused with %s says that nothing changed", async (code) => {
   expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
 });
 
-it("a call has an unknown outcome after another failure, with what happened last as its cause", async () => {
+it("a call has an unknown outcome after any other failure, with the last failure as its cause", async () => {
   const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
   for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });

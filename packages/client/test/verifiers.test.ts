@@ -143,7 +143,7 @@ it("verifyHistory accepts a missing payload only for an event that a later one o
   expect(await saying({ data: { erasedSequences: [2, null, "x"] } })).toEqual(early);
 });
 
-it("verifyHistory finds that a history is another voucher's, and that a kept hash is gone", async () => {
+it("verifyHistory reports a history of another voucher, and one that lacks the hash that the caller kept", async () => {
   const { entityId, events } = copy(claimed);
   const reason = "The payload has another entityId.";
   expect(await verifyHistory({ entityId: "vch_other", events })).toEqual({ intact: false, sequence: 1, reason });
@@ -164,7 +164,7 @@ it("verifyReceipt reads the event of a receipt that the policy accepts", async (
   expect(witnesses).toEqual([{ name: "witness.example.net/w1", time: 1_800_000_000 }]);
 });
 
-it("verifyReceipt throws the reason why a receipt is not accepted", async () => {
+it("verifyReceipt throws an error with the reason when it does not accept a receipt", async () => {
   for (const { receipt, name } of brokenReceipts)
     await expect(verifyReceipt(receipt, policy), name).rejects.toThrow(/\.$/);
   const proof = receipts[2].receipt.replace(/^extra .*\n/m, "");
@@ -182,7 +182,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("verifyWebhook accepts a signature of this secret among others, and headers of both kinds", async () => {
+it("verifyWebhook accepts one valid signature among others, and both kinds of headers", async () => {
   const headers = sign(NOW_S);
   const both = { ...headers, "webhook-signature": `v1,${"A".repeat(43)}= v2,x ${headers["webhook-signature"]}` };
   for (const given of [headers, both, new Headers(headers)])
@@ -210,7 +210,7 @@ it("verifyWebhook rejects a request with a missing or repeated header", async ()
   }
 });
 
-it("verifyWebhook rejects a request in which anything else was signed", async () => {
+it("verifyWebhook rejects a request whose signature does not fit its body, id, time or secret", async () => {
   const headers = sign(NOW_S);
   const [, signature = ""] = headers["webhook-signature"].split(",");
   for (const [body, changed, secret] of [

@@ -68,7 +68,7 @@ describe("a note", () => {
   });
 });
 
-it("a note may have a hundred signatures, and its text empty lines", () => {
+it("a note may have a hundred signatures, and empty lines in its text", () => {
   const note = parseNote(`a\n\nb\n\n${"— a AAAAAAAB\n".repeat(100)}`);
   expect(note?.text).toBe("a\n\nb\n");
   expect(note?.signatures).toHaveLength(100);
@@ -77,7 +77,7 @@ it("a note may have a hundred signatures, and its text empty lines", () => {
   expect(parseNote("\n\n— a AAAAAAAB\n")?.text).toBe("\n");
 });
 
-it("a note's signatures are those of the given keys, each once, with the time of a witness", async () => {
+it("verifySignatures returns one signature for each given key that signed, with the time of a witness", async () => {
   const text = "text\n";
   const namesake = await makeSigner("log", "log.example", seed(6));
   const cosigner = w1 as SignerKey;
@@ -116,7 +116,7 @@ it("a note with a wrong or cut signature of a given key is refused", async () =>
   expect(has).toMatchObject({ value: false });
 });
 
-it("a key is accepted in one encoding only, as a key file and as a vkey, for one use", async () => {
+it("a key file and a vkey are each accepted in one encoding only, and for one use", async () => {
   const secret = await formatSecretKey("log", "log.example", seed(1));
   expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
   expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
@@ -187,7 +187,7 @@ describe("a policy", async () => {
   ];
   const policy = await parsePolicy(`${lines.join("\n")}\n`);
 
-  it("a policy counts members of groups, and members of their groups", async () => {
+  it("a policy counts the members of groups, and of groups within groups", async () => {
     expect(meetsQuorum(policy, new Set(["a"]))).toBe(false);
     expect(meetsQuorum(policy, new Set(["a", "c"]))).toBe(true);
     const nested = await parsePolicy(`${lines.slice(2, 6).join("\n")}\ngroup x any a b\ngroup y all x c\nquorum y\n`);

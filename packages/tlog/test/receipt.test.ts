@@ -12,7 +12,7 @@ const PROOF = RECEIPT.replace(/^extra .*\n/m, "");
 /** A line of a proof. */
 const HASH = encodeBase64(new Uint8Array(32));
 
-it("a receipt is read and written alike, with its payload and without it", () => {
+it("a receipt is the same after it is read and written again, with or without its payload", () => {
   for (const text of [RECEIPT, PROOF]) expect(formatProof(parseProof(text))).toBe(text);
   expect(parseProof(RECEIPT)).toMatchObject({ index: INDEX, extra: expect.any(Uint8Array) });
   expect(parseProof(PROOF).extra).toBeNull();
@@ -57,7 +57,7 @@ it.each<[what: string, change: (text: string) => string, message: string]>([
   expect(() => parseProof(change(RECEIPT))).toThrow(new NotAccepted(message));
 });
 
-it("a receipt is verified without signatures only where that is asked for", async () => {
+it("a receipt is verified without signatures only when the caller asks for that", async () => {
   const forged = RECEIPT.replace(/.{8}\n$/, (end) => (end.startsWith("A") ? `B${end.slice(1)}` : `A${end.slice(1)}`));
   await expect(verifyProof(forged, policy)).rejects.toThrow(/^In the checkpoint, the signature of .* is wrong\.$/);
   expect(await verifyProof(forged, policy, null, false)).toMatchObject({ index: INDEX });

@@ -80,7 +80,7 @@ it("the tree has three levels of tiles at 70 000 leaves, and needs a handful of 
   ]);
 });
 
-it("a proof is none for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
+it("there is no proof for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
   const [left, right] = [leafOf(1), leafOf(2)];
   expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
   for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();
@@ -110,7 +110,7 @@ describe("the paths of tiles", () => {
     ["tile/0/x001/x234/067", { level: 0, index: 1_234_067, width: 256 }],
     ["tile/1/005.p/17", { level: 1, index: 5, width: 17 }],
     ["tile/entries/x273/000.p/255", { level: null, index: 273_000, width: 255 }],
-  ])("the path of a tile %s is read and written alike", (path, tile) => {
+  ])("the path of a tile %s is the same after it is read and written again", (path, tile) => {
     expect(parseTilePath(path)).toEqual(tile);
     expect(formatTilePath(tile)).toBe(path);
   });

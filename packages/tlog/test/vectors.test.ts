@@ -27,7 +27,7 @@ const bytes = (hashes: string) =>
     .filter((node) => node !== "")
     .map((node) => Buffer.from(node, "hex"));
 
-it("the published log vectors have proofs that the service accepts, and no other ones", async () => {
+it("the service accepts each proof of the published log vectors for its leaf and tree, and for no other", async () => {
   for (const { index, size, hashes } of inclusionProofs) {
     const proof = bytes(hashes);
     const leaf = await hashLeaf(data[index] as Buffer);

@@ -10,7 +10,7 @@ const PUBLISHED = readFileSync(LOG_VECTORS_FILE, "utf8");
 const { leaves, roots, inclusionProofs, consistencyProofs }: LogVectors = JSON.parse(PUBLISHED);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
 
-it("the published log vectors are what generating them again yields, byte for byte", async () => {
+it("generating the published log vectors again yields the same bytes", async () => {
   expect(await renderLogVectors()).toBe(PUBLISHED);
 });
 

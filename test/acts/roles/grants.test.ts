@@ -129,7 +129,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("a role cannot choose what a sequence draws, except the id of a leaf batch, which a trigger checks", async () => {
+  it("a role cannot set a sequence's next value, except the id of a leaf batch, which a trigger checks", async () => {
     const { rows } = await owner.query<{ chosen: string }>(
       `SELECT c.relname || '.' || a.attname AS chosen
          FROM pg_class AS c

@@ -5,7 +5,7 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-it("a neighbour's call begins although one organization has filled its places and its line", async () => {
+it("a call begins although another organization has filled its own places and its own line", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
   const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));
@@ -72,7 +72,7 @@ it("a caller that has left takes no place in the line and none of the connection
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
-it("a call that waits too long for its place is overloaded and leaves the line, but not one that runs", async () => {
+it("a call that waits too long for its place is refused as overloaded, and a running call is not", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });
@@ -88,7 +88,7 @@ it("a call that waits too long for its place is overloaded and leaves the line, 
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
-it("a call that continues an answer waits in a full line, in its turn, until its caller leaves", async () => {
+it("a call for the rest of a begun response waits even in a full line, until its caller leaves", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const leaving = new AbortController();
@@ -123,7 +123,7 @@ it("a caller that leaves at the moment when its turn comes runs nothing, and its
   expect(work.begun).toEqual(["a1"]);
 });
 
-it("a shared read runs once for all that ask meanwhile, and is kept for its time", async () => {
+it("a shared read runs once for all callers meanwhile, and its result is kept for a set time", async () => {
   const { pass, open } = makeGate();
   const read = vi.fn(() => pass());
   const shared = shareFor(60_000, read);

@@ -40,7 +40,7 @@ it("a referrer contract goes from Offered to Active or Declined, from Active to 
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("a window is open from opensAt, up to and not at closesAt and validUntil, and closed when there is none", () => {
+it("a window is open from opensAt until just before closesAt and validUntil; without one all is closed", () => {
   expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
   for (const opens of moments) {
     for (const closes of moments) {
@@ -105,7 +105,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("decideOffers takes the lesser id first when batches expire together, and no link unless told of one", () => {
+  it("decideOffers takes the lesser id first when batches expire together, and a link only if given one", () => {
     const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
     const idsOf = (supply: Offer[]) => {
       const decision = decideOffers(supply, STRANGER, NOW);

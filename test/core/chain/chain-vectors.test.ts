@@ -13,7 +13,7 @@ import {
 const PUBLISHED = readFileSync(VECTORS_FILE, "utf8");
 const { chains, broken, findings }: Vectors = JSON.parse(PUBLISHED);
 
-it("the published chain vectors are what generating them again yields, byte for byte", () => {
+it("generating the published chain vectors again yields the same bytes", () => {
   expect(renderVectors()).toBe(PUBLISHED);
 });
 

@@ -288,7 +288,7 @@ it("verifyChain reports the next event, or the head, when an event and its recor
   expect(verify({ head: HEAD, events })).toEqual({ sequence: 3, problem });
 });
 
-it("nextEvent makes the event after the last one, without an actor, and marks those of a sandbox", () => {
+it("nextEvent makes the event after the last one, without an actor, and marks a sandbox's event", () => {
   const voucher = { id: VOUCHER, lastSequence: 2, code: "7Q4K-9MZX", serial: 5, sandbox: false };
   const randomBytes = (size: number) => Uint8Array.from({ length: size }, (_, index) => index);
   const next = (sandbox: boolean) =>

@@ -74,7 +74,7 @@ it("the events of a new voucher are an envelope with one sealed event whose prev
   expect(verifyServedChain(body.events)).toBeNull();
 });
 
-it("the payload of an event is the hashed text and says what the event says", async () => {
+it("the payload of an event is the hashed text, and has the same values as the event", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const note = 'Tisch 4 "ü" \u2028 😀';

@@ -22,7 +22,7 @@ it("locked rows of one owner leave places and a connection to another owner's lo
   expect((await Promise.all(crowd)).filter((result) => result === 1)).toHaveLength(12);
 });
 
-it("a closed committer accepts no item, and has closed when all that it accepted are decided", async () => {
+it("a closed committer accepts no item, and its close ends when all accepted items are decided", async () => {
   const { committer, waiting, free } = startCommitter();
   const accepted = committer.submit({ owner: "one", row: "a row" });
   const closed = committer.close().then(() => "closed");

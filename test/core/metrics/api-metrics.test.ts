@@ -22,7 +22,7 @@ const REQUESTS = "voucher_http_request_duration_seconds";
 const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
 const { servers, partner, keys, api, worker, till, issue } = service;
 
-it("the business counts a redemption by its brand once, however often the partner asks", async () => {
+it("the business metrics count a redemption once, by its brand, however often the partner asks", async () => {
   const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const { code } = await issue();
   await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
@@ -108,7 +108,7 @@ it("requests are measured: the largest buckets count every request, and the sum 
   expect(sum).toBeLessThan(15 * (count ?? 0));
 });
 
-it("refusals are counted by code, also of input that is not HTTP, and each is 0 from the start", async () => {
+it("refusals are counted by code, including those of invalid HTTP, and each counter starts at 0", async () => {
   const fresh = await service.startApi();
   const report = await scrape(fresh.metricsUrl);
   for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
@@ -247,7 +247,7 @@ it("a process reports how many connections are in use and how many calls wait fo
   await late;
 });
 
-it("a process responds at /metrics only, and has no second port without METRICS_PORT", async () => {
+it("the metrics port responds at /metrics only, and does not exist without METRICS_PORT", async () => {
   const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
   expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
   for (const path of ["/", "/metrics/x"]) expect((await at(path)).status, path).toBe(404);

@@ -168,7 +168,7 @@ it("GET /readyz answers 503 once Postgres has become read-only for sessions that
 });
 
 describe("while every read that no batch shares is blocked in Postgres", () => {
-  it("/readyz stays 200 and a look-up, a reserve and a release answer, however many such reads wait", async () => {
+  it("/readyz, look-ups, reserves and releases answer while many reads that no batch shares are blocked", async () => {
     const offer = await makeOffer(servers.db, 3);
     const referral = await makeReferral(servers.db, offer);
     const till = partnerClient(api.url, keys.till.key);

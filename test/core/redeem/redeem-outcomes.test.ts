@@ -252,14 +252,14 @@ it("a reference that was refused with 409 keeps its end until attempts that may 
   expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
 });
 
-it("an answer is confirmed while the sweeper is beginning a generation of ends", async () => {
+it("an answer is confirmed while the sweeper begins a new generation of reference_ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
     await awaitConfirmation(api.ctx, api.ctx.deployment.origin);
   });
 });
 
-it("a reference that was refused with 409 keeps the generation in which its end is being committed", async () => {
+it("the sweeper keeps a generation of reference_ends while the end of a refused reference is committed", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await lockReferencesToEnd(outside, []);
     await expect(beginGeneration()).rejects.toThrow("lock timeout");

@@ -182,7 +182,7 @@ it("redeem takes any visible externalRef to the letter, without the white space 
   expect(ids.size).toBe(6);
 });
 
-it("redeem names the field of a bad externalRef, and of a code and a ticket at once or neither, in a 400", async () => {
+it("redeem answers 400 and names the field of a bad externalRef, and of a code with a ticket or neither", async () => {
   const { code, ticket } = await hold();
   const before = await dumpRows(servers.db);
   const refs = ["", " \t\n\u00a0 ", "a\nb", "a\tb", "a\u007fb", "a\u0085b"];

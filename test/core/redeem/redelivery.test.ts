@@ -166,7 +166,7 @@ it("a job that the database refuses fails alone, and the rest of its batch and i
   await expectUntouched(damaged);
 });
 
-it("a worker that is closed closes only after its running jobs have finished", async () => {
+it("a worker closes only after its running jobs have finished", async () => {
   const stuck = await issueVouchers(db, partner, 3);
   const workers = await startWorkers(servers);
   const ids = stuck.map(({ id }) => id);
@@ -184,7 +184,7 @@ it("a worker that is closed closes only after its running jobs have finished", a
   expect(await countJobs(servers, redeemQueue.name)).toBe(0);
 });
 
-it("a worker that is closed leaves jobs that it has not started to the next worker", async () => {
+it("a closed worker leaves jobs that it has not started to the next worker", async () => {
   const { id, code } = await issue();
   await (await startWorkers(servers)).close();
   const redeem = till.redeem({ code, externalRef: newRef() });

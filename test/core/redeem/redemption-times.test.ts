@@ -215,7 +215,7 @@ describe("the closed time", () => {
     expect(await findComplete()).not.toEqual(complete);
   });
 
-  it("the closed time comes back from the future only when an operator trusts the clock, with an entry", async () => {
+  it("the closed time goes back only when an operator trusts the clock, which leaves an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await advanceCompleteUntil(worker.pool, FAR);

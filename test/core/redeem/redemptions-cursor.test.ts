@@ -29,7 +29,7 @@ it("a cursor is refused with any other character, without its end, longer, and i
     expect(verifyCursor(FIRST, "org_1", spelling)).toBeNull();
 });
 
-it("a cursor is refused for another organization, also for one whose id is the beginning of another", () => {
+it("a cursor is refused for another organization, even if one id begins with the other", () => {
   expect(verifyCursor(FIRST, "org_2", TEXT)).toBeNull();
   expect(signCursor(FIRST, "org_", { ...CURSOR })).not.toBe(TEXT);
   expect(verifyCursor(FIRST, "org_", TEXT)).toBeNull();

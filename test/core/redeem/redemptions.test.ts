@@ -60,7 +60,7 @@ it("the list has each redemption once with any page size, in order of time, then
   }
 });
 
-it("the list of redemptions has those of a span, and no next page once it is complete to its end", async () => {
+it("the list of redemptions covers a time range, and has no next page once complete to the range's end", async () => {
   const all = (await readAll(till, {})).listed;
   const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
   const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
@@ -182,7 +182,7 @@ it("the list of redemptions refuses a cursor of another range", async () => {
   expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
 });
 
-it("a redemption reads as a repeated redeem, for references with any characters", async () => {
+it("reading a redemption answers like a repeated redeem, for references with any characters", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 6);
   const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
   for (const [index, externalRef] of refs.entries()) {
@@ -198,7 +198,7 @@ it("a redemption reads as a repeated redeem, for references with any characters"
   }
 });
 
-it("a redemption reads in every spelling that is the same reference, and in lists and reads has one form", async () => {
+it("a redemption is found by every spelling of its reference, and lists and reads show one form of it", async () => {
   const { code } = await issue();
   expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
     redeemed: true,

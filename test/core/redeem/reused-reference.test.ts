@@ -46,7 +46,7 @@ it.each<[string, boolean, (first: First) => Promise<object> | object]>([
   expect(await reuses()).toBe(before + Number(isOther));
 });
 
-it("a sandbox's reused reference is answered alike and not counted, so that tests alarm no operator", async () => {
+it("a sandbox's reused reference gets the same answer, but is not counted, so it alarms no operator", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const client = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
   const [first, second] = await issueVouchers(servers.db, sandbox, 2);
@@ -57,7 +57,7 @@ it("a sandbox's reused reference is answered alike and not counted, so that test
   expect(await reuses()).toBe(before);
 });
 
-it("a key with too many misses, for which no code is looked up, learns otherVoucher for other codes only", async () => {
+it("a key over the miss limit gets otherVoucher for a confirmed reference only with another code", async () => {
   const wary = await service.startApi({ MISS_LIMIT_PER_MINUTE: "1" });
   const client = partnerClient(wary.url, (await makeKey(servers.db, partner.organizationId)).key);
   const first = await redeemed();

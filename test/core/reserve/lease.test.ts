@@ -52,7 +52,7 @@ it("a lease is released when the voucher's row then refuses the reservation", as
   expect(await leaseTicket(id)).toBeNull();
 });
 
-it("another key's lease without a reservation answers voucher_busy, because Postgres has no reservation", async () => {
+it("a reserve that meets another key's lease answers voucher_busy when Postgres has no reservation", async () => {
   const { code } = await issue();
   const gate = makeGate();
   const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
@@ -83,7 +83,7 @@ it("a reserve that met another key's lease is refused once that key's reservatio
   expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
 });
 
-it("a lease without a live reservation turns no key away once it is older than two seconds", async () => {
+it("a lease without a live reservation refuses no key once it is older than two seconds", async () => {
   const { id, code, reservation } = await makeReserved();
   const leases = new HookedLeases({ beforeRelease: fail });
   await releaseReservation({ ...delayed.ctx, leases }, holder, reservation.ticket, null);
@@ -94,7 +94,7 @@ it("a lease without a live reservation turns no key away once it is older than t
   expect(await leaseTicket(id)).toBe(later.body.ticket);
 });
 
-it("a lease from the future, as after Redis's clock was set back, turns no key away by itself", async () => {
+it("a lease from the future, as after Redis's clock was set back, refuses no key by itself", async () => {
   const { id, code } = await issue();
   const lease = { ticket: newId("rsv"), key: holder.keyId, start: Date.now() + 3_600_000 };
   await servers.redis.hset(servers.leaseKey(id), lease);
@@ -138,7 +138,7 @@ it("reserve answers 409 voucher_reserved when a row was inserted without lease a
   expect({ status, code: body.code }).toEqual({ status: 409, code: "voucher_reserved" });
 });
 
-it("a reserve with a used ticket fails no other reserve of its transaction", async () => {
+it("a reserve whose new ticket exists already fails no other reserve of its transaction", async () => {
   const { id, reservation } = await makeReserved();
   expect(await releaseReservation(delayed.ctx, holder, reservation.ticket, null)).toBe(true);
   const others = await issueVouchers(servers.db, partner, 5);

@@ -31,7 +31,7 @@ const ROUNDS_AT_ONCE = 10;
 /** Fixed, so that a failure can be repeated. */
 const SEED = 20_260_118;
 
-it("redeem once and consume the reservation when one key has the ticket and the other the token", async () => {
+it("two keys redeem a voucher once and consume its reservation, one by the ticket and one by the token", async () => {
   for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
     const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
     expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
@@ -105,7 +105,7 @@ it.each([
   ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
   ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
   ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("the end of a %s that began to wait for the row before it", async (title, action, role, expected) => {
+] as const)("what ends during the wait for the row's lock has ended: a %s", async (title, action, role, expected) => {
   const isReserved = title.startsWith("reservation");
   const [round] = (await makeRounds(1, isReserved)) as [Round];
   const { done } = await whileLocked(servers.db, [round.id], async () => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await untilStarted(() => ctx.redis.status === "ready");
 });
 
-it("a sweep does nothing when everything is done", async () => {
+it("a sweep changes nothing when nothing is due", async () => {
   await sweepRound();
   const { chainsChecked, durationMs, failures, ...counts } = await sweepRound();
   expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([]);

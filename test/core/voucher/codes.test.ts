@@ -61,7 +61,7 @@ const CODES = [
   makeVoucherCode((size) => new Uint8Array(size).fill(255)),
 ].map((code) => code.replaceAll("-", ""));
 
-it("the check symbol shows every wrong symbol at every position, and every swap of two different symbols", () => {
+it("the check symbol detects any wrong symbol at any position, and any swap of two different symbols", () => {
   for (const code of CODES) {
     for (let position = 0; position < 16; position++) {
       const typos = Array.from(SYMBOLS, (symbol) => replaceAt(code, position, symbol));
@@ -109,7 +109,7 @@ it("a redeem code is random in all of its twelve symbols", () => {
   }
 });
 
-it("a redeem code is read in every spelling, and nothing else is one", () => {
+it("a redeem code is accepted in every spelling, and no other text is", () => {
   for (const text of ["1Q4K-9MZX-2HTB", "lq4k 9mzx2htb*"]) expect(normaliseRedeemCode(text)).toBe("1Q4K-9MZX-2HTB");
   for (const text of ["7Q4K-9MZX-2HTU", "7Q4K-9MZX-2HT", "7Q4K-9MZX-2HTB-W", "", "\0"])
     expect(normaliseRedeemCode(text), text).toBeNull();

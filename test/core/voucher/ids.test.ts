@@ -16,7 +16,7 @@ it("newId keeps all bits of other ids random", () => {
   expect(endings.size).toBeGreaterThan(100);
 });
 
-it("firstIdAt is the id whose bits after the time are all zero, for times of any length", () => {
+it("firstIdAt returns the id whose bits after the time are all zero, for times of any length", () => {
   const symbols = "0123456789abcdefghjkmnpqrstvwxyz";
   for (const ms of [0, 0x0123456789a, 0xfedcba987654]) {
     const [prefix, suffix = ""] = firstIdAt("rsv", new Date(ms)).split("_");

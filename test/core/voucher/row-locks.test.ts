@@ -161,7 +161,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
   });
 
-  it("a quarter of a worker's jobs wait for locked vouchers; the others get busy much earlier", async () => {
+  it("a quarter of a worker's jobs may wait for locked vouchers; the others get voucher_busy earlier", async () => {
     const locked = await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3);
     const free = await issue();
     const ids = locked.map(({ id }) => id);

@@ -72,7 +72,7 @@ type Offer = Awaited<ReturnType<typeof makeOffer>>;
 type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
 // One test for all: each call takes as long as the service waits for a locked row.
-it("every operation that moves a voucher refuses with 503 voucher_busy while its row stays locked", async () => {
+it("every operation that changes a voucher answers 503 voucher_busy while its row stays locked", async () => {
   const moving = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
   );

@@ -55,7 +55,7 @@ it.each(LANGUAGES)("an unknown code and a foreign one get the same bytes in the 
   expect([...answers][0]).toContain(JSON.stringify(SENTENCES[language].errors.voucher_not_found).slice(1, -1));
 });
 
-it("a release that releases nothing says why in the reader's language, and one that does says nothing", async () => {
+it("a release of nothing says why in the reader's language, and a successful release has no sentence", async () => {
   const { code } = await issue();
   const { ticket } = (await service.till.reserve(code)).body;
   const release = (accepted: string) => ask("POST", "/partner/vouchers/release", accepted, { ticket });
@@ -133,7 +133,7 @@ it("a marketplace's refusal, a missing sign-in and an unknown address speak the 
   expect(wrong.body.error).toBe(SENTENCES.nl.errors.method_not_allowed);
 });
 
-it("what is for operators stays English, and says so", async () => {
+it("texts for operators stay English, and their responses name English as the language", async () => {
   for (const path of ["/ops", "/ops/queues", "/ops/batches/bat_1"]) {
     const response = await fetch(api.url + path, { headers: { "accept-language": "de", accept: "text/html" } });
     expect(response.status).toBe(401);
@@ -143,7 +143,7 @@ it("what is for operators stays English, and says so", async () => {
   }
 });
 
-it("the pages of links, listings, histories and the check speak and name the reader's language", async () => {
+it("the pages of links, listings, histories and the check are in the reader's language and name it", async () => {
   const offer = await makeOffer(service.db, 1);
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();

@@ -65,7 +65,7 @@ it("a batcher refuses with BatcherFull only items that would wait beyond waiting
 
 const ownerOf = (item: string) => item.split(" ")[0] ?? "";
 
-it("a batcher gives the places of a batch to owners in turns, so that a neighbour's item is in the next", async () => {
+it("a batcher gives places to owners in turn, so another owner's item is in the next batch", async () => {
   const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
   const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
   const running = await next();
@@ -85,7 +85,7 @@ it("a batcher gives the places of a batch to owners in turns, so that a neighbou
   expect(await Promise.all(crowd)).toHaveLength(40);
 });
 
-it("a batcher refuses an owner beyond its share of the waiting items, but not a neighbour", async () => {
+it("a batcher refuses an owner beyond its share of the waiting items, but not another owner", async () => {
   const { batcher, next } = startBatcher({ batchMax: 4, waitingMax: 8, ownerOf });
   const first = batcher.submit("crowd");
   const running = await next();

@@ -50,11 +50,11 @@ it.each([
   ["api_key_secrets", "key_id", () => ({ key_id: "key_none", secret_hash: bytes(1) })],
   ["api_key_uses", "key_id", () => ({ key_id: "key_none", last_used_at: NOON })],
   ["broken_chains", "voucher_id", () => ({ voucher_id: "vch_none", found_at: NOON })],
-])("a row of %s has an existing %s", async (table, column, row) => {
+])("a row of %s names an existing %s", async (table, column, row) => {
   await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
 });
 
-it("one row keeps the time up to which redemptions are closed, and one the generation of ends", async () => {
+it("redemptions_closed and reference_generation have one row each, and closed times are milliseconds", async () => {
   const second = { singleton: false };
   await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
   const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
@@ -505,7 +505,7 @@ it.each<[index: string, table: string, row: (id: string) => Row]>([
   await rejected(UNIQUE, index, ...insert(table, row("2")));
 });
 
-it("a batch has one reference", async () => {
+it("a batch has one reference at most", async () => {
   const another = issueReference({ batch_id: await newBatch() });
   await accepted(...(await another()));
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
@@ -522,7 +522,7 @@ it("a contract has one of its four states, also where no trigger runs", async ()
 it.each([
   "claims",
   "purchases",
-])("a transaction that adds to %s holds the lock that announces its time", async (table) => {
+])("a transaction that adds to %s holds the advisory lock that announces the row's time", async (table) => {
   const [text, values] = await (table === "claims" ? claim({}) : purchase({}))(await newVoucher());
   await besideTransaction(db, async (outside) => {
     await outside.query(text, values);

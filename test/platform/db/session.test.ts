@@ -107,7 +107,7 @@ describe("settings of a database or a role", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("synchronous_commit = remote_apply waits for more than the disk, and is kept", async () => {
+  it("synchronous_commit = remote_apply, which waits for more than the disk, is kept", async () => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET synchronous_commit = remote_apply`);
     const client = await connectClient(ownerOf(database), "test");
@@ -239,7 +239,7 @@ describe("schemas", () => {
     expect(await schemasOf(database)).toEqual(["vouchers"]);
   });
 
-  it("a migration refuses a schema with another program's migrations, and its command makes another one", async () => {
+  it("a migration refuses a schema with another program's migrations, and its command makes a new schema", async () => {
     const database = await makeDatabase();
     await runIn(database, "CREATE TABLE public.migrations (id integer, timestamp bigint, name text)");
     const sentence = await refusalOf(ownerOf(database));

@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => client.end());
 
-it.each(FILES)("%s has nothing but statements", (file) => {
+it.each(FILES)("%s contains only statements", (file) => {
   const code = readFileSync(new URL(file, ROOT), "utf8").replaceAll(/^--.*/gm, "");
   const own = STATEMENTS.filter((statement) => statement.file === file).map(({ text }) => text);
   expect(own.length).toBeGreaterThan(0);
@@ -65,7 +65,7 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
   });
 
   // The audit log stores the state of an entity as a whole.
-  it.skipIf(name.startsWith("state_of_"))("returns the columns that its module declares", async () => {
+  it.skipIf(name.startsWith("state_of_"))("a statement returns the columns that its module declares", async () => {
     const fields = await describeResult(text);
     const { rows } = await client.query<{ types: string[] }>(
       `SELECT coalesce(array_agg(format_type(t.oid, NULL) ORDER BY t.n), '{}') AS types

@@ -117,7 +117,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} takes fields that stand only on a prototype for fields that are missing`, async () => {
+  it(`POST ${path} treats fields that only a prototype has as missing`, async () => {
     const hidden = JSON.stringify(valid());
     for (const body of [`{"__proto__":${hidden}}`, `{"constructor":{"prototype":${hidden}}}`]) {
       expectInvalid(await post(body), required);
@@ -136,7 +136,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses a broken body from a caller without a key for the key, not for the body`, async () => {
+  it(`POST ${path} refuses a caller without a key because of the key, even when the body is broken`, async () => {
     for (const body of ["not JSON", "x".repeat(20_000), "{}"]) {
       expectError(await send("POST", url(path), { body }), 401, "missing_key");
     }
@@ -348,7 +348,7 @@ it("a request id of other symbols, or one that is sent twice, is replaced by a n
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
 });
 
-describe("what is not HTTP enough to reach a route", () => {
+describe("requests that reach no route", () => {
   expectNothingWritten();
   const post = (headers: string, body: string) =>
     `POST /partner/vouchers/release HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\n${headers}\r\n\r\n${body}`;

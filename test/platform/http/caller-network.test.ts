@@ -54,7 +54,7 @@ it.each([
   expect(networkOf(address)).toBe(network);
 });
 
-it("the network of a caller is one and the same for what is no address", () => {
+it("the network of a caller is the same for all texts that are not addresses", () => {
   const texts = "unknown _hidden 203.0.113.7:443 [2001:db8::1] 203.0.113 0203.0.113.7 2001:db8::1/64".split(" ");
   for (const text of [...texts, undefined, "", "203.0.113.7, 203.0.113.8", "x".repeat(10_000)]) {
     expect(networkOf(text), text).toBe("none");

@@ -163,7 +163,7 @@ describe.each(runnable)("$name", (example) => {
     expect([csv.status, csv.headers.has("complete-until")]).toEqual([200, true]);
   });
 
-  it(`${example.name} leads to every page that the start page, reference, portal and operator pages link`, async () => {
+  it(`${example.name} serves every page that the start page, reference, portal and operator pages link`, async () => {
     const { url } = of(example);
     const visit = (path: string) => {
       const secret = path.startsWith(`${example.path}/ops`) ? OPS_TOKEN : reader;

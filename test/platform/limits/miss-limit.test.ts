@@ -15,7 +15,7 @@ const other = service.apis[1];
 /** Codes that name nothing: they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
 
-it("unknown codes may be tried up to the limit by a key; then no code is looked up for it", async () => {
+it("a key may try unknown codes up to the limit; then no code is looked up for that key", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await useUp(client);
@@ -43,7 +43,7 @@ it("text that cannot be a code is no miss, so that a scanner's setting does not 
   expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
 });
 
-it("misses count on every route, and another organization's like unknown ones", async () => {
+it("misses count on every route, and another organization's codes count like unknown ones", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
   const foreign = await issueVouchers(servers.db, service.stranger, LIMIT);

@@ -71,7 +71,7 @@ it("rate limiters of several processes permit at most their credit once another 
   expect(await burst(second, LIMIT)).toBeLessThanOrEqual(SLACK);
 });
 
-it("the calls of Redis that a rate limiter makes are none for occasional callers", async () => {
+it("a rate limiter makes no call of Redis for occasional callers", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name);
   for (let caller = 0; caller < 100; caller++) {

@@ -238,7 +238,7 @@ it.each(
   await until(() => receiver.connections() === 0);
 });
 
-it("an attempt has one limit also on a kept connection that breaks late", async () => {
+it("an attempt has one time limit, even on a kept connection that breaks late", async () => {
   let requests = 0;
   const url = await serveRaw((socket) => {
     socket.on("data", () => {
@@ -255,7 +255,7 @@ it("an attempt has one limit also on a kept connection that breaks late", async 
   expect(requests).toBe(2);
 });
 
-it("an answer without an end is read up to a quarter of a megabyte, whatever precedes its body", async () => {
+it("an answer without an end is read up to a quarter of a megabyte, including what precedes its body", async () => {
   for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
@@ -263,7 +263,7 @@ it("an answer without an end is read up to a quarter of a megabyte, whatever pre
   }
 });
 
-it("an attempt ends at the longest time to connect, when TLS or the name's look-up is not answered", async () => {
+it("an attempt ends at the time limit for connecting when TLS or DNS does not respond", async () => {
   const silent = await serveRaw(() => undefined);
   const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
   expect(await makeSender(quick)(silent.replace("http:", "https:"))).toEqual(failed("timeout"));

@@ -44,7 +44,7 @@ it("the signature of a webhook is accepted under each secret that signs, and ref
   expect(() => new Webhook(other ?? "").verify(body, headers)).toThrow("No matching signature");
 });
 
-it("deriveWebhookSecret always derives the same 32 bytes, and others for a root, endpoint or version", () => {
+it("deriveWebhookSecret always derives the same 32 bytes, and others for another root, endpoint or version", () => {
   const secret = deriveWebhookSecret(ROOT, "whk_1", 1);
   expect(secret).toBe(deriveWebhookSecret(ROOT, "whk_1", 1));
   expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);

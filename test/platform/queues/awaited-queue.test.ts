@@ -212,7 +212,7 @@ it("the reply of a failed job is unknown, with the reason as its cause", async (
 /** A copy of the database on the same Redis. */
 const copy = { ...deployment, origin: "test/2" };
 
-it("a copy of the database runs none of the original's jobs and counts those that it refuses", async () => {
+it("a worker on a copy of the database runs none of the original's jobs, and counts those it refuses", async () => {
   const before = foreignJobs;
   const ran = workAndRecord(copy);
   expect(await call(1, 2)).toMatchObject(isUnknown("the job is from another deployment or database"));
@@ -230,7 +230,7 @@ it("a worker that has not noticed a restart of Postgres connects again before it
   expect(foreignJobs).toBe(before);
 });
 
-it("a copy of the database cannot answer the original's jobs: its replies are counted and ignored", async () => {
+it("replies of a worker on a copy of the database are counted and ignored", async () => {
   const before = foreignReplies;
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
@@ -360,7 +360,7 @@ it.each([
   await late.close();
 });
 
-it("a caller gets unknown at once and adds no job, and a call after the reconnect gets its reply", async () => {
+it("while Redis is away a call is unknown at once and adds no job; after the reconnect calls get replies", async () => {
   work(add);
   await call(1, 2);
   proxy.cut();

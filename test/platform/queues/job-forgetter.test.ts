@@ -42,7 +42,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("a job that its worker cannot read, or that BullMQ fails by itself, forgets what operators do not see", async () => {
+it("a job that its worker cannot read, or that BullMQ itself fails, keeps only what operators may see", async () => {
   const data = { a: 1, note: "for Ada Lovelace", origin: deployment.origin };
   const unreadable = await queue.add("sum", { ...data, b: "two" });
   const unheard = await queue.add("sum", { ...data, b: 2 });
@@ -64,7 +64,7 @@ it("a job that its worker cannot read, or that BullMQ fails by itself, forgets w
   await worker.close();
 });
 
-it("jobs that Redis did not let forget are forgotten by a later call", async () => {
+it("a later call removes the data of jobs for which Redis failed at first", async () => {
   const forgetter = openForgetter();
   answer = async () => {
     if (sent.length === 1) throw new Error("OOM command not allowed");
@@ -78,7 +78,7 @@ it("jobs that Redis did not let forget are forgotten by a later call", async () 
   expect(warned).toEqual(["jobs keep their data; it will be tried again"]);
 });
 
-it("a close forgets the rest after the call under way, and does not wait for ever", async () => {
+it("closing removes the remaining data after the call under way, within a time limit", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

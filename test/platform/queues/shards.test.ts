@@ -13,7 +13,7 @@ it("the slot of a hash tag is the one that Redis Cluster computes", () => {
   for (let n = 0; n < 200; n++) expect(slotOf(`tag:${n}:ü`)).toBe(librarySlot(`{tag:${n}:ü}`));
 });
 
-it("the shards of a deployment are one with unchanged keys by default", () => {
+it("a deployment has one shard by default, whose keys have no shard in their names", () => {
   expect(listShards("dep_1", 1)).toEqual([{ index: 0, count: 1, name: "0/1", prefix: "{pva:dep_1}" }]);
 });
 
@@ -23,7 +23,7 @@ it.each([
   6,
   12,
   SHARDS_MAX,
-])("the shards of a deployment are one in each of %i equal parts of the slots", (count) => {
+])("the %i shards of a deployment are in equal parts of the slots, one shard in each", (count) => {
   const places = listShards("dep_1", count).map(
     ({ prefix }) => (librarySlot(`${prefix}:redeem:wait`) * count) / 16_384,
   );

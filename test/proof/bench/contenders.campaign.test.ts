@@ -33,10 +33,9 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it.for([
-  ...LIBRARIES,
-  "i",
-] as const)("contender %s redeems once, with a sealed event, what its answers say", async (id, { skip }) => {
+it.for([...LIBRARIES, "i"] as const)("contender %s redeems exactly what its answers say, once and sealed", async (id, {
+  skip,
+}) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   if (id === "i" && !HAS_PGBENCH) skip("pgbench is not on PATH");
   const running = await startContender(id, { ...stage, ...servers.nextRedis() });

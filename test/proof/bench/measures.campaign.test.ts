@@ -81,7 +81,7 @@ it.runIf(CAN_READ_USAGE)("CPU time is that of one process, or of it and its chil
   expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
 });
 
-it("a growth with time or with calls is told apart, and found unless it is one that has a bound", () => {
+it("growth with time is distinguished from growth with calls, and reported unless it has a known bound", () => {
   let calls = 0;
   const samples = Array.from({ length: 80 }, (_, n) => {
     calls += Math.floor(n / 10) % 2 === 0 ? 400 : 100;

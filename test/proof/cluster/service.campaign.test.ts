@@ -35,7 +35,7 @@ it("six shards on a Redis Cluster need 20 clients in an API and a worker process
   await until(async () => (await countClients()) === 20);
 });
 
-it("six shards on a Redis Cluster are two on each master, and a redeem is added to its voucher's", async () => {
+it("six shards on a Redis Cluster are two on each master, and a redeem is added to its voucher's shard", async () => {
   for (const master of await own.cluster.masters()) expect(await shardsOn(own, master)).toHaveLength(SHARDS / 3);
   const vouchers = await issueForEachShard(10);
   const since = Date.now();

@@ -126,7 +126,7 @@ it("a migration that waits for a long reader of vouchers lets at most a tenth of
   rmSync(directory, { recursive: true });
 });
 
-it("two runs at the same time wait for each other, and apply each migration once", async () => {
+it("two simultaneous runs of migrations wait for each other, and apply each migration once", async () => {
   const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
   const [one, other] = await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT * FROM busy");
@@ -139,7 +139,7 @@ it("two runs at the same time wait for each other, and apply each migration once
   expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
 });
 
-it("two runs at the same time give up when the other one takes too long", async () => {
+it("a run of migrations gives up when another run takes too long", async () => {
   await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
     const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);

@@ -137,7 +137,7 @@ it("an API process that was frozen redeems nothing for a request whose retry was
   await until(async () => (await post(api, "redeem", order)).status === 200);
 });
 
-it("answers while sessions that wait for a standby are ended agree with the answers after it is promoted", async () => {
+it("answers while sessions that wait for a standby are ended agree with those after its promotion", async () => {
   const { key, otherKey } = own;
   const history = new History();
   const [redeemed, reserved] = [newVoucher(), newVoucher()];
@@ -184,7 +184,7 @@ it("answers while sessions that wait for a standby are ended agree with the answ
 /** How long each flood lasts. Milliseconds. */
 const FLOODED_MS = 700;
 
-it("floods of every kind by one caller take no other caller's answers away", async () => {
+it("every kind of flood by one caller leaves the other callers their answers", async () => {
   const flooder = await makeFlooder(cluster.db);
   const random = new SeededRandom(1);
   const refused: unknown[] = [];

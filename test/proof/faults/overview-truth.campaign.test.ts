@@ -78,7 +78,7 @@ afterAll(async () => {
   await Promise.all([receiver.close(), alertReceiver.close()]);
 });
 
-it("the overview stays calm in a quiet stretch and in a busy one", async () => {
+it("the overview shows no fault in a quiet period and none in a busy one", async () => {
   await untilCalm();
   const shown = new Set<string>();
   const readFor = async (forMs: number) => {
@@ -296,7 +296,7 @@ const CASES: readonly Case[] = [
 
 it.each(
   CASES.filter(({ skip }) => skip !== true),
-)("the overview says first, within 30 s, that $fault, and is calm again once that is mended", async (one) => {
+)("the overview shows first, within 30 s, that $fault, and shows no fault once that is mended", async (one) => {
   const { fault, traffic = false, first, causes = [] } = one;
   // While Redis is away, each process continues from the last look that it knows.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);

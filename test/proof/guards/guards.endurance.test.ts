@@ -23,7 +23,7 @@ const SCHEMA_TESTS = [
   ["test"],
 ];
 
-it("a test fails without any one constraint, unique index or trigger of the schema", { timeout: ALL_MS }, async () => {
+it("for each constraint, unique index and trigger, a test fails without it", { timeout: ALL_MS }, async () => {
   const seen = await readSeenConstraints();
   const all = await readSchemaGuards();
   expect(all.length).toBeGreaterThan(100);
@@ -36,7 +36,7 @@ it("a test fails without any one constraint, unique index or trigger of the sche
   expect(unnoticed).toEqual([]);
 });
 
-it("a test fails without any one of the listed guards in code", { timeout: ALL_MS }, async () => {
+it("for each listed guard in code, a test fails without it", { timeout: ALL_MS }, async () => {
   const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
     const copy = makeBrokenCopy(guard);
     return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);

@@ -154,7 +154,7 @@ it.each([
   expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
 });
 
-it("a broken request does not accept a repeated key header or a key in a trailer", async () => {
+it("a broken request with a repeated key header, or a key in a trailer, is refused", async () => {
   const twice = await open(
     `GET /partner/vouchers/${code} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\nX-Api-Key: ${key}\r\n\r\n`,
   );
