@@ -58,10 +58,10 @@ describe("a note", () => {
     ["with a lone surrogate", KNOWN_NOTE.replace("answer", "ans\ud800wer")],
     ["with a NUL", KNOWN_NOTE.replace("answer", "ans\0wer")],
     ["with a DEL", KNOWN_NOTE.replace("answer", "ans\u007fwer")],
-    ["with more before a signature", KNOWN_NOTE.replace("— ", "x— ")],
-    ["with more after a signature", KNOWN_NOTE.replace("nAM=", "nAM= x")],
+    ["with extra text before a signature", KNOWN_NOTE.replace("— ", "x— ")],
+    ["with extra text after a signature", KNOWN_NOTE.replace("nAM=", "nAM= x")],
     ["with a plus in a name", "text\n\n— a+b AAAAAAAA\n"],
-    ["with one signature among others that is none", "text\n\n— a AAAAAAAA\nb\n"],
+    ["with a line among its signatures that is not one", "text\n\n— a AAAAAAAA\nb\n"],
     ["with more than a hundred signatures", `text\n\n${"— a AAAAAAAA\n".repeat(101)}`],
   ])("a note %s does not parse", (_, text) => {
     expect(parseNote(text)).toBeNull();
@@ -256,15 +256,15 @@ describe("a policy", async () => {
     ["a witness without a name", "witness", NO_NAME],
     ["a member that is not defined", "group x any d", "names d, which no earlier line defines"],
     ["a member of two groups", "group x any a", "repeats the member a"],
-    ["a threshold of none", "group x 0 two", NO_THRESHOLD],
+    ["a threshold of zero", "group x 0 two", NO_THRESHOLD],
     ["a threshold beyond the members", "group x 2 two", NO_THRESHOLD],
     ["a group without members", "group x all", NO_THRESHOLD],
     ["a group without a threshold", "group x", NO_THRESHOLD],
     ["a quorum of two names", "quorum a b", NO_QUORUM],
     ["a quorum without a name", "quorum", NO_QUORUM],
     ["a quorum that is not defined", "quorum d", NO_QUORUM],
-    ["a URL that is none", `log ${await keyOf("log", 7)} nowhere`, "has no URL after the key"],
-    ["more after a URL", `log ${await keyOf("log", 7)} https://a.example b`, "has no URL after the key"],
+    ["a word in place of a URL", `log ${await keyOf("log", 7)} nowhere`, "has no URL after the key"],
+    ["extra text after a URL", `log ${await keyOf("log", 7)} https://a.example b`, "has no URL after the key"],
   ])("a policy with %s does not parse", async (_, line, reason) => {
     const parsed = parsePolicy(`${lines.join("\n")}\n${line}\n`);
     await expect(parsed).rejects.toThrow(PolicyNotRead);

@@ -325,8 +325,8 @@ it.each<[what: string, chain: Chain, problem: RegExp | null]>([
   ["an event that names its erasing event", withErasure({ erasedBy: 4 }), null],
   ["an event that names another erasing event", withErasure({ erasedBy: 3 }), /^no later event says/],
   ["an event without a hash", withErasure({ recordHash: null }), /^recordHash is not a hash$/],
-  ["a hash with more at its end", withErasure({ recordHash: `${SECOND.recordHash}0` }), /^recordHash is not a hash$/],
-  ["a hash with more before it", withErasure({ recordHash: `0${SECOND.recordHash}` }), /^recordHash is not a hash$/],
+  ["a hash with a digit after it", withErasure({ recordHash: `${SECOND.recordHash}0` }), /^recordHash is not a hash$/],
+  ["a hash with a digit before it", withErasure({ recordHash: `0${SECOND.recordHash}` }), /^recordHash is not a hash$/],
   [
     "an erasing event that is not sealed",
     withErasure(

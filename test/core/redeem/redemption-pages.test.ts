@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 it.each([
-  ["planned before there was any", () => early],
+  ["planned before there was any redemption", () => early],
   ["planned on the full table", prepared],
 ])("a page of redemptions reads as few database pages as its rows need, wherever it is: %s", async (_, connect) => {
   const client = await connect();

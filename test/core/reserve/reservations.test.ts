@@ -105,7 +105,7 @@ it.each([
   ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
   ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
   ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("what ends during the wait for the row's lock has ended: a %s", async (title, action, role, expected) => {
+] as const)("an end during a lock wait counts: the end of a %s", async (title, action, role, expected) => {
   const isReserved = title.startsWith("reservation");
   const [round] = (await makeRounds(1, isReserved)) as [Round];
   const { done } = await whileLocked(servers.db, [round.id], async () => {

@@ -59,7 +59,7 @@ it.each([
   ["agree when each answer is stored once", [first, second], [second, first], null],
   ["agree when the client stopped before it read the last answer", [first], [first, second], null],
   ["contradict on an answer that is not stored", [first, second], [first], "code 2, the database contains nothing"],
-  ["contradict on an answer that is stored otherwise", [other], [first], "the database contains code 1"],
+  ["contradict on an answer that is stored with another code", [other], [first], "the database contains code 1"],
   ["contradict on a voucher redeemed twice", [first], [first, other], "voucher 1 is in the database twice"],
   ["contradict on a voucher with two users", [], [first, { ...second, receipt: "code 1" }], "code 1 was issued twice"],
   ["contradict on a redemption confirmed twice", [first, first], [first], "voucher 1 was answered twice"],

@@ -55,10 +55,7 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
 
   it.each<[string, string[], string?]>([
     ["as Debian delivers it", []],
-    [
-      "that ignores parameters of a start",
-      ["ignore_startup_parameters = extra_float_digits,options,statement_timeout"],
-    ],
+    ["that ignores startup parameters", ["ignore_startup_parameters = extra_float_digits,options,statement_timeout"]],
     [
       "that resets nothing, and sets the German dates of each connection",
       ["server_reset_query ="],

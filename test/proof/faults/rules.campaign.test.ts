@@ -39,7 +39,7 @@ const FIRST = "redeem 900-1100 200 first";
 
 it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["accept an attempt and its repeat", 1_000, [FIRST, "redeem 1200-1210 200 again"], null],
-  ["accept a timeout before", 3_600, ["redeem 500-3590 503 redeem_timeout", "redeem 3595-3700 200 first"], null],
+  ["accept an earlier timeout", 3_600, ["redeem 500-3590 503 redeem_timeout", "redeem 3595-3700 200 first"], null],
   [
     "accept a redemption by a call that was sent after a refusal of its reference",
     1_000,
@@ -47,12 +47,12 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
     null,
   ],
   ["report a denied retry", 1_298, [HUNG_UP, "redeem 1300-4400 503 redeem_timeout"], DENIED],
-  ["accept one decided before", 1_299, [HUNG_UP, "redeem 1300-4400 503 redeem_timeout"], null],
+  ["accept a denied retry decided before", 1_299, [HUNG_UP, "redeem 1300-4400 503 redeem_timeout"], null],
   ["report a refusal of a redeemed reference", 1_000, [HUNG_UP, "redeem 1002-1300 409 voucher_expired"], DENIED],
   ["accept a refusal that may be older", 1_000, [HUNG_UP, "redeem 990-1300 409 voucher_expired"], null],
   ["report a redemption after its timeout", 3_200, ["redeem 100-3150 503 redeem_timeout"], NO_ATTEMPT],
   ["report a redemption after its refusal", 1_000, ["redeem 900-950 409 voucher_expired"], NO_ATTEMPT],
-  ["report a redemption of a call never accepted", 1_000, ["redeem 800-850 refused"], NO_ATTEMPT],
+  ["report a redemption of a call that was never accepted", 1_000, ["redeem 800-850 refused"], NO_ATTEMPT],
   ["report a redemption that is only repeated", 1_000, ["redeem 800-1100 200 again"], NO_ATTEMPT],
   ["report a redemption with another key", 1_000, ["another 800-2000 hung up"], NO_ATTEMPT],
   ["report a redemption with another ticket", 1_000, ["byTicket 800-2000 hung up"], NO_ATTEMPT],
@@ -61,15 +61,15 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["report a redemption after the deadline", 4_103, ["redeem 1000-1100 503 redeem_unknown"], NO_ATTEMPT],
   // A frozen process may read a request after its caller hung up.
   ["accept a late redemption after a hang-up", 4_103, ["redeem 1000-2200 hung up"], null],
-  ["report a far too late one", 30_000, ["redeem 1000-2200 hung up"], NO_ATTEMPT],
+  ["report a redemption far too late after a hang-up", 30_000, ["redeem 1000-2200 hung up"], NO_ATTEMPT],
   ["report an attempt that a refusal ended", 1_000, [UNKNOWN, "redeem 920-940 409 voucher_expired"], ENDED],
-  ["report one that a timeout elsewhere ended", 1_000, [UNKNOWN, "elsewhere 920-940 503 redeem_timeout"], ENDED],
-  ["report one that a busy voucher ended", 1_000, [UNKNOWN, "redeem 920-940 503 voucher_busy"], ENDED],
-  ["accept one beside an unavailable service", 1_000, [UNKNOWN, "redeem 920-940 503 unavailable"], null],
+  ["report an attempt that a timeout elsewhere ended", 1_000, [UNKNOWN, "elsewhere 920-940 503 redeem_timeout"], ENDED],
+  ["report an attempt that a busy voucher ended", 1_000, [UNKNOWN, "redeem 920-940 503 voucher_busy"], ENDED],
+  ["accept an attempt beside an unavailable service", 1_000, [UNKNOWN, "redeem 920-940 503 unavailable"], null],
   ["report a redemption after a busy voucher", 1_000, ["redeem 900-950 503 voucher_busy"], NO_ATTEMPT],
   // The first call may have been read after the second one was refused.
-  ["accept one that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
-  ["report one given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
+  ["accept an attempt that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
+  ["report an attempt given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
   ["report a 200 before its redemption", 1_000, ["redeem 900-990 200 first"], TOO_EARLY],
 ])("the rules for redeems %s", (_what, at, calls, broken) => {
   const confirmed = { redeemed: true, voucherInstanceId: voucher.id, redeemCode: "R-1" };
@@ -83,9 +83,9 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
 
 it.each<[what: string, freeze: Freeze, broken: string | null]>([
   ["report a redemption of a request that waited for a frozen process", { fromMs: 850, untilMs: 4_000 }, NO_ATTEMPT],
-  ["accept one of a process that was frozen too shortly to notice it", { fromMs: 850, untilMs: 3_000 }, null],
-  ["accept one of a process that was frozen after the request", { fromMs: 950, untilMs: 4_000 }, null],
-  ["accept one of a process that went on before the caller gave up", { fromMs: -3_000, untilMs: 1_900 }, null],
+  ["accept a redemption of a process that was frozen too shortly to notice it", { fromMs: 850, untilMs: 3_000 }, null],
+  ["accept a redemption of a process that was frozen after the request", { fromMs: 950, untilMs: 4_000 }, null],
+  ["accept a redemption of a process that went on before the caller gave up", { fromMs: -3_000, untilMs: 1_900 }, null],
 ])("the rules for redeems %s", (_what, freeze, broken) => {
   const records = toRecords(new SteppedClock(), [redeemedAt(4_100)], [], []);
   const history = historyOf(["redeem 900-2000 hung up"]);
@@ -116,9 +116,9 @@ it.each<[what: string, acquisitions: string[], calls: string[], broken: string |
     null,
   ],
   ["report a 200 whose voucher is not the user's", [], [ANN], NOT_OWN],
-  ["report one that changes", ["ann vch_1"], [ANN, "ann 1100-1150 200 again vch_2"], NOT_OWN],
-  ["report an acquisition that is new twice", ["ann vch_1"], [ANN, ANN], NEW_ONCE],
-  ["report one that every call denied", ["ann vch_1"], ["ann 900-1050 200 again vch_1"], NO_CALL],
+  ["report a repeat with another voucher", ["ann vch_1"], [ANN, "ann 1100-1150 200 again vch_2"], NOT_OWN],
+  ["report an acquisition that two answers call new", ["ann vch_1"], [ANN, ANN], NEW_ONCE],
+  ["report an acquisition that every call denied", ["ann vch_1"], ["ann 900-1050 200 again vch_1"], NO_CALL],
   [
     "report a refused repeat",
     ["ann vch_1", "bob vch_2"],
