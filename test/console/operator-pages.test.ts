@@ -388,7 +388,7 @@ it("the page of a webhook endpoint shows its state and deliveries by page, escap
   }
 });
 
-it("every page about a sandbox's vouchers names the sandbox, and no page about live vouchers does", async () => {
+it("every page about vouchers of a sandbox says so, and no page about live vouchers does", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

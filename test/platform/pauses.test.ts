@@ -21,7 +21,7 @@ it("a request is current in a process that runs", () => {
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("a request that is read first after a pause is outdated, before and after the timer has noticed it", () => {
+it("a request whose first read comes after a pause is outdated, even before the timer shows the pause", () => {
   pass(2_500);
   expect(isOutdatedNow()).toBe(true);
   watch.tick();

@@ -144,7 +144,7 @@ it('an event has "sandbox": true in its data if its organization is a sandbox', 
   }
 });
 
-it("an event is announced by every transaction that writes one", async () => {
+it("every transaction that writes an event announces it", async () => {
   const endpoint = await addEndpoint();
   const [voided, held] = await issue(2);
   await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);

@@ -25,7 +25,7 @@ beforeAll(() => {
 
 const fail = () => Promise.reject(new Error("Redis is unavailable"));
 
-it("a lease survives the late lease release of an earlier reservation", async () => {
+it("a lease survives a late release of an earlier reservation's lease", async () => {
   const { id, code, reservation } = await makeReserved();
   const gate = makeGate();
   const leases = new HookedLeases({ beforeRelease: gate.pass });

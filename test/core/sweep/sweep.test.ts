@@ -385,7 +385,7 @@ it("chains are all verified in turn, and a broken one stays recorded until a lat
   expect(await countBrokenChains(own.db, 10)).toBe(0);
 });
 
-it("chains are verified in larger portions when the round would take too long", async () => {
+it("chains are verified in larger portions when the round would otherwise take too long", async () => {
   const { own, other } = await openOwn(1_000, { CHAIN_CHECK_HOURS: "1" });
   await own.db.query("ANALYZE vouchers");
   await checkChains(other);

@@ -26,7 +26,7 @@ it("the database's clock keeps the steady time through a jump ahead, until it is
   expect(read(1_000, 3_600_000, new Date(START))).toEqual({ now: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("the database's clock is not behind when its first answer was read late, as by a frozen process", () => {
+it("the database's clock shows no jump after a frozen process has read its first answer late", () => {
   const { clock, pass } = openClock();
   pass(30_000);
   clock.observe(new Date(START), null, 0);

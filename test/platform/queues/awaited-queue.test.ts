@@ -436,7 +436,7 @@ it("a queue has room for 2000 callers, and again after an answer, and answers un
   expect(unanswered).toEqual(Array(1_999).fill({ kind: "unknown", cause: new Error("the process is closing") }));
 });
 
-it("a caller has no room while the list of waiting jobs is full, and has room again after that", async () => {
+it("a queue has no room while its list of waiting jobs is full, and has room again after that", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   expect(awaited.hasRoomFor(SUM)).toBe(true);
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));

@@ -44,7 +44,7 @@ it.each([
   "publicReads",
   "look-ups",
   "probes",
-] as const)("one caller's flood of %s refuses no other caller and makes none five times as slow", async (kind) => {
+] as const)("during one caller's flood of %s no other caller is refused or five times as slow", async (kind) => {
   const quietMs = await measureOthers();
   let flooding = true;
   const floodedMs = await besideTransaction(db, async (outside) => {

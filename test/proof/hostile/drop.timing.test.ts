@@ -43,7 +43,7 @@ afterAll(() => service.stop());
 
 let refs = 0;
 
-it("a drop of one brand keeps another partner's redeems within three times their time in quiet", async () => {
+it("another partner's redeems take at most three times as long as usual during a rush on one brand", async () => {
   const rounds: { quiet: number; drop: number }[] = [];
   const isFair = ({ quiet, drop }: { quiet: number; drop: number }) =>
     quiet < Number.POSITIVE_INFINITY && drop <= Math.max(3 * quiet, FLOOR_MS);
