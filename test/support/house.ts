@@ -149,8 +149,8 @@ const ROWS = [
     "0, 0",
     `${longFunctionsOf(sources).length}, ${longFunctionsOf(tests).length}`,
   ],
-  ["voices of one rule: thresholds, times in the past, append, acts", "2 to 3 each", "1 each", "by hand"],
-  ["of ten hunts, found within a minute", "7", "10", "by hand"],
+  ["places that state one rule: thresholds, times in the past, append, acts", "2 to 3 each", "1 each", "by hand"],
+  ["of ten rules searched for in the code, found within a minute", "7", "10", "by hand"],
   [
     "longest prologue of a test file, and the share of all",
     "355, 31 %",
@@ -158,7 +158,7 @@ const ROWS = [
     `${Math.max(...prologues)}, ${prologueShare} %`,
   ],
   [
-    "object literals spread only to share a line",
+    "object literals spread directly into another one",
     "about 12",
     "0",
     `${spreadLiteralsOf([...sources, ...tests]).length}`,
@@ -169,7 +169,7 @@ const ROWS = [
     "0, 0",
     `${show(long.code.length)}, ${show(long.comments.length)}`,
   ],
-  ["samples of comments, titles and paragraphs that stumble", "12, 15, 10 %", "≤ 3 % each", "by hand"],
+  ["comments, titles, paragraphs at which a reader stumbles, in samples", "12, 15, 10 %", "≤ 3 % each", "by hand"],
   [
     "statements whose parameters are not checked by name when they load",
     "all",
