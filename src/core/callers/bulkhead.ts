@@ -3,8 +3,8 @@ import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /**
- * The caller of a call: its organization or visitor, among which the places of a kind are divided, and a signal that
- * aborts once the caller has left.
+ * The caller of a call: the organization or visitor whose share of the places it uses, and a signal that aborts once
+ * the caller has left.
  */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
@@ -13,8 +13,8 @@ export type Requester<Who extends Share> = { readonly signal?: AbortSignal | und
     : object);
 
 /**
- * Runs a call that is not batched when its requester may have one of the kind's connections. The call must use one
- * connection at a time.
+ * Runs a call that is not batched, as soon as its requester may use one of the connections of this kind of caller. The
+ * call must use one connection at a time.
  * @param wait by default until the caller leaves.
  * @throws AppError `overloaded`; CallerLeft when the caller leaves before the call begins.
  */
@@ -26,18 +26,18 @@ export type Bulkhead<Who extends Share> = <T>(
 
 /** How a call waits for its place. */
 export interface PlaceWait {
-  /** Then it gets `overloaded`. Milliseconds. */
+  /** Longest wait. After it, the call gets `overloaded`. Milliseconds. */
   maxMs?: number;
   /**
-   * The call reads the next part of an answer that has begun. It waits in a full line, too: a refusal would cut the
-   * answer, and an answer has one such call at a time.
+   * Set if the call reads the next part of a response that has begun. It is not refused when too many calls wait: that
+   * would cut the response off. A response has at most one such call at a time.
    */
   continues?: boolean;
 }
 
 /**
- * Bounds how many calls of one kind run and wait, so that a flood of them leaves connections to other kinds, and to
- * others of this kind.
+ * Limits how many calls of one kind run and wait, so that a flood of calls leaves connections to other kinds, and to
+ * other callers of this kind.
  */
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
@@ -64,8 +64,8 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
 }
 
 /**
- * Bounds the time until `run` calls `begun`: its signal then aborts, as it does when the caller leaves.
- * @throws AppError `overloaded` instead of CallerLeft if the time is over.
+ * Limits the time until `run` calls `begun`. The signal for `run` aborts when the time is over or the caller leaves.
+ * @throws AppError `overloaded` when the time is over.
  */
 async function within<T>(
   maxMs: number,

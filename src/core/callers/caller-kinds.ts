@@ -1,5 +1,6 @@
 /**
- * Among whom the places of a kind are divided. A visitor is a signed-in user, or the address of an anonymous caller.
+ * Who shares the places of a kind of caller; with `none`, they are not divided. A visitor is a signed-in user, or the
+ * address of an anonymous caller.
  */
 export type Share = "organization" | "visitor" | "none";
 
@@ -11,7 +12,7 @@ export interface CallerKind<Who extends Share = Share> {
   share: Who;
   /** Maximum number of waiting calls. Each further one gets `overloaded`. */
   waitingMax: number;
-  /** The same for one organization or visitor, so that it cannot fill the line. */
+  /** Maximum number of waiting calls of one organization or visitor, so that it cannot take all places. */
   waitingMaxEach: number;
 }
 
@@ -19,10 +20,10 @@ const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
 
 /**
  * Kinds of callers whose calls are not batched: each call has a connection to Postgres of its own. No kind uses a
- * connection of another, and the share keeps some connections of each kind free of any one caller.
+ * connection of another. Where connections are shared, one caller never gets all of them.
  */
 export const CALLER_KINDS = {
-  /** Half a second's worth of chains of usual length may wait. */
+  /** The waiting calls take half a second together if their chains have the usual length. */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
     connections: 4,
@@ -30,7 +31,7 @@ export const CALLER_KINDS = {
     waitingMax: 200,
     waitingMaxEach: 50,
   }),
-  /** A minute's worth of large moves may wait. */
+  /** The waiting calls take a minute together if they move large sandboxes. */
   sandboxAdvances: kind({
     calls: "Moves of sandboxes' times",
     connections: 1,
@@ -38,7 +39,7 @@ export const CALLER_KINDS = {
     waitingMax: 20,
     waitingMaxEach: 5,
   }),
-  /** A large sum takes seconds. */
+  /** Few calls may wait, because a sum over many redemptions takes seconds. */
   portalReads: kind({
     calls: "The portal",
     connections: 3,
@@ -46,7 +47,7 @@ export const CALLER_KINDS = {
     waitingMax: 60,
     waitingMaxEach: 15,
   }),
-  /** Operators are few. Their sign-ins are looked up here, and the service itself looks for faults. */
+  /** Operators are few. Look-ups of their sign-ins and the service's own checks for faults are included. */
   operatorReads: kind({
     calls: "Pages for operators",
     connections: 2,
@@ -54,7 +55,7 @@ export const CALLER_KINDS = {
     waitingMax: 50,
     waitingMaxEach: 50,
   }),
-  /** A few seconds' worth of large pages may wait. */
+  /** The waiting calls take a few seconds together if they read large pages. */
   publicReads: kind({
     calls: "Public pages, listings, histories and the log",
     connections: 3,
@@ -65,8 +66,8 @@ export const CALLER_KINDS = {
 };
 
 /**
- * Calls of the issuer API. Their connections are not of the process's pool but of one with the rights of `voucherctl`,
- * so that no issue, however large, takes one of a redemption. An issue may run for half a minute.
+ * Calls of the issuer API. They use a separate pool with the rights of `voucherctl`, so even a large issue takes no
+ * connection that redemptions need. An issue may run for half a minute.
  */
 export const ISSUER_CALLS = kind({
   calls: "The issuer API",
@@ -91,10 +92,13 @@ export const BATCHED_CONNECTIONS = {
   "acquisitions that wait for locks": 3,
 };
 
-/** Connections of the process itself: a metrics scrape, and each second a check of the server and a mark. */
+/**
+ * Connections of the process itself: a metrics scrape, and each second a check of the server and a mark in the
+ * database.
+ */
 export const OWN_CONNECTIONS = 3;
 
-/** A pool of its own for readiness probes. They share one probe. */
+/** Connections of the separate pool for readiness probes. Concurrent probes share one result. */
 export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
@@ -105,5 +109,5 @@ export const POOL_MAX =
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +
   OWN_CONNECTIONS;
 
-/** Postgres connections of an API process, at most. A test compares it with `docs/scaling.md`. */
+/** Maximum number of Postgres connections of an API process. A test compares it with `docs/scaling.md`. */
 export const API_CONNECTIONS_MAX = POOL_MAX + PROBE_CONNECTIONS;

@@ -30,7 +30,7 @@ export interface Eligibility {
   contract: Contract | null;
 }
 
-/** The rule that opened a batch to a user. Written into the event of the acquisition. */
+/** The rule that opened a batch to a user. The event of the acquisition records it. */
 export type AudienceRule = "open_to_all" | "brand_owner" | "active_contract" | "referral_link";
 
 /** Whether a contract is in force at `now`: Active and before `endsAt`, even if its end has not been recorded yet. */

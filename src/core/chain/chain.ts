@@ -35,8 +35,8 @@ export interface EventContent {
 }
 
 /**
- * Makes the next event of a locked voucher, without an actor. `data` is added to its nonce, code and serial number, and
- * to a sandbox's mark.
+ * Makes the next event of a locked voucher, without an actor. Its data has a nonce, the voucher's code and serial
+ * number, `sandbox` if the voucher is of a sandbox, and the fields of `data`.
  */
 export function nextEvent(
   randomBytes: RandomBytes,
@@ -75,7 +75,7 @@ export interface Seal {
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
   const fields = sealedFields(event, event.occurredAt.toISOString(), previousHash);
-  // Undefined is for what JSON leaves out, which an object is not.
+  // `canonicalize` returns undefined only for a value that JSON omits. An object is not one.
   const payload = canonicalize({ ...fields, data: event.data }) as string;
   return { previousHash, recordHash: hash("sha256", payload), payload };
 }
@@ -187,13 +187,13 @@ interface Erasure {
   erased: number;
 }
 
-/** What the sealed events of a chain say that they erased. The chain is intact only if their payloads are. */
+/** Lists what the payloads of sealed events name as erased. {@link verifyChain} verifies these payloads. */
 function listErasures(events: readonly StoredEvent[]): Erasure[] {
   const sealed = events.filter((event) => event.sealStatus === "Sealed");
   return sealed.flatMap((event) => erasedSequencesOf(event).map((erased) => ({ by: event.sequence, erased })));
 }
 
-/** An event without payload is named by a later event, and an erasing event names earlier ones only. */
+/** Checks that a later event names an event without payload, and that an erasing event names only earlier events. */
 function findFalseErasure({ sequence, payload, erasedBy }: StoredEvent, erasures: readonly Erasure[]): string | null {
   if (erasures.some(({ by, erased }) => by === sequence && !(erased < by)))
     return "it erases an event that is not an earlier one";
@@ -215,7 +215,7 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
     return "the payload is not JSON";
   }
   if (sealed === null) return "the payload is not an object";
-  // `new Date`, because an occurredAt of infinity, which Postgres can store, is read as a number.
+  // Postgres can store the time `infinity`, which `pg` reads as a number. So the time is made a Date again.
   const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
     if (sealed[field] !== value) return `the payload's ${field} is not the stored one`;

@@ -49,7 +49,7 @@ export async function readPartnerChain(
 }
 
 /**
- * A chain's hashes, confirmed, for anyone who knows the entity's id.
+ * Reads a chain's hashes for anyone who knows the entity's id, and confirms them.
  * @throws AppError `entity_not_found`, `overloaded`, `unavailable`.
  */
 export async function readPublicChain(

@@ -13,16 +13,16 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/** Most serials of a batch in one transaction. Writing 500 events takes about 50 ms. */
+/** Maximum number of a batch's serials in one transaction. Writing 500 events takes about 50 ms. */
 const SERIALS_MAX = 500;
 
 /**
  * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number.
  * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The
- * recorded serial of their batch stays below them, so a later pass returns to them. No decision depends on the events:
- * every reader sees a voucher past `validUntil` as Expired.
+ * batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the events: every
+ * reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
- * @param onlyBatchIds the batches to record. Null: all.
+ * @param onlyBatchIds the batches to record. Null means all batches.
  */
 export async function recordExpiries(
   ctx: Deps,

@@ -151,7 +151,7 @@ export function sealChains(
 /** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
-/** Seals the Pending events of one voucher. Returns how many: none if another transaction has sealed them first. */
+/** Seals the Pending events of one voucher. Returns their number: 0 if another transaction has sealed them first. */
 export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
   const [sealed = 0] = await readThenWrite(
     ctx.pool,

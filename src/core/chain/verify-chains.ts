@@ -18,7 +18,7 @@ const ALL_EVENTS = 2 ** 31 - 1;
 export interface VerifyResult {
   vouchers: number;
   events: number;
-  /** Events without a payload, which a later event says it erased. They are among `events`, and intact. */
+  /** Events without a payload that a later event names as erased. They count as intact, and `events` includes them. */
   erased: number;
   broken: { voucherId: string; sequence: number; problem: string }[];
 }

@@ -10,8 +10,8 @@ import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 const WAITING_MAX = 10_000;
 
 /**
- * Confirms reads. An item is the deployment's origin before the read; the result tells whether the same server has
- * confirmed it.
+ * Confirms reads. An item is the deployment's origin before the read; the result tells whether the server of that
+ * origin has confirmed the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
@@ -30,9 +30,9 @@ export interface Confirming {
 }
 
 /**
- * Reads, and waits until the synchronous standbys have what was read, if it `isFinal`. Before that, a failover could
- * undo what was read, so it must not be answered as final. A read of nothing final does not wait.
- * @throws AppError `unavailable` when another server leads since the read began: it may lack what was read.
+ * Runs `read`. If its result `isFinal`, then waits until the synchronous standbys have what was read: until then, a
+ * failover could undo it, so no response may call it final.
+ * @throws AppError `unavailable` when another server has become the primary: it may lack what was read.
  */
 export async function readConfirmed<T>(
   ctx: Confirming,
@@ -48,13 +48,13 @@ export async function readConfirmed<T>(
 /**
  * Resolves once the synchronous standbys have everything that was committed before.
  * @param readFrom the deployment's origin, taken before the read.
- * @throws AppError `unavailable` when another server leads by now: it may lack what was read.
+ * @throws AppError `unavailable` when another server is the primary by now: it may lack what was read.
  */
 export async function awaitConfirmation({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
   if (!(await confirmations.submit(readFrom))) throw new AppError("unavailable");
 }
 
-/** A later transaction in the same write-ahead log: its COMMIT returns when a standby has everything before it. */
+/** Commits one transaction. Its COMMIT returns once the standbys have all of the write-ahead log before it. */
 function confirmAll(
   { pool, deployment }: Parameters<typeof openConfirmations>[0],
   readFrom: readonly string[],

@@ -8,7 +8,7 @@ import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transac
 export type Undecided =
   /** Another transaction has locked what the item needs. */
   | "locked"
-  /** The transaction ran into another lock, such as an uncommitted reference, so it decided none of its items. */
+  /** The transaction could not get another lock, such as that of a reference, so it decided none of its items. */
   | "crossed";
 
 export interface GroupCommitterOptions<Item, Result> {
@@ -31,11 +31,11 @@ export interface GroupCommitterOptions<Item, Result> {
   observer: BatchObserver;
   /** Longest wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
-  /** Most items that may wait in this process. */
+  /** Maximum number of items that wait in this process. */
   waitingMax: number;
   /**
-   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is refused because too many
-   * wait.
+   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is ever refused for lack of a
+   * place.
    */
   isBounded?: true;
   /**
@@ -44,7 +44,7 @@ export interface GroupCommitterOptions<Item, Result> {
   slowConnections: number;
 }
 
-/** Most items in one transaction: large enough to share the cost of a commit, small enough to take milliseconds. */
+/** Maximum number of items in one transaction: many share the cost of a commit, and it still takes milliseconds. */
 const BATCH_MAX = 128;
 /**
  * Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds.
@@ -81,15 +81,16 @@ interface Group<Item, Result> {
 /**
  * Group commit. An item takes one of two paths:
  *
- * - Fast path: all items that are ready share one transaction. It skips what others have locked, so it waits for none.
- *   An item that was skipped joins later batches for some hundred milliseconds. Then it counts as locked.
+ * - Fast path: all items that are ready share one transaction. It skips items whose rows others have locked, so it
+ *   waits for no lock. An item that was skipped joins later batches for some hundred milliseconds. Then it counts as
+ *   locked.
  * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A few
  *   groups wait at the same time, each on a connection of its own.
  *
- * When the fast transaction runs into another lock, its items move to the slow path, where each group waits alone. The
- * slow path has room for a share of all items, one owner for a part of these, and one group for half of them. Items
- * beyond a share wait only in a group that makes progress. So other items are delayed neither by many locks nor by many
- * requests for the same one.
+ * When the fast path's transaction cannot get another lock, its items move to the slow path, where each group waits
+ * alone. The slow path has room for a share of all items, one owner for a part of these, and one group for half of
+ * them. Items beyond a share wait only in a group that makes progress. So neither many locks nor many requests for one
+ * lock delay other items.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
@@ -163,12 +164,12 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;
-    // With more groups than connections, a group may be without one and make no progress.
+    // If there are more groups than connections, a group may have no connection and make no progress.
     const ownGroups = [...this.#groups.values()].filter(({ owner }) => owner === group.owner);
     return ownGroups.length <= this.#ownerConnectionsMax;
   }
 
-  /** All slow connections but one, so that a further owner finds one. */
+  /** The maximum for one owner: all slow connections but one, so that another owner finds a free one. */
   get #ownerConnectionsMax(): number {
     return Math.max(1, this.#slowConnections.concurrency - 1);
   }

@@ -1,13 +1,13 @@
 import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
 import { BatcherFull } from "../../platform/batching/batcher.ts";
 
-/** What must be certain before a refusal is answered. */
+/** What must be certain before a refusal is sent. */
 type Proof =
-  /** The refusal claims nothing that can turn out to be wrong, or only what may change at any time. */
+  /** The refusal makes no claim that can turn out wrong, or only one about a state that may change at any time. */
   | "none"
   /** The synchronous standbys have what was read. */
   | "confirmed"
-  /** The same, and no attempt so far has redeemed or will redeem under the request's reference. */
+  /** As `confirmed`, and no attempt so far has redeemed or will redeem under the request's reference. */
   | "ended";
 
 type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_OF)[Operation][number], Proof>;
@@ -15,7 +15,7 @@ type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_
 /**
  * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF`
  * without a proof does not compile. A caller of redeem may give the money back after any answer that is not a
- * redemption, so all of them need the same proof, except those that leave the outcome open.
+ * redemption, so all refusals of redeem need the proof `ended`, except those that leave the outcome open.
  */
 const PROOFS = {
   redeemVoucher: {
@@ -55,8 +55,8 @@ export function proofOf(operation: keyof typeof PROOFS, refused: AppError): Proo
 }
 
 /**
- * The refusal that an error stands for, so that it passes through the operation's exit.
- * @throws the error itself if it is none.
+ * Converts an error of a use case to the refusal that it means, which is then proved like any other refusal.
+ * @throws the error itself if it does not mean a refusal.
  */
 export function toRefusal(error: unknown): AppError {
   if (error instanceof AppError) return error;

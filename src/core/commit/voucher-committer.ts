@@ -37,7 +37,7 @@ export function openVoucherCommitter<Item extends { voucherId: string }, State, 
       (tx) => {
         const [voucherId = ""] = voucherIds;
         const wait = waitMs === null ? null : waitForLocks(tx, waitMs);
-        // In one list, so that the first statement that fails gives the error.
+        // One `Promise.all`, so that the error of the first failed statement is thrown.
         return Promise.all([
           wait,
           wait ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),

@@ -49,7 +49,7 @@ export function isWellFormedApiKey(key: string): boolean {
   return isWellFormedSecret(key, PREFIX.live) || isWellFormedSecret(key, PREFIX.sandbox);
 }
 
-/** Whether a value is a secret with this prefix, as far as its form and its checksum tell. */
+/** Whether a value has the prefix, the form and the checksum of a secret. */
 export function isWellFormedSecret(secret: string, prefix: string): boolean {
   return (
     secret.startsWith(prefix) &&

@@ -44,8 +44,8 @@ export class KeyAuthenticator {
   readonly #pool: pg.Pool;
   readonly #log: Logger;
   /**
-   * By the secret's hash, in the order of their last query. An entry that is no longer trusted still shows that the key
-   * was valid.
+   * Keys by the hash of their secret, in the order of their last query. An entry that is no longer trusted still shows
+   * that the key was valid.
    */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
@@ -110,7 +110,7 @@ export class KeyAuthenticator {
     return this.#cache.get(hashSecret(secret))?.key.organizationId ?? null;
   }
 
-  /** Looks up no further key. Resolves after all usage is recorded, or recording it has failed. */
+  /** Stops looking up keys. Resolves after all usage is recorded, or recording it has failed. */
   async close(): Promise<void> {
     await closeAll([this.#seen, this.#unseen]);
     await this.#usage.close();

@@ -14,7 +14,7 @@ import { isErasedForm } from "../../platform/api/fields.ts";
 import { startsPerTurn } from "../../platform/batching/starts-per-turn.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
-/** Who issues tokens, for whom, and where the keys that verify them are. Null accepts any. */
+/** The issuer and the audience of accepted tokens, null for any, and the address of the keys that verify them. */
 interface TokenRules {
   /** Null: every token is refused. */
   jwksUrl: string | null;
@@ -40,12 +40,12 @@ const ALGORITHMS = [
 const CLOCK_TOLERANCE_S = 10;
 /** A verified token is trusted for this long without another check of its signature. Milliseconds. */
 const TRUSTED_MS = 5_000;
-/** Most verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
+/** Maximum number of verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
-/** Most verifications that start in one turn of the event loop. Two take about half a millisecond together. */
+/** Maximum number of verifications that start per turn of the event loop. Two take about half a millisecond. */
 const STARTS_PER_TURN = 2;
 /**
- * How long a fetched key is still trusted after the issuer withdraws it, at most. Keys from a file are read once.
+ * Longest time for which a fetched key is still trusted after the issuer withdraws it. Keys from a file are read once.
  * Milliseconds.
  */
 const WITHDRAWN_KEY_MS = 600_000;
@@ -165,7 +165,7 @@ function openKeys(url: URL, variable: string): JWTVerifyGetKey {
   }
 }
 
-/** Keys that are fetched again by the monotonic clock. `jose` would go by the host's. */
+/** Keys whose refetch is timed by the monotonic clock. `jose` alone would use the host's clock. */
 function openRemoteKeys(url: URL): JWTVerifyGetKey {
   const { maxAge, cooldown, timeoutDuration } = KEYS;
   const keys = createRemoteJWKSet(url, { cacheMaxAge: Infinity, cooldownDuration: Infinity, timeoutDuration });

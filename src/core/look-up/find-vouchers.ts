@@ -9,8 +9,8 @@ import { statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
 /**
- * Most vouchers in one result. A query finds more than one only by an imported code or a reference that several
- * organizations use.
+ * Maximum number of vouchers in one result. A query finds more than one only by an imported code or a reference that
+ * several organizations use.
  */
 const FOUND_MAX = 1_000;
 
@@ -29,7 +29,7 @@ const NO_CRITERIA: VoucherCriteria = {
   serial: null,
 };
 
-/** Finds vouchers of one organization. `across-organizations.ts` finds those of all. */
+/** Finds vouchers of one organization. `across-organizations.ts` finds vouchers of all organizations. */
 export async function findVouchers(
   ctx: { pool: pg.Pool },
   organizationId: string,
@@ -67,7 +67,7 @@ export async function findVouchersIn(
   );
 }
 
-/** The criteria of a query, each to be searched by; null for a value that no voucher can have. */
+/** The criteria of a query. Each entry is one search; null stands for a value that no voucher can have. */
 function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
   switch (query.by) {
     case "serial":

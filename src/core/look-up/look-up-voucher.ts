@@ -9,7 +9,7 @@ import { hasFinalStatus } from "../voucher/voucher.ts";
 import type { LookUpResponse } from "./api/look-up.ts";
 
 /**
- * Returns a voucher's value, status and live reservation; `Redeemed` and `Voided` once they are confirmed. Works
+ * Returns a voucher's value, status and live reservation. Confirms the statuses `Redeemed` and `Voided` first. Works
  * without Redis.
  * @throws AppError `voucher_not_found`, `too_many_misses`, `unavailable`.
  */

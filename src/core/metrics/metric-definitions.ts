@@ -9,8 +9,8 @@ export interface MetricDefinition {
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
   /**
-   * Most label values that one process reports; further ones are counted under `other`. For labels whose values
-   * customers choose.
+   * Maximum number of label values that one process reports; further ones are counted under `other`. Used for labels
+   * whose values customers choose.
    */
   valuesMax?: number;
   /**
@@ -33,7 +33,7 @@ const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** Most brands that one process reports by name. Each one is a series in Prometheus until the process ends. */
+/** Maximum number of brands that one process reports by name. Each is a series in Prometheus until the process ends. */
 const BRANDS_MAX = 100;
 
 /** A metric's type, the processes that report it, its name and its labels. */

@@ -92,7 +92,7 @@ const MEASURED_GAUGES = Object.entries(METRICS)
 /** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
 const PIECE = 64;
 
-/** Replaces the last backlog. Values that could not be measured are removed, so that no old value is reported. */
+/** Records a backlog in place of the last one. Removes each value that could not be measured. */
 async function recordBacklog(
   metrics: Omit<ApiMetrics, keyof Scrapable>,
   { shards, database, down }: Backlog,

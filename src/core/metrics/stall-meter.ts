@@ -4,7 +4,7 @@
  */
 const TICK_MS = 10;
 
-/** A longer stall is noticed by callers. Milliseconds. */
+/** Callers notice a stall that is longer than this. Milliseconds. */
 export const STALL_MAX_MS = 100;
 /**
  * A single stall can be a pause of the host. A second one within this time is a fault of the process. Milliseconds.
@@ -54,7 +54,7 @@ export class StallMeter {
     clearInterval(this.#timer);
   }
 
-  /** For how long the next tick has been due. */
+  /** How long the next tick has been due. Milliseconds. */
   #overdueMs(): number {
     return Math.max(0, this.#monotonicMs() - this.#tickedAtMs - TICK_MS);
   }

@@ -1,7 +1,7 @@
-/** What each process counts for the faults, and for how long it remembers it, as the alerts do. Minutes. */
+/** What each process counts to find faults, and for how long: the span of the count's alert. Minutes. */
 export const COUNTED = {
   responses: 1,
-  /** The share of a minute. Its alert averages over five, because a scrape sees less often. */
+  /** Judged as a share of the responses of one minute. The alert averages over five, because scrapes are rarer. */
   errors: 1,
   overloaded: 5,
   internalErrors: 10,
@@ -10,18 +10,18 @@ export const COUNTED = {
   foreignMessages: 10,
   logLinesDropped: 10,
   signInsFailed: 10,
-  /** Of each of the sweeper's tasks, as `sweepFailures countActivity`. */
+  /** Counted for each of the sweeper's tasks, under names such as `sweepFailures countActivity`. */
   sweepFailures: 15,
-  /** The same that have happened just now. */
+  /** The same failures in the last minute only. */
   sweepFailuresNow: 1,
 };
 
 type Counted = keyof typeof COUNTED;
 
-/** What processes have counted, each for its time. */
+/** Counts of one or several processes. Each covers its number of minutes in {@link COUNTED}. */
 export type FaultCounts = Readonly<Record<string, number>>;
 
-/** Counts are remembered in steps of this length. Milliseconds. */
+/** Counts are kept in steps of this length. Milliseconds. */
 const STEP_MS = 5_000;
 const STEPS_MAX = (Math.max(...Object.values(COUNTED)) * 60_000) / STEP_MS;
 
@@ -61,7 +61,7 @@ export class FaultCounter {
   }
 }
 
-/** The counts of several processes together. Those of an earlier release report none. */
+/** The counts of several processes together. Processes of an earlier release report none. */
 export function addCounts(all: readonly (FaultCounts | undefined)[]): FaultCounts {
   const sums: Record<string, number> = {};
   for (const counts of all)

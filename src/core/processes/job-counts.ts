@@ -4,9 +4,9 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
 const MINUTE_MS = 60_000;
-/** The last minutes that are read, the present one included. */
+/** How many of the last minutes are read, including the present one. */
 const MINUTES = 5;
-/** For how long the counts of a minute are kept. Milliseconds. */
+/** How long the counts of a minute are kept. Milliseconds. */
 const KEPT_MS = 10 * MINUTE_MS;
 
 /** The measured times of a job: its wait for a worker, and the worker's time. */

@@ -1,4 +1,4 @@
-/** Each bucket of latencies is this much larger than the one before: a percentile is at most 10 % wrong. */
+/** The bound of each bucket of latencies is the one before times this number, so a percentile is at most 10 % wrong. */
 const BUCKET_GROWTH = 1.2;
 /** The last bucket: eleven hours. */
 const BUCKETS_MAX = 96;
@@ -11,7 +11,7 @@ export function bucketOf(latencyMs: number): number {
   return Math.min(Math.round(Math.log(Math.max(latencyMs, 1)) / Math.log(BUCKET_GROWTH)), BUCKETS_MAX);
 }
 
-/** Medians and the like, in milliseconds. */
+/** The median and the 99th percentile of latencies. Milliseconds. */
 export interface Percentiles {
   p50: number | null;
   p99: number | null;

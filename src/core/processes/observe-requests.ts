@@ -9,7 +9,7 @@ import type { ProcessReport } from "./process-report.ts";
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
-  /** Set if the caller has sent that id: then it may repeat, and may be copied from another request. */
+  /** Set if the caller has chosen the id: several requests may then have the same one. */
   requestIdBy?: "caller";
   /** When its last byte was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;

@@ -7,16 +7,16 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 const WRITE_EVERY_MS = 1_000;
 /** For how long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
-/** Calls that are kept of an organization, the newest: some 80 kB of Redis. */
+/** Maximum number of kept calls of an organization: some 80 kB of Redis. The newest are kept. */
 export const CALLS_MAX = 200;
-/** Organizations whose calls are kept, those that called last: 80 MB of Redis. */
+/** Maximum number of organizations whose calls are kept: 80 MB of Redis. Those that called last are kept. */
 const ORGANIZATIONS_MAX = 1_000;
-/** Calls of all organizations that wait to be written, in a process. A megabyte. */
+/** Maximum number of a process's calls that wait to be written, of all organizations together: a megabyte. */
 const WAITING_MAX = 2_000;
-/** Organizations that are asked at once for a request. */
+/** Organizations whose calls are searched for a request id in one round trip. */
 const PORTION = 500;
 
-/** A partner's call as operators see it: nothing of its body, and of its path only the route. */
+/** A partner's call as operators see it: without its body, and with the route instead of the path. */
 export interface PartnerCall {
   at: Date;
   keyId: string;
@@ -26,11 +26,11 @@ export interface PartnerCall {
   errorCode: string | null;
   durationMs: number;
   requestId: string;
-  /** Set if the caller has sent that id. */
+  /** Set if the caller has chosen the request id. */
   requestIdBy?: "caller";
 }
 
-/** A call that has just ended, before it has a time of the database's clock. */
+/** A call that has just ended. It has no time of the database's clock yet. */
 export interface NotedCall extends Omit<PartnerCall, "at"> {
   /** On the monotonic clock. Milliseconds. */
   endedAtMs: number;
@@ -39,7 +39,7 @@ export interface NotedCall extends Omit<PartnerCall, "at"> {
 /** The braces keep all keys in one slot of a Redis Cluster. */
 const prefixOf = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:calls}`;
 const callsKey = (prefix: string, organizationId: string) => `${prefix}:of:${organizationId}`;
-/** The ids of the same calls, so that a call is found by its request. */
+/** The Redis key of the request ids of an organization's calls, by which a call is found. */
 const requestsKey = (prefix: string, organizationId: string) => `${prefix}:requests:${organizationId}`;
 const organizationsKey = (prefix: string) => `${prefix}:organizations`;
 
@@ -68,7 +68,7 @@ export class PartnerCalls {
     this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS).unref();
   }
 
-  /** Costs no round trip. */
+  /** Keeps a call in memory until the next write. Costs no round trip. */
   note(organizationId: string, call: NotedCall): void {
     let own = this.#waiting.get(organizationId);
     if (own !== undefined && own.calls.length === CALLS_MAX) {
@@ -89,7 +89,7 @@ export class PartnerCalls {
     this.#waitingCount += 1;
   }
 
-  /** Writes what waits, unless an earlier write has not ended. Never rejects. */
+  /** Writes the waiting calls, unless an earlier write has not ended. Never rejects. */
   async write(): Promise<void> {
     if (this.#writing !== null) return;
     this.#writing = this.#writeWaiting();
@@ -97,7 +97,7 @@ export class PartnerCalls {
     this.#writing = null;
   }
 
-  /** Writes the last calls, after the write under way. */
+  /** Waits for the write under way, then writes the last calls. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
@@ -173,8 +173,8 @@ export async function readCalls(
 }
 
 /**
- * The organizations with a call of the last hour that had this request id, those that called last first. Several may
- * have sent the same one.
+ * The organizations with a call of the last hour that had this request id, those that called last first. Several
+ * organizations may have sent the same id.
  * @throws Error when Redis does not answer.
  */
 export async function findCallers(

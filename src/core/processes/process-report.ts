@@ -21,7 +21,7 @@ export const UP_MS = 2 * REPORT_EVERY_MS + 2_000;
 const USAGE_SPAN_MIN_MS = 1_000;
 /** Longest wait of a process that ends for its last report. Milliseconds. */
 const END_MAX_MS = 500;
-/** A caller that leaves a redeem after this time has waited for an answer. Milliseconds. */
+/** A caller that leaves a redeem after this time counts as one that got no answer. Milliseconds. */
 const PATIENT_MS = 2_500;
 /** The routes whose refusals operators see. */
 const COUNTED_ROUTES = [
@@ -33,7 +33,7 @@ const COUNTED_ROUTES = [
   "/marketplace/listings/:id/buy",
 ];
 const [REDEEM_ROUTE] = COUNTED_ROUTES;
-/** They are frequent and would hide errors. */
+/** Routes that are not counted: probes are frequent and would make the share of errors look small. */
 const PROBES = ["/healthz", "/readyz"];
 /** The error codes that are faults. */
 const COUNTED_CODES = new Map<string | undefined, "overloaded" | "internalErrors" | "codesGuessed">([
@@ -62,22 +62,22 @@ export interface Report {
   endedAt: string | null;
   /** Share of one core since an earlier report. */
   cpu: number;
-  /** Share of that time in which its event loop worked. Absent in reports of older releases. */
+  /** The share of that time in which its event loop was busy. Absent in reports of older releases. */
   busy?: number;
   memoryBytes: number;
-  /** For how long it has been stalling, again and again. Milliseconds. */
+  /** How long the present series of long stalls has lasted. Milliseconds. */
   stallingMs: number;
   /** Why it cannot serve requests, as its readiness says; null if it can, or is a worker. */
   problem: string | null;
   redeems: RecentOutcomes;
-  /** What it has counted for the faults, and its calls that wait for Postgres. Absent in earlier releases. */
+  /** What it has counted to find faults, and its calls that wait for Postgres. Absent in earlier releases. */
   counts?: FaultCounts;
   waitingCalls?: number;
 }
 
-/** Has the last report of each process, by its id. */
+/** The Redis key of the last report of each process, by the process's id. */
 export const reportsKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:processes`;
-/** Exists while a process reports. */
+/** The Redis key that exists while a process reports. */
 export const heartbeatKey = (deployment: Pick<DeploymentIdentity, "id">, id: string) =>
   `${reportPrefix(deployment)}:process:${id}`;
 
@@ -108,7 +108,7 @@ export class ProcessReport {
   /** Since when each report has arrived in time, on the monotonic clock; null if the last one has not. */
   #reportingSinceMs: number | null = null;
   readonly redeems = new RedeemOutcomes();
-  /** What is counted for the faults. */
+  /** What this process counts to find faults. */
   readonly faults = new FaultCounter();
   #problem: string | null = null;
   #droppedLines = 0;
@@ -129,18 +129,18 @@ export class ProcessReport {
     return `${host} ${pid} ${role} ${this.#since}`;
   }
 
-  /** What it is called. */
+  /** What identifies this process in reports. */
   get self(): Pick<Report, "role" | "host" | "pid"> & { id: string } {
     const { role, host, pid } = this.#self;
     return { id: this.id, role, host, pid };
   }
 
-  /** For how long Redis has taken this process's reports without a gap. Milliseconds. */
+  /** How long Redis has accepted this process's reports without a gap. Milliseconds. */
   get reportingMs(): number {
     return this.#reportingSinceMs === null ? 0 : performance.now() - this.#reportingSinceMs;
   }
 
-  /** What it has counted for the faults. */
+  /** What this process has counted to find faults. */
   readCounts(): FaultCounts {
     const dropped = this.#ctx.droppedLines();
     this.faults.count("logLinesDropped", undefined, dropped - this.#droppedLines);
@@ -194,7 +194,7 @@ export class ProcessReport {
     this.#queues.push(queue);
   }
 
-  /** Tells the others why this process cannot serve requests, or null. A change is reported at once. */
+  /** Sets the reason why this process cannot serve requests, or null. Reports a change at once. */
   tell(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
@@ -216,7 +216,7 @@ export class ProcessReport {
     if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
     if (route === REDEEM_ROUTE) {
       if (status !== 499) this.#add(`latency ${bucketOf(durationMs)}`);
-      // Without a key it failed before it was read, and is counted here. 499: the caller has left.
+      // A redeem without an organization failed before `redeemVoucher` could count it. 499: the caller has left.
       const hadNone = status === 499 ? durationMs > PATIENT_MS : status >= 500;
       if (hadNone && organizationId === undefined) this.redeems.unanswered(null);
     }
@@ -225,7 +225,7 @@ export class ProcessReport {
     if (organizationId !== undefined) this.#add(`refusals ${organizationId}`);
   }
 
-  /** Says that this process has ended, with what it counted last, unless Redis does not take it in time. */
+  /** Reports the end of this process and its last counts. Gives up if Redis does not accept them in time. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#hasEnded = true;
@@ -268,9 +268,7 @@ export class ProcessReport {
   }
 }
 
-/**
- * Returns a function that returns what the process has used since it was called last, or in the last second or more.
- */
+/** Returns a function for what the process has used since the previous call. Within a second, it repeats its result. */
 function openUsageMeter(): () => Pick<Required<Report>, "cpu" | "busy"> {
   let [last, loop, at, usage] = [
     process.cpuUsage(),

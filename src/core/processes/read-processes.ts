@@ -4,9 +4,9 @@ import { reportPrefix } from "../../platform/redis/findings.ts";
 import { heartbeatKey, type Report, reportsKey } from "./process-report.ts";
 import { NO_OUTCOMES } from "./redeem-outcomes.ts";
 
-/** For how long a process that ended properly is shown. Milliseconds. */
+/** How long a process that ended properly is shown. Milliseconds. */
 const ENDED_SHOWN_MS = 600_000;
-/** Processes that are gone and remembered; the oldest are forgotten first. */
+/** Maximum number of remembered processes that are gone. The oldest are forgotten first. */
 const GONE_MAX = 100;
 
 /** A process as operators see it. */
@@ -16,7 +16,7 @@ export interface ReportedProcess extends Report {
   state: "up" | "ended" | "gone";
 }
 
-/** Has, by the ids of the processes that have taken a place, the ids of those that left it. */
+/** The Redis key that stores, by the id of each process that replaced another, the id of the replaced one. */
 const placesKey = (deployment: Pick<DeploymentIdentity, "id">) => `${reportPrefix(deployment)}:places`;
 
 /**
@@ -55,7 +55,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 /** The newest first. */
 const byAge = (a: ReportedProcess, b: ReportedProcess) => compare(b.at, a.at);
 
-/** What a process of an earlier release does not report. */
+/** Values of fields that a process of an earlier release does not report. */
 const UNREPORTED = { queueShards: [], workerShards: null, stallingMs: 0, problem: null };
 
 function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
@@ -79,8 +79,8 @@ function parseReport(id: string, text: string, isUp: boolean): ReportedProcess {
 const TURNOVER_MS = 120_000;
 
 /**
- * Which processes that have left get a successor first, and how long after their end it has begun. One that ended
- * properly may have had to make room, so it comes before one that vanished only if its successor ran already.
+ * The order in which processes that have left get successors, and how long after the end of a process its successor has
+ * begun. A process that ended properly before its successor began comes after those that vanished.
  */
 const TURNOVERS = [
   { state: "ended", fromMs: -TURNOVER_MS, toMs: 0 },
@@ -90,11 +90,11 @@ const TURNOVERS = [
 ] as const;
 
 /**
- * For each process that has left, the one that has taken its place: one of its kind that has taken no other place, and
- * has begun after its end, or shortly before it. So as many of a kind run as before, in whichever order they came. Of
- * those that began together, none replaces another. One that does more may be needed for another place, so those that
- * do the same come first.
- * @param places by the ids of the processes that have taken one, the ids of those that left it.
+ * Finds a successor for each process that has left: a process of its kind that began after its end or shortly before
+ * it, and that replaces no other process. So the number of running processes of a kind stays the same. Processes that
+ * began together do not replace each other. A process with exactly the same work is preferred to one with more work,
+ * which another place may need.
+ * @param places the id of each replaced process, by the id of the process that replaced it.
  */
 export function findSuccessors(
   all: readonly ReportedProcess[],
@@ -124,7 +124,7 @@ export function findSuccessors(
 
 const isOfSameKind = (one: Report, other: Report) => isOfKind(one, other) && isOfKind(other, one);
 
-/** Whether a process does what another one did. */
+/** Whether a process has the role, the queues and the shards of another one, and perhaps more. */
 function isOfKind(one: Report, other: Report): boolean {
   const shards = one.workerShards;
   return (

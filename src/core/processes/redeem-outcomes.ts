@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 
-/** How often a part of the time is counted: at each report. */
+/** Number of parts that are kept: a minute. A part is the time between two reports, five seconds. */
 const PARTS_KEPT = 12;
-/** The parts that are recent: two reports. */
+/** Number of complete parts that count as recent. */
 const RECENT_PARTS = 2;
-/** Vouchers that are told apart. More than any limit in the table of faults. */
+/** Maximum number of different vouchers that are counted: more than any limit in the table of faults. */
 const VOUCHERS_MAX = 10;
 
-/** Redeems that were answered as a worker decided, and those that ended without an answer, in a time. */
+/** The redeems of a period: those answered with a worker's decision, and those that ended without an answer. */
 export interface Outcomes {
   answered: number;
   unanswered: number;
-  /** Marks of the vouchers that redeems without an answer named. They tell vouchers apart, not which ones they are. */
+  /** Short hashes of the vouchers of redeems without an answer. They show how many differ, and not which they are. */
   vouchers: readonly string[];
 }
 
@@ -26,26 +26,26 @@ const NONE: Outcomes = { answered: 0, unanswered: 0, vouchers: [] };
 export const NO_OUTCOMES: RecentOutcomes = { recent: NONE, minute: NONE };
 
 /**
- * Counts in memory whether redeems get an answer. What a first read decides counts as neither: it needs no worker, so
- * it does not show whether vouchers can be redeemed.
+ * Counts in memory whether redeems get an answer. A redeem that the first read decides is not counted: it needs no
+ * worker, so it does not show whether vouchers can be redeemed.
  */
 export class RedeemOutcomes {
   #current = NONE;
-  /** The newest last. */
+  /** The complete parts, the newest last. */
   readonly #past: Outcomes[] = [];
 
-  /** A redeem was answered as a worker decided. */
+  /** Counts a redeem that was answered with a worker's decision. */
   answered(): void {
     this.#current = { ...this.#current, answered: this.#current.answered + 1 };
   }
 
-  /** A redeem ended without an answer. @param voucher its id, or the code or ticket; null if it was not read so far. */
+  /** Counts a redeem without an answer. @param voucher the voucher's id, code or ticket; null if none was read. */
   unanswered(voucher: string | null): void {
     const vouchers = voucher === null ? [] : [createHash("sha256").update(voucher).digest("base64url").slice(0, 8)];
     this.#current = sumOf([this.#current, { ...NONE, unanswered: 1, vouchers }]);
   }
 
-  /** Begins a new part of the time. Called every five seconds. */
+  /** Ends the present part and begins the next one. Called every five seconds. */
   advance(): void {
     this.#past.push(this.#current);
     if (this.#past.length > PARTS_KEPT) this.#past.shift();

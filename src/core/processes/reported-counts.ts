@@ -3,7 +3,7 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
 import { type BucketCount, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
-/** For how long the counts of a minute or an hour are kept, and its length. Milliseconds. */
+/** The length of a minute and an hour, and how long their counts are kept. Milliseconds. */
 export const SPANS = {
   minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },
   hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 },

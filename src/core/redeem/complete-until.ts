@@ -4,7 +4,7 @@ import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 
-/** Interval at which a process moves the time before which redemptions are complete, at most. Milliseconds. */
+/** Shortest interval at which a process moves the time before which redemptions are complete. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
 /** The owner of calls for which all organizations wait. It has no signal: a caller that leaves must not end them. */
@@ -17,9 +17,9 @@ const ALL_ORGANIZATIONS = { organizationId: "" };
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Returns a function that reads the time before which redemptions are complete, and confirms it: with it, every earlier
- * redemption. Before that, it moves the time forward, at most once a second. All processes share the time, so that it
- * never goes back from one to another.
+ * Returns a function that reads the time before which redemptions are complete, and confirms it, which also confirms
+ * every earlier redemption. Before that, it moves the time forward, at most once a second. All processes share the
+ * time, so that it never goes back from one to another.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

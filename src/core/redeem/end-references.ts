@@ -17,11 +17,11 @@ import {
 export type ReferenceOutcome =
   /** A voucher was redeemed under it. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under it, and no attempt whose first read came before will ever redeem. */
+  /** Nothing was redeemed under it. No attempt whose first read came before this end will ever redeem. */
   | { kind: "ended" }
   /** Another transaction is redeeming or ending it. */
   | { kind: "held" }
-  /** The answer was read from another server. Nothing is certain. */
+  /** Another server is the primary now, and may lack what was read for the response. Nothing is certain. */
   | { kind: "elsewhere" };
 
 /**
@@ -40,8 +40,8 @@ const HELD_PAUSES_MS = [10, 30, 80, 200];
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The origin of the server from which the answer was read: a promoted one may lack what was read. Null: this process
-   * has read nothing that the answer needs; a worker's reply has waited for the standbys.
+   * The origin of the server from which the response was read: a promoted server may lack what was read. Null: the
+   * response needs nothing that this process has read; a worker's reply has waited for the standbys.
    */
   readFrom: string | null;
 }
@@ -64,7 +64,7 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
 
 /**
  * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed
- * before an answer says that nothing was redeemed. Tries again for some hundred milliseconds while another transaction
+ * before a response says that nothing was redeemed. Tries again for some hundred milliseconds while another transaction
  * holds the reference.
  */
 export async function endReference(
@@ -83,8 +83,8 @@ export async function endReference(
 
 /**
  * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared
- * mode before it reads the ends, and keeps the lock until its redemption is committed. So one of the two sees the
- * other.
+ * mode before it reads the ends, and keeps the lock until its redemption is committed. So either the end sees the
+ * redemption, or the worker sees the end.
  */
 async function endInOneTransaction(
   { pool, deployment }: Deps,
@@ -109,7 +109,7 @@ async function endInOneTransaction(
   );
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
     const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
-    // A redemption was read here.
+    // A redemption was read in this transaction, so it does not matter what was read before.
     if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
     return { kind: "elsewhere" };
   });

@@ -11,7 +11,7 @@ const { note } = redeemRequest.shape;
  */
 export const redeemJob = z.object({
   note,
-  /** Never changed here: the API ends the attempts of exactly this reference, also that of another release. */
+  /** Workers must not normalise it: the API, perhaps of another release, ends attempts of exactly this text. */
   externalRef: z.string(),
   voucherId: z.string(),
   organizationId: z.string(),
@@ -27,7 +27,7 @@ export const redeemJob = z.object({
    * must not redeem.
    */
   seenEnd: z.number(),
-  /** The generation of ends at that read. Ends that it may not have seen are deleted two generations later. */
+  /** The generation of ends at that read. Ends that the read may have missed are deleted two generations later. */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;

@@ -25,8 +25,8 @@ interface Deps {
 
 /**
  * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the
- * database refuses redemptions before the time up to which the list is complete. This time is confirmed, so everything
- * before it is, too. Works without Redis.
+ * database refuses redemptions before the time up to which the list is complete. Confirming this time also confirms
+ * everything before it. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
@@ -57,8 +57,8 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Pages are read
- * as they are used, each on a connection for which it waits in a full line, too.
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Each page is
+ * read when it is needed. Its wait for a connection is never refused.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(

@@ -16,8 +16,8 @@ const BATCH_MAX = 256;
 const WAITING_MAX = 10_000;
 
 /**
- * Batched reads of redemptions by reference: a partner learns by them after a timeout what it redeemed, so they never
- * wait for other organizations' calls.
+ * Batched reads of redemptions by reference: after a timeout, a partner learns from them what it redeemed, so they
+ * never wait for calls of other organizations.
  */
 export type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 
@@ -51,7 +51,7 @@ export async function readRedemption(
   return redemption;
 }
 
-/** The same, or null, for a caller that confirms it together with other reads. @throws BatcherFull. */
+/** As {@link readRedemption}, but may return null, and the caller must confirm the read. @throws BatcherFull. */
 export async function findRedemption(
   ctx: RedemptionDeps,
   { organizationId }: Caller,

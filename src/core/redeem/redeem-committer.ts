@@ -31,11 +31,11 @@ interface RedeemJobResult {
 }
 
 /**
- * The state from which a batch is decided: the locked vouchers, the database's time after the locks, and what is known
- * of the references.
+ * The state from which a batch is decided: the locked vouchers, the database's time after the locks, and the
+ * redemptions and ends of the references.
  */
 interface RedeemState extends LockedVouchers {
-  /** By {@link refKey}. */
+  /** The redemptions of the references, by {@link refKey}. */
   confirmations: Map<string, Confirmation>;
   /** Ids of the attempts whose references were ended since their first read. */
   ended: Set<string>;
@@ -84,7 +84,7 @@ export async function runRedeemJob(
   attemptId: string,
   job: RedeemJob,
 ): Promise<RedeemReply> {
-  // The worker has just compared it with the job's.
+  // The worker has just compared this origin with the job's.
   const { origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
@@ -153,7 +153,7 @@ async function redeemBatch(
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
 
-/** What each request gets, and the redemptions, which the state then has, too. */
+/** Returns the result of each request, and the new redemptions, which it also adds to the state. */
 function decideBatch(
   ctx: BatchContext,
   tx: Transaction,

@@ -53,7 +53,7 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** Whether a worker has decided it. What the caller is told may still be that it is not known. */
+  /** Whether a worker has decided the attempt. The caller may still get `redeem_unknown`. */
   isDecided: boolean;
   /** The deployment's origin before the first read. */
   readFrom: string;
@@ -69,7 +69,7 @@ type Finding =
   | { kind: "repeated"; redemption: Redemption }
   /** There is a redemption under the reference. It may be of another voucher. */
   | { kind: "recorded" }
-  /** `readFrom` is null if a worker's reply or the end of the wait decides, and not what this process has read. */
+  /** `readFrom` is null if a worker's reply or the end of the wait decides, and no read of this process. */
   | { kind: "refused"; error: AppError; readFrom: string | null };
 
 /**
@@ -109,13 +109,13 @@ export async function redeemVoucher(
   return response;
 }
 
-/** Counts each redeem once, where it ends: one that a worker has decided may still end as unknown. */
+/** Counts each redeem once, when it ends: a redeem that a worker has decided may still end with `redeem_unknown`. */
 function countOutcome({ report: { redeems } }: Deps, attempt: Attempt, isAnswered: boolean): void {
   if (!isAnswered) redeems.unanswered(attempt.voucher?.id ?? attempt.codeOrTicket);
   else if (attempt.isDecided) redeems.answered();
 }
 
-/** Whether an error tells the caller the outcome. `voucher_busy` does: nothing was redeemed, and why. */
+/** Whether an error tells the caller the outcome. `voucher_busy` does: it says that nothing was redeemed, and why. */
 const isAnswer = (error: unknown) =>
   error instanceof AppError && (error.code === "voucher_busy" || statusOf(error.code) < 500);
 
@@ -216,9 +216,9 @@ function recordRedeemWait(
 }
 
 /**
- * The one exit of a redeem: proves what was found, then answers. Where nothing was redeemed, it first ends every
- * attempt of the reference so far, this one's job included: a job may be delivered again after its reply. If it finds a
- * redemption instead, that is the response.
+ * The one exit of a redeem: proves what was found, then answers. Before it answers that nothing was redeemed, it ends
+ * every attempt of the reference so far, including its own job, which may be delivered again after its reply. If it
+ * finds a redemption meanwhile, it answers with that.
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a
  * transaction may redeem at present.
  */

@@ -12,8 +12,7 @@ export interface RedeemAttempt {
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
   /**
-   * Whether the reference was ended since the attempt's first read: a caller has been answered that nothing is
-   * redeemed.
+   * Whether the reference was ended since the attempt's first read: a caller has been told that nothing is redeemed.
    */
   isEnded: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */

@@ -37,7 +37,7 @@ export function verifyCursor(
   return { redeemedAtMs, voucherId, fromMs, toMs };
 }
 
-/** The prefix keeps a ticket, whose token has the same secret, from having a cursor's MAC. */
+/** The prefix keeps these MACs apart from reservation tokens, which are MACs of tickets with the same secret. */
 function macOf({ secret }: TokenSecret, organizationId: string, body: Buffer): Buffer {
   const hmac = createHmac("sha256", secret).update(`redemptions cursor\0${organizationId}\0`).update(body);
   return hmac.digest().subarray(0, MAC_BYTES);

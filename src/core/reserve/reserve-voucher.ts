@@ -35,7 +35,7 @@ interface Deps {
 type Finding =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
-  /** Another key has the lease. It may have no reservation. */
+  /** Another key has the lease, perhaps without a reservation. */
   | { kind: "leased" };
 
 /**
@@ -60,7 +60,7 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
     if (finding.kind !== "leased") return proveAndAnswer(ctx, finding, readFrom);
     await sleep(pauseMs);
   }
-  // A lease proves no reservation, so only the voucher's state at present is in doubt.
+  // A lease does not prove a reservation, so the refusal says only that the voucher is busy at present.
   return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
 }
 

@@ -12,7 +12,7 @@ import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;
-/** How long a process repeats the result of a probe, so that many probers cost as much as one. Milliseconds. */
+/** How long a process repeats the result of a probe, so that many callers cost as much as one. Milliseconds. */
 const KEPT_MS = 500;
 
 const NO_POSTGRES = "No answer from Postgres.";
@@ -53,7 +53,7 @@ interface Deps {
 }
 
 /**
- * Returns the probe of a process, which concurrent callers share. It does what requests do, writes too. Never rejects.
+ * Returns the probe of a process, which concurrent callers share. It reads and writes as requests do. Never rejects.
  */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   return shareFor(KEPT_MS, async () => {

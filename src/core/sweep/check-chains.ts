@@ -14,9 +14,9 @@ const CHAINS_MAX = 5_000;
 
 /**
  * Verifies the next chains in id order, and starts over after the last. The number of chains grows with the time since
- * the last pass, so that all chains are usually verified within `chainCheckMs`. They take longer after a pause, because
- * a pass is bounded, and before the first ANALYZE, because their number is not known. Logs each broken chain as an
- * error and records it until a later check passes.
+ * the last pass, so that all chains are usually verified within `chainCheckMs`. It takes longer after a pause, because
+ * a pass is bounded, and before the first ANALYZE, because the number is not known. Logs each broken chain as an error
+ * and records it until a later check passes.
  */
 export async function checkChains(ctx: { pool: pg.Pool; config: Config; log: Logger }): Promise<VerifyResult> {
   const before = await findSweepPosition(ctx.pool, "check_chains");

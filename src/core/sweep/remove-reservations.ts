@@ -6,8 +6,8 @@ import { firstIdAt } from "../voucher/ids.ts";
 import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 
 /**
- * Reservations read in one step: some 20 ms. So a pass deletes more than a hundred keys can write at their rate limit
- * until the next one.
+ * Reservations read in one step, which takes some 20 ms. So one pass deletes more reservations than a hundred keys can
+ * make at their rate limit before the next pass.
  */
 const PORTION = 1_000;
 /** A reservation ends at most so long after its start: the maximum of RESERVATION_SECONDS. Milliseconds. */
@@ -15,8 +15,8 @@ const LIFETIME_MAX_MS = 86_400_000;
 
 /**
  * Deletes reservations that ended unused a long time ago, and returns their number. Continues where the last pass
- * stopped, in the order of tickets, which have the time of their start. The time does not follow the database's clock
- * when that jumps ahead.
+ * stopped, in the order of tickets, which is that of the starts. Uses the database's clock without jumps ahead, so that
+ * a jump deletes nothing too early.
  */
 export async function removeReservations(
   { pool, config, deployment }: { pool: pg.Pool; config: Config; deployment: Pick<DatabaseFence, "clock"> },

@@ -22,11 +22,11 @@ const sweepReport = z.object({
   webhooksRequested: z.number(),
   /** Pending deliveries of disabled endpoints that were ended, and deliveries that were deleted. */
   deliveriesRemoved: z.number(),
-  /** Deleted ends of references: no attempt can still depend on them. */
+  /** Deleted ends of references on which no attempt can still depend. */
   endsRemoved: z.number(),
-  /** Reservations that ended unused a long time ago, deleted. */
+  /** Deleted reservations that ended unused a long time ago. */
   reservationsRemoved: z.number(),
-  /** Finished jobs that were kept long enough, removed from their queues. */
+  /** Finished jobs that were removed from their queues after their time of retention. */
   jobsRemoved: z.number(),
   chainsChecked: z.number(),
   chainsBroken: z.number(),

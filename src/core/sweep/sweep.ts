@@ -18,20 +18,20 @@ import { removeReservations } from "./remove-reservations.ts";
 import { SWEEP_TASKS, type SweepReport } from "./report.ts";
 
 /**
- * Time limit of each task that works in several steps. So a pass ends within the time that a stopping process has.
+ * Time limit of each task that works in several steps. It lets a pass end within the time that a stopping process has.
  * Milliseconds.
  */
 const TASK_MAX_MS = 2_000;
-/** Most contracts that one pass ends. */
+/** Maximum number of contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
 /**
- * Most ends of references that one pass deletes: more than an organization's calls write between two passes, and some
- * 100 ms.
+ * Maximum number of ends of references that one pass deletes: more than an organization's calls write between two
+ * passes. Takes some 100 ms.
  */
 const ENDS_MAX = 10_000;
 /** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
 const OVERDUE_AFTER_MS = 5_000;
-/** Most events that one pass requests seals for. */
+/** Maximum number of events that one pass requests seals for. */
 const EVENTS_MAX = 1_000;
 
 export interface Deps {
@@ -47,9 +47,9 @@ export interface Deps {
   log: Logger;
 }
 
-/** A task of a pass. What it returns is in the report. */
+/** A task of a pass. The report contains its result. */
 type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** Each returns how many items it has changed. Those of wings may be missing. */
+/** The tasks of a pass. Each returns how many items it has changed. Tasks of wings may be missing. */
 export type Tasks<Deps> = Partial<Record<keyof typeof SWEEP_TASKS, Task<Deps>>>;
 
 /** The tasks that need nothing but the core. */

@@ -48,7 +48,7 @@ function weightedSum(values: readonly number[]): number {
   return values.reduce((sum, value, at) => sum ^ multiply(value, ALPHA_POWER[(at + 1) % CODE_SYMBOLS] as number), 0);
 }
 
-/** Makes a voucher code: four groups of four symbols, of which the last is the check symbol. */
+/** Makes a voucher code: four groups of four symbols. The last symbol is the check symbol. */
 export function makeVoucherCode(randomBytes: RandomBytes): string {
   const values = symbolValues(CODE_SYMBOLS - 1, randomBytes);
   return inGroups([...values, weightedSum(values)]);
@@ -86,10 +86,10 @@ export function hasValidCheckSymbol(code: string): boolean {
   return !values.includes(-1) && weightedSum(values) === 0;
 }
 
-/** Symbols of a code's end that pages may show, and how many others there must be: 12 digits are too many to guess. */
+/** Number of symbols at a code's end that pages may show, and the minimum of hidden ones: 12 are too many to guess. */
 const END = { shown: 4, hiddenMin: 12 };
 
-/** The end of a code, by which people tell vouchers apart. Of a code that is too short for that, only an ellipsis. */
+/** The end of a code, by which people tell vouchers apart. For a code that is too short, only an ellipsis. */
 export function codeEnd(code: string): string {
   const symbols = cleanTyped(code, SEPARATORS_AND_MARKS);
   return symbols.length < END.shown + END.hiddenMin ? "…" : `…${symbols.slice(-END.shown)}`;

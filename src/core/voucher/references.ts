@@ -20,8 +20,8 @@ export function earlierFormOf(text: string): string | null {
 }
 
 /**
- * The forms under which a redemption of this reference may be stored. The first that is found counts. None if Postgres
- * could store none.
+ * The forms under which a redemption of this reference may be stored. The first that is found counts. Empty if Postgres
+ * cannot store the text.
  */
 export function formsOf(text: string): string[] {
   if (text.includes("\0") || !text.isWellFormed()) return [];
@@ -30,8 +30,8 @@ export function formsOf(text: string): string[] {
 }
 
 /**
- * Whether every proxy passes this reference on in a path. Many decode a path, or merge its slashes, and none changes a
- * query.
+ * Whether every proxy leaves this reference unchanged in a path. Many decode a path or merge its slashes, but none
+ * changes a query.
  */
 export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);

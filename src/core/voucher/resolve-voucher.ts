@@ -45,8 +45,8 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
  * statement, so that a response never distinguishes another organization's voucher from an unknown one. A code that
  * matches no voucher is a miss. Above the limit of misses, a look-up by code only returns the redemption of
- * `externalRef`, if there is one. Text that cannot be a code, and unknown tickets are not counted, because neither
- * guesses a code.
+ * `externalRef`, if there is one. Text that cannot be a code and unknown tickets do not count as misses, because
+ * neither guesses a code.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(

@@ -1,4 +1,4 @@
-/** What a voucher is called in events and addresses: the only entity type that has a chain. */
+/** The name of vouchers in events and addresses. No other entity type has a chain. */
 export const ENTITY_TYPE = "VoucherInstance";
 
 export const VOUCHER_TYPES = ["Subscription", "Product", "Service", "Discount"] as const;

@@ -80,8 +80,8 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization(organization_id, before?, limit)
--- The newest batches of an organization before an id, newest first. left: as in find_batch, but counted up to 1 001, and
--- also when the batch has expired (isValid is false).
+-- The newest batches of an organization before an id, newest first. left: as in find_batch, but the count includes
+-- expired batches (isValid is false) and stops at 1 001.
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
@@ -94,7 +94,7 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
  ORDER BY o.id DESC;
 
 -- name: find_lineage(id)
--- The entity with an id, and those that it belongs to: a voucher's batch, product, brand and organization.
+-- The entity with an id, and the entities that it belongs to: a voucher's batch, product, brand and organization.
 SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
        p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", b.price_usd AS "priceUsd",
        v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",

@@ -75,12 +75,12 @@ const BATCH_OF_ORGANIZATION = {
   validUntil: timestamptz,
   isValid: boolean,
   hasWindow: boolean,
-  /** Vouchers that can still be acquired through the windows, counted up to 1 001. */
+  /** Vouchers that can still be acquired through the windows. The count stops at 1 001. */
   left: integer,
 };
 export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
 
-/** An entity and those that it belongs to, from the organization down. What does not apply is null. */
+/** An entity and the entities that it belongs to, from the organization down. A field that does not apply is null. */
 const LINEAGE = {
   organizationId: text,
   organizationName: text,

@@ -10,6 +10,6 @@ UPDATE broken_chains AS b SET whole_at = statement_timestamp()
  WHERE b.whole_at IS NULL AND b.voucher_id > $1::text AND b.voucher_id <= $2::text AND b.voucher_id <> ALL ($3::text[]);
 
 -- name: count_broken_chains(limit)
--- How many chains are broken, counted up to a limit.
+-- The number of broken chains. The count stops at a limit.
 SELECT count(*)::int AS broken
   FROM (SELECT 1 FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int) AS l;

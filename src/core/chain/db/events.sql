@@ -84,15 +84,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_logged_in_order
--- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload, and for
--- others whether a later sealed event, whose payload is intact and names earlier events only, says that it was erased.
+-- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload. Otherwise
+-- it tells whether a later sealed event with an intact payload, which names only earlier events, names it as erased.
 -- Events without a leaf come last. The result is large, so read it with a cursor. Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        CASE WHEN e.payload IS NULL
             THEN EXISTS (SELECT FROM voucher_events AS t
                           WHERE t.voucher_id = e.voucher_id AND t.sequence = e.erased_by AND t.sequence > e.sequence
                             AND t.event_type = 'voucher.instance.erased' AND t.seal_status = 'Sealed'
-                            -- A changed payload may not be JSON, so nothing is read from it.
+                            -- A changed payload is perhaps not valid JSON, so it is not parsed.
                             AND CASE WHEN sha256(convert_to(t.payload, 'UTF8')) = t.record_hash
                                      THEN t.payload::jsonb ->> 'eventType' = t.event_type
                                           AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(e.sequence)
@@ -132,6 +132,6 @@ SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: insert_log_batch(id, leaves, hashes)
--- Adds the leaves of a transaction. They wait here for their place in the log.
+-- Adds the leaves of a transaction. They wait in this table for their places in the log.
 -- A hash has 32 bytes.
 INSERT INTO log_batches (id, leaves, hashes) VALUES ($1::bigint, $2::int, $3::bytea);

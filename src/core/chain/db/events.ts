@@ -36,7 +36,7 @@ const LOGGED_HASH = {
   recordHash: bytea,
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
   hasSlot: boolean,
-  /** Null with a payload. Otherwise whether a later sealed event says that it was erased. */
+  /** Null if the event has a payload. Otherwise whether a later sealed event says that it was erased. */
   isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**
@@ -70,7 +70,7 @@ export const selectPendingEvents = sql.rows(
   },
   { voucherId: arrayOf(text) },
 );
-/** Milliseconds; 0 when there is none. */
+/** The age in milliseconds; 0 if no event is Pending. */
 export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint });
 export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT, { voucherId: text, sequence: integer });
 export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT, {
@@ -199,7 +199,7 @@ export const writeTlogSlots = sql.prepareAll(
   { logSlot: arrayOf(bigint) },
 );
 
-/** Most leaves of a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
+/** Maximum number of leaves in a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
 const BATCH_LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events. */

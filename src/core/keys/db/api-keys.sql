@@ -27,7 +27,7 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
 SELECT FROM api_keys AS k WHERE k.id = $1::text AND (k.revoked_at IS NOT NULL OR k.expires_at <= clock_timestamp());
 
 -- name: find_any_key
--- One row if there is a key, also a revoked or expired one.
+-- One row if there is any key, even a revoked or expired one.
 SELECT FROM api_keys AS k LIMIT 1;
 
 -- name: insert_key(id, organization_id?, label?, scopes, allow_ips, expires_at?)
@@ -67,7 +67,7 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)
--- A key's organization, and the `before` of select_keys with which the page contains this key; null for the newest page.
+-- A key's organization, and the `before` for which select_keys returns this key; null for the newest page.
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
   FROM api_keys AS k WHERE k.id = $1::text;

@@ -68,7 +68,7 @@ const requireSandbox: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/** Admits a request whose `X-Api-Key` is a key with the scope (else 401), in the order of {@link admitKey}. */
+/** Admits a request whose `X-Api-Key` has the scope. {@link admitKey} lists the checks in their order. */
 function authenticate(deps: KeyDeps, scope: Scope): RequestHandler {
   // Reads, webhooks and issuing cannot exhaust the limit of reserve, redeem and release.
   const limiter = scope === "voucher.redeem" ? deps.limits.move : deps.limits.read;

@@ -22,7 +22,7 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
   return (request, response) =>
     start(
       () => {
-        // A caller that has left takes no time.
+        // A request whose caller has left is not handled.
         if (!request.socket.destroyed) app(request, response);
       },
       () => {
@@ -33,8 +33,8 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
 }
 
 /**
- * The organization of a key that worked before; otherwise how the caller signs in. A made-up key gives no turn of its
- * own.
+ * The organization of a key that worked before; otherwise, how the caller signs in. All callers with unknown keys share
+ * one turn.
  */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];

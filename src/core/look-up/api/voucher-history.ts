@@ -14,7 +14,7 @@ import {
 import { partnerEvent } from "../../chain/api/events.ts";
 import { voucherView } from "../../voucher/api/voucher.ts";
 
-// Only operators see these, so the API reference does not describe them.
+// Only operators see these objects, so the API reference does not describe them.
 
 /** A voucher as operators find it, in any organization. */
 export const foundVoucher = z.object({
@@ -29,7 +29,7 @@ export const foundVoucher = z.object({
   status: voucherView.shape.status,
   validUntil: voucherView.shape.validUntil,
   redeemedAt: voucherView.shape.redeemedAt,
-  /** The reference that redeemed it; null until then. */
+  /** The reference under which the voucher was redeemed; null until then. */
   externalRef: z.string().nullable(),
   redeemCode: redeemCode.nullable(),
   sandbox,
@@ -54,7 +54,7 @@ const pastReservation = z.object({
   startedAt: timestamp("When it began.", EXAMPLE.reservedAt),
   expiresAt: timestamp("When it expires.", EXAMPLE.reservedUntil),
   endedAt: timestamp("When it ended; null while it is live.", EXAMPLE.reservedUntil).nullable(),
-  /** Why it was released: the caller's reason, or `voided`. */
+  /** Why the reservation was released: the caller's reason, or `voided`. */
   endReason: z.string().nullable(),
 });
 
@@ -73,7 +73,7 @@ export const voucherHistory = z.object({
       redeemedAt: timestamp("When it happened.", EXAMPLE.redeemedAt),
       keyId: z.string(),
       keyLabel: z.string().nullable(),
-      /** The reservation that it consumed. */
+      /** The ticket of the reservation that the redemption consumed. */
       ticket: z.string().nullable(),
       /** The id of the job that redeemed the voucher, as logs show it. */
       attemptId: z.string(),

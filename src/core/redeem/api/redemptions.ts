@@ -96,8 +96,8 @@ const CSV_COLUMNS = [
 ];
 
 /**
- * Redemptions as CSV (RFC 4180): the header first, then a part for each page. Values stand as they are, also those that
- * spreadsheets take for formulas.
+ * Redemptions as CSV (RFC 4180): the header first, then a part for each page. Values are not changed, even if a
+ * spreadsheet takes them for formulas.
  */
 export async function* redemptionsCsv(pages: AsyncIterable<ListedRedemptionView[]>): AsyncGenerator<string> {
   const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

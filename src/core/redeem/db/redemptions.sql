@@ -1,6 +1,6 @@
 -- name: read_redemptions(organization_id, external_ref)
--- The redemptions with the given references, with everything that responses say about them, and the database's time. One row per given
--- reference, in no order. The redemption is null where the reference is not redeemed.
+-- The redemptions with the given references, with all their fields in responses, and the database's time. One row per
+-- given reference, in no order. The redemption is null where the reference is not redeemed.
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
        rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
        p.key AS "redemption.productKey", b.price_usd AS "redemption.priceUsd", b.benefit_months AS "redemption.benefitMonths",
@@ -20,7 +20,7 @@ UPDATE redemptions_closed AS c SET closed_until = w.until
  WHERE c.singleton AND c.closed_until < w.until;
 
 -- name: trust_clock
--- Says that the clock is right: moves closed_until to two seconds ago, also back from a time that has not come yet.
+-- Records that the clock is right: moves closed_until to two seconds ago, even back from the future.
 UPDATE redemptions_closed AS c
    SET clock_trusted_at = clock_timestamp(),
        closed_until = CASE WHEN c.closed_until BETWEEN w.until AND clock_timestamp() THEN c.closed_until ELSE w.until END
@@ -127,8 +127,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- What is known of the references of attempts: a row for each that is redeemed, and for each attempt that is ended. It is ended if its reference
--- has another end than the attempt has seen, or if an end that it may not have seen was deleted.
+-- One row for each attempt whose reference is redeemed, or that is ended. An attempt is ended if its reference has
+-- another end than the attempt has seen, or if an end that it may not have seen was deleted.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -139,12 +139,12 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 
 -- name: keep_generation
--- Keeps the generation of ends until the transaction ends. Waits only while a generation begins.
+-- Prevents a new generation of ends until the transaction ends. Waits only while a generation begins.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
--- Locks references alone until the transaction ends, without waiting. Returns the positions of those that it could not lock: another transaction
--- may be redeeming them. Later statements see every redemption by a transaction that had locked one.
+-- Locks references exclusively until the transaction ends, without waiting. Returns the positions of those that it could not lock: another
+-- transaction may be redeeming them. Later statements see every redemption by a transaction that had locked one.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
@@ -161,7 +161,7 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') FROM ended;
 
 -- name: begin_generation
--- Begins the next generation of ends, once an hour. A trigger waits for the transactions that keep the present one.
+-- Begins the next generation of ends, once an hour. A trigger waits for transactions that ran keep_generation.
 UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock_timestamp()
  WHERE g.singleton AND g.started_at < clock_timestamp() - interval '1 hour';
 

@@ -28,11 +28,11 @@ const RESULT = {
   redeemedAt: timestamptz,
 };
 
-/** Also has the id of the queue job that redeemed the voucher. */
+/** A result with the id of the queue job that redeemed the voucher. */
 const REDEMPTION = { ...RESULT, attemptId: text };
 export type Redemption = Row<typeof REDEMPTION>;
 
-/** Also has the voucher's normalized code, to compare with that of a request. */
+/** A redemption with the voucher's normalized code, to compare it with the code in a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
 
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
@@ -47,7 +47,7 @@ const LAST_REDEMPTION = {
 };
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
-/** How many redemptions of a day (`YYYY-MM-DD`, UTC), a product and a key there are, and their value in cents. */
+/** The number of redemptions for one day (`YYYY-MM-DD`, UTC), product and key, and their value in cents. */
 const REDEMPTION_SUM = {
   day: text,
   productId: text,
@@ -181,7 +181,7 @@ export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise
   await proveCompleteUntil(pool);
 }
 
-/** The same up to now. By a clock that jumped ahead, it would refuse times that are still ahead. */
+/** As {@link advanceCompleteUntil}, up to now. Uses the clock without jumps ahead: else it would refuse later times. */
 export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { clock: DatabaseClock } }): Promise<void> {
   await ctx.deployment.clock.ready();
   await advanceCompleteUntil(ctx.pool, ctx.deployment.clock.steadyNow());
@@ -221,8 +221,8 @@ export interface NewRedemption extends ExternalRef {
 }
 
 /**
- * Statements that insert redemptions. They raise when another transaction has confirmed one of the references or closed
- * the time.
+ * Statements that insert redemptions. They raise when another transaction has redeemed one of the references, or has
+ * moved `closed_until` past `redeemedAt`.
  */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
@@ -231,8 +231,8 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
 }
 
 /**
- * For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only older ones
- * than it.
+ * For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only redemptions
+ * that are older than it.
  */
 export function selectLastRedemptions(
   db: Queryable,
@@ -248,7 +248,7 @@ export function selectLastRedemptions(
   });
 }
 
-/** A reference, with the ends of it that the first read of an attempt has seen. */
+/** A reference and its last end that an attempt's first read saw. After an end, earlier attempts are void. */
 export interface SeenReference extends ExternalRef {
   /** The version of the reference's last end; 0 without one. */
   seenEnd: number;
@@ -256,9 +256,9 @@ export interface SeenReference extends ExternalRef {
 }
 
 /**
- * Locks the references of attempts against an end, until the transaction ends, and reads what is known of them. Does
- * not wait. Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's first
- * read, or is being ended.
+ * Locks the references of attempts against an end, until the transaction ends, and reads their redemptions and ends.
+ * Does not wait. Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's
+ * first read, or is being ended.
  */
 export async function lockReferences(
   tx: Transaction,

@@ -51,7 +51,7 @@ SELECT r.ticket FROM reservations AS r
  WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT clock_timestamp());
 
 -- name: count_live_reservations(limit)
--- How many reservations are live, counted up to a limit. Reads only the index reservations_live_by_end.
+-- The number of live reservations. The count stops at a limit. Reads only the index reservations_live_by_end.
 SELECT count(*)::int AS live
   FROM (SELECT 1 FROM reservations AS r WHERE r.ended_at IS NULL AND r.expires_at > (SELECT clock_timestamp())
          ORDER BY r.expires_at LIMIT $1::int) AS l;

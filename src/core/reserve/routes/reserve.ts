@@ -19,7 +19,7 @@ export const reserve = endpoint({
   handler: (deps: DepsOf<typeof reserveVoucher>, { caller, body }) => reserveVoucher(deps, caller, body.code),
 });
 
-/** Whole minutes as minutes, everything else in seconds. */
+/** Shows whole minutes in minutes, and every other duration in seconds. */
 function showDuration(seconds: number): string {
   const [count, unit] = seconds % 60 === 0 ? [seconds / 60, "minute"] : [seconds, "second"];
   return new Intl.NumberFormat("en", { style: "unit", unit, unitDisplay: "long" }).format(count);

@@ -21,7 +21,7 @@ const TRIMMED =
   "so is a text that begins with `erased:`.";
 
 /**
- * The id of a payment in a request, trimmed. Otherwise compared as it is: a payment provider makes it, and no person
+ * The id of a payment in a request, trimmed and not normalised further: a payment provider makes it, and no person
  * types it.
  */
 export function paymentReference(description: string, example: string) {

@@ -43,7 +43,7 @@ export const voucherView = z
 
 export type VoucherView = z.output<typeof voucherView>;
 
-/** An active voucher. */
+/** The example of an active voucher. */
 export const VOUCHER_EXAMPLE: VoucherView = pickFields(voucherView, {
   ...EXAMPLE,
   id: EXAMPLE.voucherId,

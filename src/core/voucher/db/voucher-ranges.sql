@@ -69,8 +69,9 @@ SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count 
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries(batch_id, after, last)
--- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged ones, whose chains have
--- an event beyond the head and take no other. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged
+-- ones, whose chains have an event beyond the head. OFFSET 0 keeps a plan that was made while there were no expiries
+-- from reading all of them.
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
    AND v.status = 'Active'

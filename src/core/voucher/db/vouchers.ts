@@ -66,7 +66,7 @@ export const sql = new Statements(new URL("./vouchers.sql", import.meta.url));
 
 /** Returns whether the voucher exists. @throws DatabaseError 55P03 when it waits longer than `lock_timeout`. */
 export const lockVoucher = sql.executeOne("lock_voucher", { voucherId: text });
-/** In no order. Leaves out ids without a voucher. */
+/** The chain heads of vouchers, in no order. Leaves out ids without a voucher. */
 export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD }, { voucherId: arrayOf(text) });
 const selectResolved = sql.rows(
   "resolve_vouchers",
@@ -187,7 +187,7 @@ export interface ChainAdvance {
   after: ChainHead;
 }
 
-/** The columns of the vouchers as they were read, and those of some fields of their new chain heads. */
+/** Columns for a statement: the vouchers as they were read, and the given fields of their new chain heads. */
 function advanceColumns<Field extends keyof ChainHead>(advances: readonly ChainAdvance[], ...fields: readonly Field[]) {
   const heads = advances.map(({ after }) => after);
   return { ...columnsOf(advances, "voucherId", "lastSequenceBefore"), ...columnsOf(heads, ...fields) };
