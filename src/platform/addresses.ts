@@ -50,7 +50,7 @@ const NOWHERE = /^(0|2[45]\d)\./;
 
 /**
  * Whether a text is an IP address of the public internet. An address that leads to an IPv4 address is judged by that
- * one.
+ * IPv4 address.
  */
 export function isPublicAddress(text: string): boolean {
   if (isIPv4(text)) return text !== AZURE_HOST && ipaddr.IPv4.parse(text).range() === "unicast";
@@ -60,6 +60,6 @@ export function isPublicAddress(text: string): boolean {
   if (carrier === undefined) return address.range() === "unicast" && address.match(PUBLIC_IPV6);
   const bytes = address.toByteArray();
   const inside = carrier.layouts.map((offsets) => offsets.map((offset) => bytes[offset]).join("."));
-  // Which layout the network uses is not known, so none may lead to an address that is not public.
+  // The layout that the network uses is not known, so every layout must lead to a public address or nowhere.
   return inside.some(isPublicAddress) && inside.every((each) => NOWHERE.test(each) || isPublicAddress(each));
 }

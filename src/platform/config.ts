@@ -54,8 +54,8 @@ export type TlogConfig = Config["transparencyLog"];
 export type WebhookConfig = Config["webhooks"];
 
 /**
- * Where programs of organizations issue. Null: they cannot, because ISSUER_API is off, or because production would let
- * them act with the rights of the service's own connections.
+ * The database address of the issuer API. Null, which turns the API off, if ISSUER_API is off, or if the API would use
+ * the rights of the service's own connections in production.
  */
 function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: Values<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;
@@ -66,7 +66,7 @@ function baseUrlOf({ baseUrl, port }: { baseUrl?: string | undefined; port: numb
   return (baseUrl ?? `http://localhost:${port}`).replace(/\/+$/, "");
 }
 
-/** The settings of the operator pages. `isOff`: they do not exist. */
+/** The settings of the operator pages. `isOff`: this process has no such pages. */
 function opsSettings({ ops, databaseUrl, production }: Values<typeof VARIABLES>) {
   const { jwksUrl, issuer, audience } = ops;
   if (production && jwksUrl !== null && (issuer === null || audience === null)) {
@@ -118,8 +118,8 @@ export function readApiConfig(env: Environment): Config {
 }
 
 /**
- * Whether operators may sign in by what the configuration says alone. In production, a process whose pages are not off
- * has named operators otherwise, or it does not start.
+ * Whether the configuration alone shows that operators can sign in. Without a token or a JWKS, a process in production
+ * starts only with named operators or with its pages off.
  */
 export function hasConfiguredSignIn({ ops, production }: Pick<Config, "ops" | "production">): boolean {
   return ops.token !== null || ops.jwksUrl !== null || (production && !ops.isOff);
@@ -134,8 +134,8 @@ export function missingSignIn(): ConfigError {
 }
 
 /**
- * As {@link readConfig}, for a worker process. One that serves only the log or only webhooks must have their key file
- * or secret.
+ * As {@link readConfig}, for a worker process. A process that serves only the queue `log` must have the log's key file,
+ * and one that serves only webhooks their secret.
  */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
@@ -211,8 +211,8 @@ export function readGivenServers(env: Environment): GivenServers {
 }
 
 /**
- * Reads a variable, of a secret one perhaps from the file that NAME_FILE names. Editors and shells leave white space at
- * the ends, and compose files and shells pass unset variables as empty ones. @throws ConfigError
+ * Reads a variable. The value of a secret may be in the file that NAME_FILE names. Editors and shells leave white space
+ * at the ends, and compose files and shells pass unset variables as empty ones. @throws ConfigError
  */
 export function readText(env: Environment, name: string, isSecret = true): string | undefined {
   const given = env[name]?.trim() || undefined;
@@ -243,7 +243,7 @@ export function namesOfSecrets(env: Environment): string[] {
   return PROCESS_SECRETS.filter((name) => readText(env, name) !== undefined);
 }
 
-/** Each process of a service has its own. */
+/** Variables that differ between the processes of a service. */
 const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
 
 /** The variables of an environment that every process of a service gets, without secrets. */

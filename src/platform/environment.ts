@@ -23,7 +23,7 @@ export const OPS_OFF = "off";
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
-/** What the variables of a table are read as. */
+/** The types of the values that the variables of a table are read as. */
 export type Values<Table> = {
   [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : Values<Table[Key]>;
 };
@@ -153,7 +153,7 @@ export const VARIABLES = {
     .meta({ title: "WORKER_QUEUES" }),
   /** How users' tokens are verified. */
   users: tokens("AUTH"),
-  /** The operator pages and the queue dashboard: how one signs in, whether they may change anything, and where. */
+  /** The operator pages and the queue dashboard: how to sign in, whether they may write, and their database. */
   ops: {
     token: orNull(
       z
@@ -194,9 +194,7 @@ export const VARIABLES = {
       ),
   ).meta({ title: "STOREFRONT_URL" }),
   sweepIntervalMs: integer(100, 600_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
-  /**
-   * Ended reservations without a redemption are kept for as long. Longer than deliveries of webhooks, which read them.
-   */
+  /** How long ended reservations without a redemption are kept: longer than webhook deliveries, which read them. */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
     .transform((days) => days * 86_400_000)
@@ -241,7 +239,7 @@ export const VARIABLES = {
   },
   /** Where messages about red faults are sent. */
   alerts: {
-    /** Null: nowhere. Such addresses contain a password. */
+    /** Null: messages are not sent. The address contains a password. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
     /** The secret that signs requests to it. Null: they are not signed. */
     secret: orNull(

@@ -1,10 +1,10 @@
 /**
- * How long a run may go on once the process closes: long enough for usual ones, and a third of the time of a close.
- * Milliseconds.
+ * How long a run may go on once the process closes: long enough for usual runs, and a third of the time that a process
+ * has to close. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
 
-/** A connection, a server, a timer, or what works on items. */
+/** A connection, a server, a timer, or an object that works on items. */
 export interface Closable {
   /** Accepts nothing further, and resolves once what was accepted has ended. */
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { constants, fstatSync, openSync } from "node:fs";
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
-/** Buffered lines are written at once when they reach this total size. Bytes. */
+/** The total size of buffered lines at which they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
 /** Lines that may wait while the output accepts none: some seconds of a busy process. Bytes. */
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
@@ -54,7 +54,7 @@ let dropped = 0;
 function openWithoutWaiting(): number {
   try {
     const output = fstatSync(1);
-    // Opened anew, so that other processes with the same output keep their own mode.
+    // Opened a second time, so that other processes with the same output keep their own mode.
     if (output.isFIFO() || output.isCharacterDevice())
       return openSync("/proc/self/fd/1", constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {

@@ -71,7 +71,7 @@ export interface ServerReading {
   readonly timeline: string;
   readonly started: string;
   readonly newest: Mark;
-  /** The newest mark that is so much older that no promoted standby may lack it. */
+  /** The newest mark that is old enough for every promoted standby to have it. */
   readonly older: Mark | null;
   /** Whether the COMMIT waited for a synchronous standby. */
   readonly isReplicated: boolean;
@@ -90,25 +90,25 @@ export function remember(memory: Memory | null, reading: ServerReading): Memory 
 /** What processes have seen of one start of a server. */
 export interface SeenStart {
   readonly memory: Memory;
-  /** How many different marks of it were shared since the last one of a start before it. */
+  /** How many different marks of this start were shared since the last mark of an earlier start. */
   readonly marks: number;
 }
 
 /**
  * What the processes of a deployment share: a memory for each start of a server, in the order in which they came. Each
- * had all marks of those before it, so it is the same server, started again, or a copy that runs beside it. Empty when
- * this release understands nothing of what is there.
+ * start had all marks of the starts before it, so it is the same server, started again, or a copy that runs beside it.
+ * Empty when this release cannot read what is stored.
  */
 export type Shared = readonly SeenStart[];
 
-/** After this many marks without a mark of an earlier start, a start runs alone. About ten seconds. */
+/** After this many marks without a mark of an earlier start, a start counts as the only one. About ten seconds. */
 const ALONE_AFTER_MARKS = 10;
-/** The oldest start is forgotten when a server is started more often than that without running alone in between. */
+/** The oldest start is forgotten when a server starts more often than this and never counts as the only one. */
 const STARTS_MAX = 4;
 
 /**
- * The starts whose marks a server must have: all, or those up to its own, on the same timeline. It runs beside those
- * that came after it, which are copies.
+ * The starts whose marks a server must have. On its own timeline, those are the starts up to its own: later ones are
+ * copies that run beside it. A server whose start is not known must have all marks.
  */
 export function startsToHave(told: Shared, { started, timeline }: Pick<Memory, "started" | "timeline">): Shared {
   const own = told.findIndex(({ memory }) => memory.started === started);
@@ -117,12 +117,12 @@ export function startsToHave(told: Shared, { started, timeline }: Pick<Memory, "
 
 /**
  * The shared memories after a process has compared its server with them and added its own. Null if nothing changes.
- * @param verdict what the server is by the starts whose marks it must have.
+ * @param verdict how the server compares with the starts whose marks it must have.
  */
 export function share(told: Shared, memory: Memory, verdict: Verdict): Shared | null {
   const last = told.at(-1)?.memory ?? null;
   if (verdict !== "known") return [{ memory, marks: 1 }];
-  // An earlier release does not say which start it has seen.
+  // An earlier release does not record which start it has seen.
   const own = told.findIndex(({ memory: { started } }) => started === null || started === memory.started);
   const before = told[own] ?? null;
   if (!isNewer(memory, before === null ? last : before.memory)) return null;

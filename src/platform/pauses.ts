@@ -5,7 +5,7 @@ const TICK_MS = 250;
 /** A process whose timer is late by this much was paused: frozen, suspended, or without CPU. Milliseconds. */
 const PAUSE_MS = 2_000;
 /**
- * After a pause, requests are current again once so many ticks in a row were on time: by then, the sockets have been
+ * After a pause, requests count as current once this many ticks in a row were on time: by then, the sockets have been
  * read.
  */
 const CALM_TICKS = 4;
@@ -13,8 +13,8 @@ const CALM_TICKS = 4;
 const FIRST_READ_MS = 5_000;
 
 /**
- * Clocks in milliseconds that cannot be set. The monotonic one stands still while a machine is suspended, and the time
- * since the machine's start goes on.
+ * Clocks in milliseconds that cannot be set. The monotonic clock stands still while a machine is suspended; the time
+ * since the machine's start continues.
  */
 interface Clocks {
   monotonicMs(): number;
@@ -31,7 +31,7 @@ export class PauseWatch {
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
-  /** Requests received since then have not waited for the process. Infinity from a pause until the process is calm. */
+  /** Requests received since this time did not wait for the process. Infinity from a pause until it is calm again. */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 

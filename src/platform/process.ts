@@ -5,8 +5,8 @@ import type { Closable } from "./lifetime.ts";
 /** Longest time from the first signal to the end of the process. Milliseconds. */
 export const CLOSE_MAX_MS = 15_000;
 /**
- * One Ctrl-C arrives twice: the terminal signals the whole process group, and npm forwards its own signal.
- * Milliseconds.
+ * Signals within this time count as one. One Ctrl-C arrives twice: the terminal signals the whole process group, and
+ * npm forwards its own signal. Milliseconds.
  */
 const ONE_SIGNAL_MS = 2_000;
 

@@ -1,6 +1,6 @@
 const DAY_MS = 86_400_000;
 
-/** What a date alone means, as milliseconds after its first moment in UTC. */
+/** What a date without a time means, as milliseconds after its first moment in UTC. */
 const DATE_MEANS_MS = {
   /** A beginning: the first moment of the day. */
   start: 0,
@@ -10,7 +10,7 @@ const DATE_MEANS_MS = {
   rangeEnd: DAY_MS,
 };
 
-/** How a time is used, which decides what a date alone means. */
+/** How a time is used, which decides what a date without a time means. */
 export type TimeUse = keyof typeof DATE_MEANS_MS;
 
 const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:[0-5]\d))?$/;

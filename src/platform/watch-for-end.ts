@@ -1,12 +1,12 @@
 import { setInterval } from "node:timers/promises";
 
-/** Time between two looks. What has ended is seen within a second. Milliseconds. */
+/** Time between two checks, so that an end is noticed within a second. Milliseconds. */
 const LOOK_EVERY_MS = 400;
 
 /**
- * Asks again and again, until the signal aborts, whether what a long act depends on has ended: its key or sign-in. A
- * question that fails is not an answer: the next one follows.
- * @returns the last answer; false while none is known.
+ * Checks again and again, until the signal aborts, whether the key or sign-in that a long act depends on has ended. A
+ * check that fails says nothing: the next one follows.
+ * @returns whether a check has found an end.
  */
 export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): () => boolean {
   let ended = false;
@@ -15,7 +15,7 @@ export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal
       ended ||= await hasEnded().catch(() => false);
     }
   };
-  // It rejects when the signal aborts.
+  // The loop rejects when the signal aborts.
   void look().catch(() => undefined);
   return () => ended;
 }

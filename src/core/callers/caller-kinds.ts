@@ -92,10 +92,7 @@ export const BATCHED_CONNECTIONS = {
   "acquisitions that wait for locks": 3,
 };
 
-/**
- * Connections of the process itself: a metrics scrape, and each second a check of the server and a mark in the
- * database.
- */
+/** Connections of the process itself: one each for metrics scrapes, checks of the server, and marks in the database. */
 export const OWN_CONNECTIONS = 3;
 
 /** Connections of the separate pool for readiness probes. Concurrent probes share one result. */

@@ -8,9 +8,7 @@ import type { Sentence, Sentences } from "./sentences/sentences.ts";
 
 export { ERRORS, type ErrorCode, REFUSAL_CODES, statusOf };
 
-/**
- * The code whose sentence must name the problem, so each `AppError` needs its own. The one in the table is an example.
- */
+/** The code whose sentence must name the problem: each `AppError` has its own sentence. The table has an example. */
 type NamingCode = "invalid_request";
 
 interface ErrorOptions {
@@ -25,7 +23,7 @@ interface ErrorOptions {
 }
 
 /**
- * An error that is reported to the caller. `message` is public, in English. A sentence that is a plain text is for
+ * An error that is reported to the caller. `message` is public, in English. A sentence that is given as a string is for
  * operators and exists in English only.
  */
 export class AppError extends Error {
@@ -53,7 +51,7 @@ export class AppError extends Error {
     return typeof this.#sentence === "string";
   }
 
-  /** What the error says to the readers of these sentences. A program that speaks English only loads no others. */
+  /** The error's text in the language of these sentences. A program that needs only English loads no other language. */
   sentenceIn(sentences: Sentences): string {
     return say(sentences, this.code, this.#sentence);
   }
@@ -64,10 +62,10 @@ function say(sentences: Sentences, code: ErrorCode, sentence: string | Sentence 
   return typeof sentence === "string" ? sentence : sentence(sentences);
 }
 
-/** Fields that one error names at most. */
+/** Maximum number of fields that one error names. */
 const NAMED_MAX = 10;
 
-/** The error for fields with what is wrong with each; the request as a whole has the empty name. */
+/** The error for invalid fields, with the problem of each. An empty name stands for the request as a whole. */
 export function invalidFields(fields: readonly (readonly [name: string | Sentence, problem: Sentence])[]): AppError {
   return new AppError("invalid_request", (sentences) => {
     const said = fields.slice(0, NAMED_MAX).map(([name, problem]) => {
@@ -78,7 +76,7 @@ export function invalidFields(fields: readonly (readonly [name: string | Sentenc
   });
 }
 
-/** The error that names the absent ones among required fields. */
+/** The error that names the required fields that are absent. */
 export function missingFields(fields: Record<string, unknown>): AppError {
   const missing = Object.keys(fields).filter((name) => fields[name] === undefined);
   return invalidFields(missing.map((name) => [name, problemIn("required")]));

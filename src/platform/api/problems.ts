@@ -6,7 +6,7 @@ type Problems = Sentences["problems"];
 /** What the sentence of a problem contains. */
 type Contents<Key extends keyof Problems> = Problems[Key] extends (...contents: infer Given) => string ? Given : [];
 
-/** Sentences by their English text, because a schema's message is only a text. Filled while schemas are made. */
+/** Sentences by their English text, because the message of a schema can only be text. Filled while schemas are made. */
 const SAID = new Map<string, Sentence>();
 
 function remember(say: Sentence): string {
@@ -38,5 +38,5 @@ export function inAnyLanguage(message: string): Sentence {
   return SAID.get(message) ?? (() => message);
 }
 
-/** For the checks of a request as a whole: they run although a field is wrong, so that one answer names everything. */
+/** Makes a check of the whole request run even if a field is wrong, so that one response names all problems. */
 export const always = (): boolean => true;

@@ -1,6 +1,6 @@
 import { Shares, splitInTurns } from "./shares.ts";
 
-/** The error for a further item when the maximum number of items waits, or its owner's share of it. */
+/** The error for an item that finds all waiting places taken, or all places of its owner's share. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -8,7 +8,7 @@ export class BatcherFull extends Error {
   }
 }
 
-/** The error for a further item after the close. */
+/** The error for an item that is submitted after the close. */
 export class BatcherClosed extends Error {
   constructor() {
     super("no further item is accepted, because the process closes");
@@ -16,7 +16,7 @@ export class BatcherClosed extends Error {
   }
 }
 
-/** Work that was begun and has not ended. */
+/** Tracks work that was begun and has not ended. */
 export class OpenWork {
   readonly #open = new Set<Promise<unknown>>();
   #closed = false;

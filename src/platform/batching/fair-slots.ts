@@ -7,8 +7,8 @@ export class CallerLeft extends Error {
 }
 
 /**
- * Slots that owners share. An owner may take another one only while more are free than it has, so each further owner
- * still finds some. Owners that wait take turns, so the length of one owner's line delays no other.
+ * Slots that owners share. An owner may take a further slot only while more slots are free than it has, so each new
+ * owner still finds some. Owners that wait take turns, so the length of one owner's line delays no other.
  */
 export class FairSlots {
   readonly #max: number;
@@ -35,7 +35,7 @@ export class FairSlots {
     return this.#waiting;
   }
 
-  /** How much work of one owner waits. */
+  /** The number of one owner's calls that wait. */
   waitingOf(owner: string): number {
     return this.#lines.get(owner)?.size ?? 0;
   }
@@ -46,7 +46,7 @@ export class FairSlots {
   }
 
   /**
-   * Does the work as soon as its owner may have a slot, or not at all if the signal aborts before.
+   * Runs the work as soon as its owner may have a slot. If the signal aborts before, does not run it.
    * @throws CallerLeft, or what `work` throws.
    */
   async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -95,7 +95,7 @@ export class FairSlots {
     if (used > 0) this.#used.set(owner, used);
     else this.#used.delete(owner);
     this.#free += 1;
-    // An owner that starts something goes to the end, where the loop finds it again if it still waits.
+    // An owner whose work starts goes to the end, where the loop finds it again if more of its work waits.
     for (const [owner, line] of this.#lines) {
       const [start] = line;
       if (start === undefined || !this.hasRoom(owner)) continue;

@@ -2,8 +2,8 @@
 const HELD_PER_FREE = 3;
 
 /**
- * Counts what each owner holds of a number of places. An owner may take another place while it holds less than three
- * times as many as are free. So one owner alone gets three quarters of them, and each further owner still finds some.
+ * Counts the places that each owner holds. An owner may take another place while it holds less than three times the
+ * number of free places. So one owner alone gets three quarters of all, and each new owner still finds some.
  */
 export class Shares {
   readonly #max: number;

@@ -14,7 +14,7 @@ export function startsPerTurn(startsMax: number): Starter {
     for (const [owner, line] of lines) {
       lines.delete(owner);
       const start = line.shift();
-      // Its turn comes again after those of all others.
+      // The owner's next turn comes after those of all others.
       if (line.length > 0) lines.set(owner, line);
       return start?.();
     }
@@ -45,7 +45,7 @@ export function startsPerTurn(startsMax: number): Starter {
 const startPiece = startsPerTurn(1);
 
 /**
- * Resolves when the next piece of long work may run: one per turn of the event loop, of all long work of the process
- * together. A piece takes a few milliseconds, so that calls between two pieces wait less than 20 ms.
+ * Resolves when the next piece of long work may run: one piece per turn of the event loop for all long work of the
+ * process together. A piece takes a few milliseconds, so that calls between two pieces wait less than 20 ms.
  */
 export const nextPiece = (): Promise<void> => new Promise((resolve) => startPiece(resolve));

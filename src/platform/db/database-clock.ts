@@ -2,7 +2,7 @@ import pTimeout from "p-timeout";
 import { uptimeMs } from "../uptime.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-/** A clock that is further ahead than the time that has passed allows has jumped. Milliseconds. */
+/** The clock has jumped if it has advanced by this much more than the time that has passed. Milliseconds. */
 const JUMP_MS = 10_000;
 
 /** Longest wait for the first reading. Milliseconds. */
@@ -16,11 +16,11 @@ function notReached(): UnusableDatabase {
 interface Reading {
   /** The database's clock. Milliseconds since 1970. */
   nowMs: number;
-  /** The same without jumps ahead that this process has seen. */
+  /** The database's clock without the jumps ahead that this process has seen. Milliseconds. */
   steadyMs: number;
   /** When it was read, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
-  /** How long the answer took, and so how old it may be. Milliseconds. */
+  /** How long the reading took, and so how old it may be. Milliseconds. */
   tookMs: number;
   /** When an operator last said that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
@@ -47,8 +47,9 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes a time that was just read from the database. The first one counts as right, and each one that an operator
-   * trusts. A process that was frozen reads an old answer, and the next one is no jump because of that.
+   * Takes a time that was just read from the database. The first reading counts as right, and so does the first one
+   * after an operator has trusted the clock. A frozen process may read an old answer: the next reading may then be
+   * ahead by the time that this one took.
    */
   observe(now: Date, trustedAt: Date | null, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();

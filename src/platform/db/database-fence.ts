@@ -35,12 +35,12 @@ const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timest
 const TRY_AGAIN_MS = 500;
 /** Pause between two readings of the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
-/** How often a process compares its server again when another process has shared something meanwhile. */
+/** How often a process compares its server again because another process has shared something meanwhile. */
 const SHARE_TRIES = 3;
-/** Longest wait of the first connections for what other processes remember, while Redis hangs. Milliseconds. */
+/** Longest wait of the first connections for the memories of other processes, if Redis hangs. Milliseconds. */
 const LEARN_MAX_MS = 5_000;
 
-/** The server in use. Replaced when another takes over or this one starts again. Timelines are hex of one length. */
+/** The server in use. Replaced when another server takes over or this one restarts. Timelines are hex of one length. */
 type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { origin: string };
 
 function identityOf({ deploymentId, database, timeline, started }: Identified): Identity {
@@ -61,7 +61,7 @@ export class DatabaseFence implements DeploymentIdentity {
   #learned: { server: string; done: Promise<void> } | null = null;
   /** Whether the last server was refused because it lacks a mark. */
   #isRefusing = false;
-  /** Why the server takes no marks, in its own words, if its disk is full or fails; null otherwise. */
+  /** The server's own message if it takes no marks because its disk is full or fails; null otherwise. */
   refusal: UnusableDatabase | null = null;
   /** The open connections, with the origin of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
@@ -79,8 +79,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * The mark of jobs and replies: the deployment's id, the fingerprint of server and database, the timeline, and the
-   * server's start.
+   * The part of jobs and replies that shows the server that they belong to: the deployment's id, the fingerprint of
+   * server and database, the timeline, and the server's start.
    * @throws UnusableDatabase before the first connection.
    */
   get origin(): string {
@@ -139,8 +139,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. One that hangs is
-   * not remembered. Never rejects.
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. A mark whose COMMIT
+   * hangs is not remembered. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -155,7 +155,7 @@ export class DatabaseFence implements DeploymentIdentity {
       if (reading !== null) this.refusal = null;
       if (reading === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
       const next = remember(memory, { deploymentId: known.deploymentId, ...reading });
-      // Shared before it counts, so that a process that starts knows no less than this one.
+      // Shared before this process uses it, so that a process that starts now knows as much as this one.
       await this.#share(pool, known.deploymentId, next);
       if (known === this.#identity && memory === this.#memory) this.#memory = next;
     }
@@ -171,7 +171,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const id = this.#identity?.deploymentId ?? this.#memory?.deploymentId;
       if (id === undefined) continue;
       await this.#share(db, id, this.#memory);
-      // The others must learn what this server lacks, also if Redis was emptied.
+      // Other processes must learn what this server lacks, even after Redis was emptied.
       if (this.#isRefusing && this.#memory !== null) await this.#shared.keepLacked(this.#memory);
     }
   }
@@ -183,14 +183,14 @@ export class DatabaseFence implements DeploymentIdentity {
       for (let tries = 0; tries < SHARE_TRIES; tries++) {
         const told = await this.#shared.read(id);
         if (told === null || known === null || known !== this.#identity) return;
-        // May open a connection: so a process that refuses its server notices that it may use it again.
+        // May open a connection, by which a process that refuses its server notices that the server is usable again.
         const { lacked, verdict } = await judgeShared(told, db);
         if (known !== this.#identity) return;
         if (lacked !== null) {
           this.#refuse(lacked);
           return this.#closeConnections();
         }
-        // Shares only a memory of the start that it uses, because a mark removes the memories of later starts.
+        // Shares only a memory of the server start in use, because a shared mark removes the memories of later starts.
         if (memory?.started !== known.started || this.#isRefusing) return;
         const next = share(told.starts, memory, verdict);
         if (next === null || (await this.#shared.replace(next, told))) return;
@@ -240,7 +240,7 @@ export class DatabaseFence implements DeploymentIdentity {
     client.once("end", () => this.#connections.delete(client));
   }
 
-  /** The server that a new connection has reached, and the present memory, with which the server was compared. */
+  /** Identifies the server that a new connection has reached, and compares it with the present memory. */
   async #identify(client: pg.ClientBase) {
     for (;;) {
       const memory = this.#memory;
@@ -253,8 +253,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Asks, once for each start of a server, what other processes remember, and takes it over when this process remembers
-   * nothing or the server lacks it. If that takes too long, takes nothing over; {@link watchShared} reads it again.
+   * Reads the memories of other processes once for each start of a server. Adopts one if this process has no memory or
+   * the server lacks a mark of it. If reading takes too long, adopts none; {@link watchShared} reads it again.
    */
   async #learn(
     client: pg.ClientBase,
@@ -285,7 +285,7 @@ export class DatabaseFence implements DeploymentIdentity {
     const refusal = lacksMarks();
     if (!this.#isRefusing) {
       this.#log.error({ err: refusal, mark: memory.newest }, "the database server is refused");
-      // At once, so that a process that starts now learns of it.
+      // Not delayed, so that a process that starts now learns of it.
       void this.#shared.keepLacked(memory);
     }
     this.#isRefusing = true;

@@ -1,12 +1,13 @@
 -- name: add_mark
--- Adds a mark, unless one is there from the last second. The COMMIT of the transaction waits for the disk and the synchronous standbys, even if the
--- session is set not to, for at most five seconds: then it returns with a warning. So it confirms every mark that is visible before it, too.
+-- Adds a mark unless the last one is less than a second old. The COMMIT waits for the disk and the synchronous
+-- standbys, regardless of the session, for at most five seconds; then it returns with a warning. It also confirms all
+-- marks visible before it.
 SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_config('statement_timeout', '5s', true) AS t
  CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
 
 -- name: select_newest_mark
--- The newest mark, and the newest one that is 300 marks older, which are five minutes or less: a standby that is promoted without it lagged longer
--- than a failover explains.
+-- The newest mark, and one that is at least 300 marks older, about five minutes: a standby that is promoted without the
+-- older mark lagged longer than a failover explains.
 SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated"
@@ -15,8 +16,8 @@ SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
                       ORDER BY p.position DESC LIMIT 1) AS o ON true;
 
 -- name: recall_marks(newest_position?, lasting_position?)
--- What the server has of a memory: the marks at its positions, its oldest mark, and the losses that operators accepted. And which start of a
--- server it is.
+-- What the server has of a memory: the marks at its positions, its oldest mark, the losses that operators accepted, and
+-- the start of the server.
 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
        (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",

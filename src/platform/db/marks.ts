@@ -16,7 +16,7 @@ import { inTransaction } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./marks.sql", import.meta.url));
 
-/** The result columns of a statement that answers to a memory. */
+/** The result columns of a statement that compares a server with a memory. */
 export const recollection = {
   timeline: text,
   started: text,
@@ -46,7 +46,7 @@ const recallMarks = sql.requiredRow(
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
-/** The parameters of a statement that answers to a memory. */
+/** The parameters of a statement that compares a server with a memory. */
 export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
@@ -89,7 +89,7 @@ export const lacksMarks = () =>
   );
 
 /**
- * Adds a mark, or takes one of the last second, and reads the server's state once it is committed.
+ * Adds a mark, or uses one of the last second, and reads the server's state after the commit.
  * @throws UnusableDatabase when no standby has confirmed the commit.
  */
 export async function confirmMark(pool: pg.Pool): Promise<Omit<ServerReading, "deploymentId">> {

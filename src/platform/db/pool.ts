@@ -10,7 +10,7 @@ export type { Queryable, Transaction } from "./queryable.ts";
 
 /** Longest wait for a free or new connection, so that calls fail while the database is unreachable. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** The same for administration, which may run in a process that has just started on a busy machine. */
+/** The longest wait of administration, which may run in a process that has just started on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /**
  * If no reply arrives some time after the server's own timeout, the connection counts as lost: a host that loses power
@@ -21,8 +21,8 @@ const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Plans the rest of a transaction over indexes, as the service does. For administration that reads few rows of large
- * tables: without the settings, a table without statistics may be read as a whole for each row.
+ * Makes Postgres plan the rest of a transaction over indexes, as for the service. Use it in administration that reads
+ * few rows of large tables: otherwise, a table without statistics may be read as a whole for each row.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
   await tx.query(

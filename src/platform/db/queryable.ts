@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** Runs statements: the pool, or one connection inside a transaction. */
+/** What runs statements: the pool, or one connection inside a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(
     query: (pg.QueryConfig & { rowMode?: "array" }) | string,

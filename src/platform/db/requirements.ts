@@ -52,7 +52,7 @@ export const FIXED_PLANS: Readonly<Record<string, string>> = {
   jit: "off",
 };
 
-/** Every setting that the code relies on, but `search_path`: `session.ts` sets it to the schema of the tables. */
+/** Every setting that the code relies on, except `search_path`: `session.ts` sets it to the schema of the tables. */
 export const SETTINGS: readonly Setting[] = [
   { name: "client_encoding", value: "UTF8", why: "Texts are sent and read as UTF-8." },
   { name: "DateStyle", value: "ISO, MDY", why: "Times are read in the ISO form." },
@@ -116,7 +116,7 @@ export type FunctionName = keyof typeof FUNCTIONS;
 
 const VERSION_MIN = 15;
 
-/** Whether a pooler stands between, and whether it keeps a server connection for a client. */
+/** Whether a pooler is between client and server, and what it assigns a server connection to. */
 export type Pooling = "none" | "session" | "transaction";
 
 /** What a connection has found. */
@@ -136,7 +136,7 @@ export interface Facts {
   schemas: readonly string[];
   /** Functions with the rights of the owner that look for tables in another schema. */
   strayFunctions: readonly string[];
-  /** A server that knows no such setting has no entry. */
+  /** Settings by name. A setting that the server does not know has no entry. */
   settings: ReadonlyMap<string, { value: string; source: string }>;
   /** The server's words about each function that it refuses. */
   refused: ReadonlyMap<FunctionName, string>;
@@ -232,7 +232,7 @@ function findDefiners({ strayFunctions, schema }: Facts): Finding {
   };
 }
 
-/** A session through a pooler in another mode cannot be compared further: its statements run on several. */
+/** Judges how a pooler assigns connections. If it is not by session, nothing further can be compared. */
 export function comparePooling(pooling: Pooling): Finding {
   return {
     name: "pooling",
@@ -265,7 +265,7 @@ function findSetting(facts: Facts, { name, why, value, orKept }: Setting & { val
   return [{ name, why, wanted: value, actual: found.value, mend: isMet ? null : mendSetting(facts, name, value) }];
 }
 
-/** The command that takes back a setting, wherever it was made. */
+/** What an operator must do to remove a setting, which depends on where it was made. */
 function mendSetting({ settings, database, role }: Facts, name: string, value: string): string {
   switch (settings.get(name)?.source) {
     case "database":

@@ -37,9 +37,9 @@ SELECT ARRAY(SELECT coalesce(current_setting(s.name, true), '') FROM unnest($1::
 SELECT s.name, s.source FROM pg_settings AS s WHERE s.name = ANY ($1::text[]);
 
 -- name: probe_position
--- As identify_database and recall_marks ask.
+-- Calls the functions that identify_database and recall_marks use, to see whether the server allows them.
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_walfile_name(pg_current_wal_lsn()) END AS position;
 
 -- name: probe_identity
--- As identify_database asks.
+-- Calls the function that identify_database uses, to see whether the server allows it.
 SELECT s.system_identifier::text AS identifier FROM pg_control_system() AS s;

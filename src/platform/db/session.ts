@@ -162,7 +162,7 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
     }
     return "session";
   } catch (error) {
-    // No second connection while this client waits: the pooler keeps the only one for it.
+    // A pooler that gives no second connection while this client waits keeps its only one for this client.
     if (/timeout/i.test((error as Error).message)) return "session";
     throw error;
   } finally {

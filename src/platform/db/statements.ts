@@ -128,7 +128,7 @@ export class Statements {
   readonly #statements: Record<string, ReadStatement>;
   /** The result columns of each statement that the module uses. */
   readonly columns: Record<string, Columns> = {};
-  /** The parameters of each. */
+  /** The parameters of each statement that the module uses. */
   readonly parameters: Record<string, Parameters> = {};
 
   constructor(file: URL) {
@@ -188,13 +188,13 @@ export class Statements {
     return async (db, ...values) => (await read(db, ...values))[key] as T;
   }
 
-  /** How many rows it wrote or returned. */
+  /** The number of rows that the statement wrote or returned. */
   execute<P extends Parameters = None>(name: string, parameters?: P): Run<P, number> {
     const prepare = this.prepare(name, parameters);
     return async (db, ...values) => (await db.query(prepare(...values))).rowCount ?? 0;
   }
 
-  /** Whether it wrote or returned one row. */
+  /** Whether the statement wrote or returned one row. */
   executeOne<P extends Parameters = None>(name: string, parameters?: P): Run<P, boolean> {
     const execute = this.execute(name, parameters);
     return async (db, ...values) => (await execute(db, ...values)) === 1;
@@ -212,7 +212,7 @@ export class Statements {
   }
 
   /**
-   * The statement with one array per field of the rows and its other parameters, to run later. None if there are no
+   * The statement with one array per field of the rows and its other parameters, to run later. Empty if there are no
    * rows.
    */
   prepareAll<Fields extends Record<string, Column<Scalar>>, P extends Parameters = None>(

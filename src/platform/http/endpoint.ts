@@ -25,7 +25,7 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
 /** What a handler receives. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   caller: Caller;
-  /** The same caller among visitors, for calls that are open to anyone. */
+  /** The caller as a visitor, for calls that are open to anyone. */
   readonly visitor: Visitor;
   /** Path parameters, unchecked. */
   parameters: Record<Parameter, string>;
@@ -78,7 +78,7 @@ interface Definition<
       "caller" | "parameters" | "query"
     >,
   ) => Promise<CsvContent>;
-  /** Callers that do not prefer JSON get a page, which is mounted before. */
+  /** Callers that do not prefer JSON get a page, whose route is mounted before this one. */
   hasPage?: true;
   /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Result>>;
@@ -110,8 +110,8 @@ interface RouteDeps {
 }
 
 /**
- * An endpoint as the route table and the API reference see it. What its access and its handler take is known when it is
- * mounted.
+ * An endpoint as the route table and the API reference see it. The dependencies of its access and its handler are
+ * checked when it is mounted.
  */
 export interface Endpoint<Deps = never>
   extends Omit<
@@ -269,7 +269,7 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 
 /**
  * Mounts a route. Other methods get 405 with `Allow`. Unless the route limits its callers, each address has a limit,
- * which a method's last handler comes after: the handlers before it only decide the form of the response.
+ * which is checked before a method's last handler: the earlier handlers only decide the form of the response.
  */
 export function mount(
   router: Router,

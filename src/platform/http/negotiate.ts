@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from "express";
 import type { AppError } from "../api/errors.ts";
 import type { Language } from "../api/sentences/languages.ts";
 
-/** A page, escaped where it must be. */
+/** An HTML page whose values are escaped. */
 interface Page {
   readonly markup: string;
 }

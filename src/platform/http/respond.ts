@@ -35,15 +35,15 @@ export async function sendCsv(response: Response, { headers, parts }: CsvContent
 }
 
 /**
- * Sends parts as they are made. When a part cannot be made, the connection breaks, and the request log says why. It
- * does not when the caller leaves.
+ * Sends parts as they are made. When a part cannot be made, the connection breaks, and the request log says why. When
+ * the caller leaves, it gives no reason.
  */
 export async function sendParts(response: Response, parts: AsyncIterable<string>): Promise<void> {
   const noted = async function* () {
     try {
       yield* parts;
     } catch (error) {
-      // Before the connection breaks: the request is logged then.
+      // Set before the connection breaks, because the request is logged at that moment.
       response.locals.failure = error;
       throw error;
     }

@@ -86,7 +86,7 @@ class OpenConnections {
     });
   }
 
-  /** Destroys the connections that have been idle for so long, as of a time of `performance.now()`. */
+  /** Destroys the connections that have been idle for `idleMs`, counted from `closingSince` at the earliest. */
   endIdle(closingSince: number, idleMs: number): void {
     const before = performance.now() - idleMs;
     for (const [socket, since] of this.idleSince) {
@@ -175,8 +175,8 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
 }
 
 /**
- * Resolves when no connection waits to be accepted, which the kernel would reset, or after {@link ACCEPT_MS}. One is
- * accepted per turn.
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel would reset waiting ones.
+ * One is accepted per turn.
  */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;

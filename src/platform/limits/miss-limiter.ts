@@ -30,7 +30,7 @@ export type Guarded<Result> = { allowed: true; result: Result } | { allowed: fal
 export class MissLimiter {
   readonly #limit: number;
   readonly #count: Counter;
-  /** Callers with a miss, until a later miss finds their window over. At most one for each API key. */
+  /** Callers with a miss, until a later miss finds their window over. At most one entry for each API key. */
   readonly #tallies = new Map<string, Tally>();
 
   constructor(limit: number, count: Counter) {

@@ -7,7 +7,7 @@ const WINDOW_MS = 1_000;
  * 20 times a second for a caller, and leave few tokens unused.
  */
 const CHUNKS = 20;
-/** Most callers in a generation. Two generations are kept, so at most ten thousand callers are remembered. */
+/** Maximum number of callers in a generation. Two generations are kept, so at most ten thousand callers. */
 const GENERATION_MAX = 5_000;
 /**
  * Time until the next generation begins: two windows, because a new window depends on how busy the previous one was.

@@ -8,15 +8,15 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 
 /** Longest time until the connection is open, including TLS. Milliseconds. */
 const CONNECT_MAX_MS = 5_000;
-/** Longest time of an attempt, whatever the receiver sends. Milliseconds. */
+/** Longest time of an attempt, even if the receiver keeps sending. Milliseconds. */
 export const ATTEMPT_MAX_MS = 15_000;
 /** How long attempts go on once the sender closes. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
-/** Most bytes of a response's body that are read. The body is not used. */
+/** Maximum number of bytes that are read of a response's body. The body is not used. */
 const BODY_MAX = 16 * 1_024;
-/** Most bytes of a response's headers. A response with more fails. */
+/** Maximum number of bytes in a response's headers. A response with more fails. */
 const HEADERS_MAX = 16 * 1_024;
-/** Most bytes that are read from a connection for one request, whatever they are. A response with more fails. */
+/** Maximum number of bytes of any kind that are read from a connection for one request. A response with more fails. */
 const RECEIVED_MAX = 256 * 1_024;
 /** An idle connection is kept for this long. Milliseconds. */
 const KEPT_MS = 2_000;
@@ -60,7 +60,7 @@ interface SenderOptions {
 }
 
 /**
- * Opens what {@link sendWebhook} sends with: an agent that keeps connections, and checks the addresses of each new one.
+ * Opens the agent with which {@link sendWebhook} sends. It keeps connections and checks the addresses of each new one.
  */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca, endRuns } = options;
@@ -79,7 +79,7 @@ export function openWebhookSender(options: SenderOptions) {
     maxHeaderSize: HEADERS_MAX,
     keepAliveTimeout: KEPT_MS,
     keepAliveMaxTimeout: KEPT_MS,
-    // The attempt has one limit for all of it.
+    // One limit covers the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (to, callback) =>
@@ -99,7 +99,7 @@ export function openWebhookSender(options: SenderOptions) {
     closing: closing.signal,
     /** Aborts when the attempts under way must end. */
     closed: AbortSignal.any([closed.signal, ...(endRuns === undefined ? [] : [endRuns])]),
-    /** Begins no further attempt, and resolves when those under way have ended, which they must after a short while. */
+    /** Begins no further attempt. Resolves when those under way have ended or, after a short while, were aborted. */
     async close() {
       closing.abort();
       const timer = setTimeout(() => {
@@ -143,12 +143,12 @@ function failureOfConnecting(error: Error & { syscall?: string; code?: string },
   return protocol === "https:" && isConnected ? "tls" : "connection";
 }
 
-/** Also resolves names of the hosts file and of other containers. */
+/** Resolves a name, including names in the hosts file and of other containers. */
 async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Does not use libuv's pool: it has only four threads, and a partner's name server may be slow. */
+/** Resolves a name without libuv's pool, which has only four threads: a partner's name server may be slow. */
 async function resolveByDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);

@@ -57,7 +57,7 @@ interface OpenShard {
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
   readonly #resources: AwaitedResources;
-  /** By job id, oldest first. */
+  /** Waiting callers by job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
   readonly #places = new CallerPlaces();
   readonly #timers: NodeJS.Timeout[];
@@ -82,7 +82,7 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
-  /** Whether Redis was reached since the start. It may be away again. */
+  /** Whether Redis was reached since the process started. It may be unreachable now. */
   get hasOpened(): boolean {
     return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }

@@ -4,7 +4,7 @@ import { Shares } from "../batching/shares.ts";
 const WAITERS_MAX = 2_000;
 /**
  * Callers of one owner that may wait while another owner is present. The jobs of a shard run in order, so the other
- * owner's job waits for theirs: a worker runs them in a quarter of a second.
+ * owner's job waits for all of these, which a worker runs in a quarter of a second.
  */
 const OWNER_WAITERS_MAX = 250;
 /** How long an owner is present after it last asked for a place. Milliseconds. */

@@ -6,7 +6,7 @@ import { logErrors } from "../redis/log-errors.ts";
 import { QUEUES } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
-/** Most jobs that one script of Redis removes: some 10 ms. */
+/** Maximum number of jobs that one script of Redis removes, which takes some 10 ms. */
 const PORTION = 1_000;
 
 /**
@@ -18,7 +18,7 @@ export class FinishedJobs {
   readonly #deployment: DeploymentIdentity;
   readonly #queueShards: readonly number[];
   readonly #log: Logger;
-  /** By the prefix of their keys. Opened when a job is to be removed. */
+  /** Queues by the prefix of their keys. Each is opened when one of its jobs is to be removed. */
   readonly #queues = new Map<string, Queue>();
 
   /** @param resources `redis` is a fail-fast connection, which the caller closes. */

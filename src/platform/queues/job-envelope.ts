@@ -20,7 +20,7 @@ export const jobEnd = z.object({
   outcome: z.union([z.object({ reply: z.unknown() }), z.object({ failure: z.string() })]),
   /** From adding the job to its start, by the clocks of both hosts. Milliseconds. */
   queuedMs: z.number(),
-  /** From its start to its reply. Milliseconds. */
+  /** From the job's start to its reply. Milliseconds. */
   workedMs: z.number(),
 });
 export type JobEnd = z.output<typeof jobEnd>;

@@ -11,27 +11,26 @@ const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8
 
 /** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
-/** Longest wait for Redis at the close. Without a limit, a worker could not close without it. Milliseconds. */
+/** Longest wait for Redis at the close. Without a limit, a worker could not close while Redis is down. Milliseconds. */
 const CLOSE_MAX_MS = 2_000;
 /** Jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
 /** Jobs of one shard that wait for a call: some 15 MB. With more, the oldest keep their data until they are removed. */
 const WAITING_MAX = 50_000;
 
-/** What is in the jobs of every queue, and identifies no person. */
+/** The fields that the jobs of every queue have. None of them identifies a person. */
 const ENVELOPE = Object.keys(jobEnvelope.shape);
 
 /**
  * Removes what may identify a person from jobs that have ended, within about a second, or once Redis accepts it. A job
- * that is delivered again after that fails: its caller asks the database, and so learns what the first delivery has
- * done.
+ * that is delivered again after that fails: its caller reads from the database what the first delivery has done.
  */
 export class JobForgetter implements Closable {
   readonly #kept: ReadonlySet<string>;
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
-  /** What each ended job keeps, by its key, by the queue of its shard. */
+  /** By the queue of a shard and the key of an ended job: the data that the job keeps. */
   readonly #ended = new Map<string, Map<string, string>>();
   /** The runs under way, by the queue of their shard. */
   readonly #runs = new Map<string, Promise<void>>();

@@ -3,7 +3,7 @@ import { openQueue, type QueueResources } from "./open-queue.ts";
 import { listShardsOf, shardOf } from "./shards.ts";
 
 type Requested = Parameters<typeof openQueue>[0] & { shardBy?: string; waitingMax: number };
-/** The job for an id: one of a voucher or of an endpoint. */
+/** Makes the job for the id of a voucher or an endpoint. */
 type JobOf<Data> = (id: string) => { data: Data; opts: BulkJobOptions };
 
 /** Adds jobs without waiting for them. The first `add` opens the queue. */

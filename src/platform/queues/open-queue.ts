@@ -6,9 +6,9 @@ import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import type { Shard } from "./shards.ts";
 
-/** Most entries in BullMQ's event stream, which only dashboards read. */
+/** Maximum number of entries in BullMQ's event stream, which only dashboards read. */
 const EVENTS_MAX = 1_000;
-/** Most bytes that the fields of `jobEnvelope` add to a job's data. */
+/** Maximum number of bytes that the fields of `jobEnvelope` add to a job's data. */
 const ENVELOPE_MAX_BYTES = 512;
 
 /** The resources of a process that add jobs to a queue. The process closes them. */

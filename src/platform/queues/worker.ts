@@ -14,7 +14,7 @@ import { listShardsOf, type Shard } from "./shards.ts";
 
 /** A running worker. `close` ends the fetching of jobs and waits for those that are running. */
 export interface RunningWorker extends Closable {
-  /** Whether its work succeeds, if it knows. */
+  /** Whether the worker's jobs succeed. Absent for a worker that does not know it. */
   isReady?(): boolean;
 }
 
@@ -46,14 +46,14 @@ export interface WorkerOptions {
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again whose worker has died or was frozen. That can happen to one job twice when many processes
- * end, and its own deadline or rows end its effect. A job that kills each worker must end.
+ * How often a job runs again after its worker has died or was frozen. One job can lose two workers when many processes
+ * end; its deadline or its rows then limit its effect. The limit ends a job that kills every worker.
  */
 const STALLED_MAX = 3;
 
 /**
- * Most fetchers of a queue in a process, or its number of shards if that is larger. A fetcher takes one job per round
- * trip.
+ * Maximum number of fetchers of a queue in a process. A queue with more shards has one for each. A fetcher takes one
+ * job per round trip.
  */
 const FETCHERS_MAX = 8;
 
@@ -93,7 +93,7 @@ export function startWorker<Data, Reply extends object>(
   };
 }
 
-/** Does the jobs of a queue: refuses those of another deployment, and sends each outcome to the caller. */
+/** Runs the jobs of a queue: refuses those of another deployment, and sends each outcome to the caller. */
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,
@@ -181,8 +181,8 @@ function startFetcher<Reply>(
 }
 
 /**
- * The jobs of one shard that may be fetched at once: its share and, beside other shards, a quarter of `concurrency` for
- * waits.
+ * How many jobs of one shard may be fetched at once. With several shards, that is the shard's share of `concurrency`,
+ * and a quarter of `concurrency` more, because fetched jobs may wait.
  */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;

@@ -29,7 +29,7 @@ export function namesCluster(redisUrl: string): boolean {
 
 /**
  * The one address of a server that turned out to be a node of a Redis Cluster.
- * @throws BadRedisUrl when it names what a cluster has not.
+ * @throws BadRedisUrl when the address has parts that a cluster does not support.
  */
 export function markAsCluster(redisUrl: string): string {
   const urls = parseRedisUrl(redisUrl);

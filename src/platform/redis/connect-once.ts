@@ -29,7 +29,7 @@ export async function connectOnce<T>(
     maxRetriesPerRequest: 0,
     ...options,
   });
-  // What connect() rejects with says only that the connection is closed. A refused SELECT rejects nothing.
+  // The error of connect() says only that the connection is closed, and a refused SELECT rejects nothing.
   let reason: Error | undefined;
   redis.on("error", (error) => {
     reason ??= error;

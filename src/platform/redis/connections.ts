@@ -44,7 +44,7 @@ const SLOTS_EVERY_MS = 30_000;
 /**
  * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after
  * `commandMaxMs` while Redis does not respond; after twice that time, the connection is closed. No command is kept to
- * be sent later. What a read-only server refuses fails with the server's own words.
+ * be sent later. A command that a read-only server refuses fails with the server's own message.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(

@@ -6,7 +6,7 @@ export const reportPrefix = ({ id }: { readonly id: string }) => `{pva:${id}:ove
 /** What a process found and keeps for all processes of the deployment. */
 export interface Finding<Value> {
   value: Value;
-  /** By Redis's clock: from how long the finding is still kept. Below 0 after that clock was set back. Milliseconds. */
+  /** Age by Redis's clock, from the remaining lifetime. Negative after that clock was set back. Milliseconds. */
   ageMs: number;
 }
 
@@ -25,7 +25,7 @@ export function isFresh({ ageMs }: Finding<unknown>, maxAgeMs: number): boolean 
   return ageMs >= 0 && ageMs <= maxAgeMs;
 }
 
-/** Keeps a finding. Never rejects: without it, other processes check for themselves. */
+/** Keeps a finding. Never rejects: if it is not kept, the other processes check for themselves. */
 export async function keepFinding(redis: RedisClient, key: string, keptMs: number, value: unknown): Promise<void> {
   await redis.set(key, JSON.stringify(value), "PX", keptMs).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import { SLOTS } from "./slots.ts";
 import { lacksRights, type ServerView, type Viewed, viewServers } from "./view-servers.ts";
 
-/** Something that is not as the code needs it. */
+/** A requirement that the servers do not meet. */
 export interface Problem {
   code: string;
   /** What is wrong, and the setting or the command that mends it, as sentences for an operator. */
@@ -13,12 +13,12 @@ export interface Problem {
   effect: "refused" | "waits" | "risk";
 }
 
-/** One thing that the code relies on, and how it is. */
+/** One requirement, and what was found. */
 export interface Checked {
   name: string;
   why: string;
   wanted: string;
-  /** What was found; a value of each server that differs. */
+  /** What was found: each different value among the servers. */
   actual: string;
   problems: Problem[];
 }
@@ -42,7 +42,7 @@ interface Requirement {
 /** The oldest release with sharded channels, on which replies travel. */
 const VERSION_MIN = 7;
 
-/** What the code relies on in Redis. All of it is here. */
+/** Everything that the code relies on in Redis. */
 const REQUIREMENTS: readonly Requirement[] = [
   {
     name: "answer",
@@ -180,7 +180,7 @@ export const NO_REDIS = "No answer from Redis.";
 /** The end of a sentence that quotes the words of a server that refuses a write. */
 export const refuses = (words: string) => `refuses writes: ${words}`;
 
-/** The values of all servers, each once. */
+/** The different values among all servers. */
 function each(views: readonly ServerView[], describe: (view: ServerView) => string): string {
   return [...new Set(views.map(describe))].join(", ") || "unknown";
 }

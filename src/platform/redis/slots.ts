@@ -13,7 +13,7 @@ const CRC_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** CRC-16/XMODEM of a text of bytes, or of the text before it with this checksum and the text. */
+/** CRC-16/XMODEM of a text of bytes. With the checksum of a text before it as `before`, that of both texts together. */
 export function crc16(bytes: string, before = 0): number {
   let crc = before;
   for (let at = 0; at < bytes.length; at += 1) {

@@ -12,7 +12,7 @@ export interface ServerView {
   address: string;
   /** The user of REDIS_URL. */
   user: string;
-  /** Returns a field of INFO; empty without it. */
+  /** Returns a field of INFO; empty if the server does not send it. */
   read(field: string): string;
   /** Rules of an access list that the user lacks. */
   missingRights: string[];
@@ -22,7 +22,7 @@ export interface ServerView {
   cluster: { ids: string[]; masters: { id: string; address: string; slots: [from: number, to: number][] }[] } | null;
 }
 
-/** A server of REDIS_URL, and why it has no view. */
+/** A server of REDIS_URL: its view, or why it has none. */
 export type Viewed =
   | { address: string; view: ServerView }
   /** `isUnusable`: it answers as no Redis should. Otherwise it does not answer. */

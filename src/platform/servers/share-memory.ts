@@ -20,8 +20,7 @@ const memory = z.object({
 });
 
 /**
- * All starts are one key, so that they change together. Earlier releases read the first one alone, and forget the
- * others.
+ * One key has all starts, so that they change together. Earlier releases read only the first start and drop the others.
  */
 const shared = memory.extend({
   marks: z.int().default(0),
@@ -30,7 +29,7 @@ const shared = memory.extend({
 
 /** The Redis key of what the processes of a deployment have seen of its database. */
 export const memoryKey = (deploymentId: string) => `pva:${deploymentId}:memory`;
-/** The Redis key of what a process refuses its server for. */
+/** The Redis key of the memory with the mark that a refused server lacks. */
 const lackedKey = (deploymentId: string) => `pva:${deploymentId}:lacked`;
 
 /**

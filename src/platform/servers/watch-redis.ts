@@ -24,7 +24,7 @@ export class RedisWatch {
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
-   * Why no job can run, as a sentence that names what mends it, or null. Says nothing of a server that refuses writes
+   * Why no job can run, as a sentence that names what mends it, or null. Does not cover a server that refuses writes
    * for a reason of its own, which a probe finds sooner.
    */
   problem: string | null = null;

@@ -5,9 +5,9 @@ import type { ErrorCode } from "../error-codes.ts";
  * without technical terms. Each language is a file, which does not compile while one of its sentences is missing.
  */
 export interface Sentences {
-  /** What an error says. That of `invalid_request` is an example: each names its fields. */
+  /** What an error says. The sentence of `invalid_request` is an example, because each such error names its fields. */
   errors: Record<ErrorCode, string>;
-  /** What an error says instead where more is known. */
+  /** More exact sentences for errors whose cause is known. */
   inDetail: {
     reservationsUnavailable: string;
     signInUnchecked: string;
@@ -15,9 +15,9 @@ export interface Sentences {
     sandboxFull: string;
     /** Why a voucher cannot be voided. */
     notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
-    /** What a caller names belongs to another organization, or does not exist. */
+    /** The thing that a caller names belongs to another organization, or does not exist. */
     notOwn: string;
-    /** What exists already, so that it cannot be created. */
+    /** The thing that a caller wants to create exists already. */
     exists: { productKey(key: string): string; listing: string; contract: string };
     contractCannotBecome(wanted: string, status: string): string;
     noProductOfContract(contract: string, product: string): string;

@@ -10,7 +10,7 @@ declare global {
   }
 }
 
-/** A caller of what is open to anyone: a signed-in user, or the network of an anonymous caller. */
+/** A caller of an endpoint that is open to anyone: a signed-in user, or the network of an anonymous caller. */
 export interface Visitor {
   visitor: string;
   signal: AbortSignal;
@@ -31,7 +31,7 @@ export function signalOf(response: Response): AbortSignal {
   return locals.signal;
 }
 
-/** The caller among visitors. */
+/** The caller of a request as a visitor. */
 export function visitorOf(request: Request, response: Response): Visitor {
   return { visitor: response.locals.userId ?? networkOf(request.ip), signal: signalOf(response) };
 }

@@ -13,14 +13,14 @@ const readBytes = express.raw({ limit: BODY_MAX, type: () => true });
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * What Content-Type declares besides UTF-8. JSON has no charset parameter (RFC 8259, section 11), so it only explains a
- * refusal.
+ * A charset other than UTF-8 in Content-Type. JSON has no charset parameter (RFC 8259, section 11), so this one only
+ * explains a refusal.
  */
 const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\s*(?:"|;|$))[^\s;"]/i;
 
 const NO_BYTES = new Uint8Array();
 
-/** Parses bytes as JSON in UTF-8. No bytes are an empty object. */
+/** Parses bytes as JSON in UTF-8. An empty body gives an empty object. */
 function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknown> {
   let parsed: unknown;
   try {
@@ -29,7 +29,7 @@ function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknow
     if (OTHER_CHARSET.test(contentType)) throw new AppError("unsupported_encoding");
     throw new AppError("invalid_json");
   }
-  // A list is no object either.
+  // `typeof` calls a list an object, too.
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new AppError("invalid_json");
   return parsed as Record<string, unknown>;
 }

@@ -22,8 +22,8 @@ const choices = new Map<string, Language>();
 const CHOICES_MAX = 500;
 
 /**
- * The language in which this response speaks: of those that its reader accepts, the best that the service has, or else
- * English. Says so in the headers of the response. Call it only for a response with words for people.
+ * The language of this response: the one that its reader prefers among those that the service has, or else English.
+ * Sets the headers that name it. Call it only for a response with words for people.
  */
 export function languageOf(response: Response): Language {
   const { locals } = response;
@@ -48,7 +48,7 @@ function chooseLanguage({ req }: Response): Language {
   return chosen;
 }
 
-/** Makes responses English in spite of Accept-Language: those for operators. */
+/** Makes the responses for operators English, without regard to Accept-Language. */
 export const speakEnglish: RequestHandler = (_request, response, next) => {
   response.locals.language = "en";
   next();

@@ -4,8 +4,8 @@ import { AppError } from "../../api/errors.ts";
 /**
  * Refuses what a page of another site makes a browser send, because the browser adds the password that it remembers.
  * Changes are refused as Go's `http.CrossOriginProtection` does, by `Sec-Fetch-Site`, or by `Origin` in older browsers.
- * Of reads, only a person's navigation is accepted: an image or a frame of another site must not leave audit entries or
- * use up limits. A request with neither header does not come from a browser. A proxy may have changed Host, so the
+ * A read is accepted only if a person navigates to it: an image or a frame of another site must not leave audit entries
+ * or use up limits. A request with neither header does not come from a browser. A proxy may have changed Host, so the
  * service's own public address is accepted as well.
  * @throws AppError `cross_site`.
  */

@@ -23,7 +23,7 @@ export function withoutPorts(forwarded: string): string {
 const NO_ADDRESS = "none";
 
 /**
- * The network by which a caller is limited, in one spelling: an IPv4 address, also if mapped into IPv6, or an IPv6 /64.
+ * The network by which a caller is limited, in one spelling: an IPv4 address, even if mapped into IPv6, or an IPv6 /64.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
