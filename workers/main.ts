@@ -6,7 +6,7 @@ import { closeOnSignal, configureProcess, failStart } from "../src/platform/proc
 import { openTraces } from "../src/platform/traces/open-traces.ts";
 import { prepareWorkers } from "./prepare-workers.ts";
 
-// A worker process for the queues that WORKER_QUEUES names. Any number of processes may run.
+// Runs a worker process for the queues that WORKER_QUEUES names. Any number of such processes may run.
 const given = configureProcess(readWorkerConfig);
 try {
   const config = await learnRedis(given);

@@ -15,7 +15,7 @@ type Prepare = (service: WorkerService) => PreparedWorker | null | Promise<Prepa
 
 /**
  * Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret.
- * The queue of a wing that was taken away has none.
+ * The queue of a wing that was removed has no worker.
  */
 const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> = {
   redeem: () => import("./redeem.ts"),
@@ -44,7 +44,7 @@ export async function prepareWorkers(service: WorkerService) {
     },
   });
   return {
-    /** Everything that their jobs need. */
+    /** Everything that the jobs of all these workers need. */
     ctx: Object.assign({ ...service }, ...prepared.map(({ ctx }) => ctx)),
     metricsPort: metrics?.port,
     async start() {

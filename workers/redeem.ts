@@ -13,8 +13,8 @@ type Deps = WorkerDeps &
 
 /**
  * Trigger: one job per redeem attempt. The API adds it and waits for the reply. Effect: at most one redemption with its
- * sealed event, in a transaction shared with the other jobs that are ready. Second delivery: if the first one has
- * redeemed the voucher, the worker sends the same reply. Otherwise it decides again. After a crash: before the commit,
+ * sealed event, in a transaction shared with the other jobs that are ready. Second delivery: if the first delivery has
+ * redeemed the voucher, the worker sends the same reply. Otherwise, it decides again. After a crash: before the commit,
  * nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds it by its
  * externalRef. The lease of a consumed reservation expires.
  */

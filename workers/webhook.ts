@@ -14,7 +14,7 @@ import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
 import { AttemptRecorder } from "../src/webhooks/record-attempts.ts";
 
 /**
- * Targets that one process serves at the same time. Waiting for an answer costs little; requests have their own limit.
+ * Maximum number of targets that one process serves at once. Waiting costs little; requests have a limit of their own.
  */
 const SERVED_TARGETS_MAX = 256;
 /** Connections for the fan-out and for reads of due deliveries. */
@@ -27,7 +27,7 @@ type Deps = WorkerDeps &
     config: Pick<Config, "webhooks">;
     redis: RedisClient;
     metrics: DepsOf<typeof deliverToTarget>["metrics"];
-    /** Where the process says that a commit has events for webhooks. */
+    /** The process calls `listener` after a commit with events for webhooks. */
     announcements: { listener: () => void };
   };
 
@@ -36,8 +36,8 @@ type Deps = WorkerDeps &
  * this process too: it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this
  * process takes no jobs of this queue. Effect: due deliveries are sent and their results recorded, in the order of each
  * voucher's events. While the standbys do not have an event, its deliveries wait. Second delivery: requests may be sent
- * twice with the same id. The first result that is recorded counts. After a crash: what was sent and not recorded is
- * sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
+ * twice with the same id. The first result that is recorded counts. After a crash: each request whose result was not
+ * recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
 export function prepare(service: Deps) {
   const { secret, allowPrivate } = service.config.webhooks;
@@ -68,6 +68,6 @@ function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWork
   const worker = startWorker(webhookQueue, workerOptions(ctx, SERVED_TARGETS_MAX), (_jobId, { endpointId }) =>
     deliverToTarget(ctx, endpointId),
   );
-  // A closing sender ends the runs, for which a closing worker waits.
+  // Both at once: the closing worker waits for its runs, and the closing sender ends them.
   return { close: () => closeAll([ctx.webhookSender, worker]) };
 }

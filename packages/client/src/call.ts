@@ -1,6 +1,6 @@
 import type { components } from "./api.ts";
 
-/** What every call needs. Durations are milliseconds. */
+/** The settings of a client. Durations are milliseconds. */
 export interface Settings {
   /** The address of the service, such as `https://vouchers.example.com`. */
   baseUrl: string;
@@ -13,7 +13,7 @@ export interface Settings {
   fetch?: typeof fetch;
 }
 
-/** The service refused the call, and this attempt changed nothing. `code` is for programs, the message for people. */
+/** The service refused this attempt, which changed nothing. `code` is for programs, the message for people. */
 export class VoucherRefused extends Error {
   override name = "VoucherRefused";
   readonly status: number;
@@ -32,7 +32,7 @@ export class VoucherRefused extends Error {
   }
 }
 
-/** It is not known whether the call took effect. Keep its reference and repeat it later; this is not a failure. */
+/** It is not known whether the call took effect. Keep its reference and repeat the call; do not treat it as failed. */
 export class OutcomeUnknown extends Error {
   override name = "OutcomeUnknown";
 }
@@ -42,8 +42,8 @@ const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
 /**
- * Codes that say that the attempt changed nothing and never will. After all others of these statuses, the outcome is
- * unknown.
+ * Codes that say that the attempt changed nothing and never will. After any other code with a status that is retried,
+ * the outcome is unknown.
  */
 const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",
@@ -62,7 +62,7 @@ interface Reader<Answer> {
 
 // biome-ignore lint/suspicious/noExplicitAny: the caller names the type, and the service's document promises it.
 const JSON_BODY: Reader<any> = { accept: "application/json", read: (response) => response.json() };
-/** A receipt. */
+/** Reads the text of a receipt. */
 export const TEXT: Reader<string> = { accept: "text/plain", read: (response) => response.text() };
 
 /** Sends a request until it gets a final response. */

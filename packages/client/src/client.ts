@@ -31,7 +31,7 @@ export class ReferenceReused extends Error {
   }
 }
 
-/** Refusals that no pending attempt can change, because the voucher's state is final. */
+/** Refusals that a pending attempt cannot change, because the voucher's state is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 
 const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOString());
@@ -62,24 +62,24 @@ export function voucherClient(settings: Settings) {
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference. Refused with `redemption_not_found` if there is none and none can follow from
-     * earlier attempts.
+     * The redemption under a reference. The service refuses with `redemption_not_found` if there is none and earlier
+     * attempts can no longer make one.
      */
     redemption: (externalRef: string) =>
       call<Schemas["Redemption"]>("GET", byReference("/partner/redemptions", externalRef)),
 
     /**
-     * Every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
+     * Yields every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
      * @throws OutcomeUnknown when the list up to `to` is not final yet: settle a few seconds later.
      */
     redemptions: (from: Time, to: Time) => readRedemptions(call, from, to),
 
-    /** The same as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
+    /** The redemptions as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
     redemptionsCsv: (from: Time, to: Time) => readRedemptionsCsv(call, from, to),
 
     /**
-     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. Refused with `not_logged_yet` for
-     * some seconds.
+     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. For some seconds after the
+     * redemption, the service refuses it with `not_logged_yet`.
      */
     receipt: (externalRef: string) =>
       call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
@@ -94,7 +94,7 @@ export function voucherClient(settings: Settings) {
     /** The webhook endpoints of the organization. Needs the scope `voucher.webhook`. */
     webhooks: webhookCalls(call),
 
-    /** What a back office does. Needs the scope `voucher.issue`. */
+    /** The calls of a back office. They need the scope `voucher.issue`. */
     issuer: issuerCalls(call),
 
     /** Moves the times of a sandbox. Each call moves them again. */

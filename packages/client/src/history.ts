@@ -2,9 +2,9 @@ import type { components } from "./api.ts";
 
 type Chain = Pick<components["schemas"]["Chain"], "entityId" | "events">;
 
-/** What the check of a history found. */
+/** The result of the check of a history. */
 export type Verdict =
-  /** Keep `headHash`: nobody can change the history before it unnoticed. */
+  /** Keep `headHash`: with it, a later check notices every change of the history up to here. */
   | { intact: true; sealed: number; pending: number; headHash: string | null }
   /** `sequence` is the position of the first bad event, from 1. */
   | { intact: false; sequence: number; reason: string };
@@ -57,7 +57,7 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   return { intact: true, sealed, pending: events.length - sealed, headHash };
 }
 
-/** What a sealed event at a position says that it erased. What is not sealed yet proves nothing. */
+/** Lists what a sealed event at a position says that it erased. An event that is not sealed yet proves nothing. */
 function listErasures(event: Chain["events"][number], position: number): { by: number; erased: number }[] {
   if (event.sealStatus === "Pending" || event.eventType !== "voucher.instance.erased") return [];
   const { eventType, data } = parseObject(String(event.payload));

@@ -6,11 +6,11 @@ type Schemas = components["schemas"];
 type Item<Page extends "BrandsPage" | "ProductsPage" | "BatchesPage" | "BatchVouchersPage"> =
   Schemas[Page]["items"][number];
 
-/** What a back office does with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
+/** The calls of a back office, with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
 export function issuerCalls(call: Call) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
   const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
-  /** Of a call whose repeat is refused, or takes effect again. */
+  /** Makes a call that must not be repeated, because a repeat is refused or takes effect again. */
   const once = <Answer>(path: string, body: object = {}) =>
     call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
   const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
@@ -37,7 +37,7 @@ export function issuerCalls(call: Call) {
       repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
-    /** Issues at most one batch under `issueRef`, however often it is called. Look at `otherBatch`. */
+    /** Issues at most one batch under `issueRef`, however often it is called. `otherBatch`: its content differs. */
     issueBatch: (
       productId: string,
       batch: Partial<Schemas["IssueBatchRequest"]> & Pick<Schemas["IssueBatchRequest"], "issueRef">,
@@ -45,7 +45,7 @@ export function issuerCalls(call: Call) {
     createListing: (batchId: string) => once<Schemas["CreateListingResult"]>(of("batches", batchId, "listings")),
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
-    /** Calls until nothing remains. Returns what all calls have voided, and what was redeemed or expired. */
+    /** Repeats the call until no voucher remains. Returns how many were voided, and how many were final before. */
     async voidBatch(batchId: string, reason: string | null = null) {
       for (let voided = 0; ; ) {
         const done = await repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason });

@@ -12,7 +12,7 @@ export type WebhookEvent =
   | Schemas["WebhookReservationExpired"]
   | Schemas["WebhookTest"];
 
-/** The request was not signed with this secret, or not within the last five minutes. Answer 401. */
+/** The request was not signed with this secret, or not within the last five minutes. Respond with 401. */
 export class InvalidWebhook extends Error {
   override name = "InvalidWebhook";
 }
@@ -22,10 +22,10 @@ const TOLERANCE_S = 300;
 
 /**
  * Verifies a request of Standard Webhooks and reads its event.
- * @param body The bytes as they arrived, as text: parsed and serialized again they do not match.
- * @param headers Of the request, with names in lower case, as Node gives them, or a `Headers` object.
- * @param secret What the endpoint's creation or last rotation showed: `whsec_…`.
- * @returns `id`, the same in every attempt: handle each id once.
+ * @param body The body exactly as it arrived, as text: parsed and serialized again, it does not match.
+ * @param headers The request's headers, with names in lower case as Node gives them, or a `Headers` object.
+ * @param secret The secret that the endpoint's creation or last rotation showed: `whsec_…`.
+ * @returns the event and its `id`, which is the same in every attempt: handle each id once.
  * @throws InvalidWebhook
  */
 export async function verifyWebhook(

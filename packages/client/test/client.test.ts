@@ -296,12 +296,12 @@ function refusal(status: number, code: string, headers: Record<string, string> =
 }
 
 /**
- * What happens to a call on its way: the real response is delivered, lost, or replaced by another without asking the
- * service.
+ * What happens to a call on its way: the real response is delivered or lost, or another response replaces the call to
+ * the service.
  */
 type Step = "delivered" | "lost" | Response;
 
-/** A `fetch` that applies one step to each redeem, then delivers. `asked` counts the redeems. */
+/** A `fetch` that applies one step to each redeem and then delivers the others. `asked` counts the redeems. */
 function unreliable(...steps: Step[]) {
   const line = { asked: 0, fetch: fetch as typeof fetch };
   line.fetch = async (url, options) => {
@@ -316,7 +316,7 @@ function unreliable(...steps: Step[]) {
   return line;
 }
 
-/** Lets retries wait for no time. */
+/** Makes retries wait for zero milliseconds. */
 function withoutWaiting() {
   vi.spyOn(Math, "random").mockReturnValue(0);
 }

@@ -106,7 +106,7 @@ it("a failed call has the service's code and sentence, or the client's own sente
   });
 });
 
-/** What a call without patience throws after this response. */
+/** The error that a call with a patience of zero throws after this response. */
 const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) =>
   client({ fetch: async () => answerWith(answer), patienceMs: 0, ...settings })
     .lookUp("any")

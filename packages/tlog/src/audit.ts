@@ -34,9 +34,9 @@ export interface NamedLeaf {
 }
 
 /**
- * Audits a served log as anyone can: its checkpoint meets the policy, its leaves and every tile lead to the
- * checkpoint's root, and the named leaves have the hashes of their events.
- * @param namedLeaves by index. They are removed as they are found.
+ * Audits a served log as anyone can. Checks that its checkpoint meets the policy, that its leaves and every tile lead
+ * to the checkpoint's root, and that the named leaves have the hashes of their events.
+ * @param namedLeaves by index. The audit removes each leaf that it finds.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing; SourceUnavailable.
  */
 export async function auditServedTree(

@@ -13,8 +13,8 @@ export class FileLocked extends Error {}
 
 /**
  * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the
- * lock of a process that dies: Node has no file lock of its own, but SQLite has one on every system. Node 22.13 is the
- * first with SQLite; the rest of this package needs Node 20.
+ * lock of a process that dies: Node has no file locks, but its SQLite has them on every system. Node 22.13 is the first
+ * with SQLite; the rest of this package needs Node 20.
  * @throws FileLocked when another process has the lock after `waitMs`.
  */
 export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {

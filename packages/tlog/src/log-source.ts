@@ -11,12 +11,12 @@ import type { ReadTile } from "./tree.ts";
 const WAIT_MAX_MS = 10_000;
 /** Longest response that is read: a page of a public history. Every file of a log is shorter. Bytes. */
 const FILE_MAX = 100_000;
-/** Most requests for one file while the server responds with 429. */
+/** Maximum number of requests for one file while the server responds with 429. */
 const ATTEMPTS_MAX = 10;
 /** Longest wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
-/** A log or a copy does not respond, which says nothing about the log. */
+/** A log or a copy does not respond. This does not show whether the log is valid. */
 export class SourceUnavailable extends Error {}
 
 /**
@@ -24,7 +24,7 @@ export class SourceUnavailable extends Error {}
  * same way.
  */
 export interface LogSource {
-  /** Its address or directory, for messages. */
+  /** The address or directory of the copy, for messages. */
   from: string;
   /** The bytes at a path under the log's address, or null when there are none. */
   read(path: string): Promise<Buffer | null>;
@@ -38,7 +38,7 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
-/** @throws SourceUnavailable, also for an error of the server; NotAccepted for a response that no log sends. */
+/** @throws SourceUnavailable, including when the server fails; NotAccepted for a response that no log sends. */
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const url = `${address.replace(/\/$/, "")}/${path}`;
   const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
@@ -53,7 +53,7 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
     return fetchFile(address, path, attempt + 1);
   }
-  // A server in trouble says nothing about the log.
+  // An error of the server does not show whether the log is valid.
   if (response.status !== 200) throw new SourceUnavailable(`${address}/${path} answers ${response.status}.`);
   return bytes;
 }

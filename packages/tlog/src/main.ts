@@ -52,10 +52,10 @@ function readArguments() {
   } as const);
 }
 
-/** What a command was called with. */
+/** The options and arguments of one call of the program. */
 interface Invocation {
   values: ReturnType<typeof readArguments>["values"];
-  /** What follows the command, such as the file of a receipt. */
+  /** The argument after the command, such as the file of a receipt. */
   operand: string;
   /** @throws UsageError when the option is missing. */
   given: (option: "policy" | "state" | "url" | "name" | "out" | "key" | "log" | "port") => string;

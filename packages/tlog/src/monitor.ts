@@ -56,7 +56,7 @@ interface Monitored {
 /** The log has signed two statements that contradict each other. */
 class Contradiction extends NotAccepted {}
 
-/** What an earlier run has kept is damaged, which says nothing about the log. The message names the way out. */
+/** The stored state is damaged, which proves nothing about the log. The message names the remedy. */
 export class DamagedState extends Error {}
 
 /**
@@ -119,8 +119,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // If the same tiles lead from another old tree to the signed root, that root excludes the tree that was signed
-  // before.
+  // If the same tiles lead from another old tree to the signed root, the signed root contradicts the tree that was
+  // signed before.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }

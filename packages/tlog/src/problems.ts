@@ -1,4 +1,4 @@
-/** Most problems that an audit describes. Further ones are only counted. */
+/** Maximum number of problems that an audit describes. Further ones are only counted. */
 const DESCRIBED_MAX = 100;
 
 /** The problems that an audit has found. */

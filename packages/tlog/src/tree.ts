@@ -1,5 +1,4 @@
-// The trees of servers, which hash millions of nodes. Web Crypto needs ten times as long per hash as Node's own
-// function.
+// Trees for servers, which hash millions of nodes. Per hash, Web Crypto takes ten times as long as Node's own function.
 import { hash } from "node:crypto";
 import { HASH_BYTES, type LeafRange, placeOf, subtreesOf, TILE_WIDTH, type TileId } from "./merkle.ts";
 import { tileWidth } from "./tiles.ts";
@@ -59,7 +58,7 @@ export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
 
 /**
  * A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). An incomplete one has only its first
- * hashes.
+ * entries.
  */
 export interface StoredTile extends TileId {
   hashes: Buffer;

@@ -1,4 +1,4 @@
-// What browsers can load: it needs Web Crypto and nothing of Node.
+// The part of the package that browsers can load: it needs Web Crypto, and no module of Node.
 export * from "./bytes.ts";
 export * from "./checkpoint.ts";
 export * from "./merkle.ts";

@@ -77,8 +77,8 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
 }
 
 /**
- * What a witness claims against a database with a tree of `size`, as a sentence; null when it claims nothing. No claim
- * comes with a proof.
+ * A sentence for what a witness claims against a database with a tree of `size`; null if it claims nothing. A witness
+ * does not prove a claim.
  */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;

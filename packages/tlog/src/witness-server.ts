@@ -98,8 +98,8 @@ export class WitnessServer {
 }
 
 /**
- * The last tree of each log that a witness has cosigned, by origin. Null when the text is not what a witness has
- * written.
+ * The last tree of each log that a witness has cosigned, by origin. Null when the text does not have the form that a
+ * witness writes.
  */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {

@@ -105,7 +105,7 @@ it("a note with a wrong or cut signature of a given key is refused", async () =>
   const other = { ...parsed, text: "other\n" };
   await expect(verifySignatures(other, [log])).rejects.toThrow(InvalidSignature);
   expect(await verifySignatures(other, [log], false)).toHaveLength(1);
-  // Not a point of the curve.
+  // These bytes are not a point of the curve.
   const noPoint = { ...log, publicKey: new Uint8Array(32).fill(2) };
   await expect(verifySignatures(parsed, [noPoint])).rejects.toThrow(InvalidSignature);
   expect(await hasEd25519()).toBe(true);
@@ -214,7 +214,7 @@ describe("a policy", async () => {
     const unknown = verify(await signCheckpoint({ ...log, name: "third.example" }, head));
     await expect(unknown).rejects.toThrow(LogNotNamed);
     await expect(unknown).rejects.toThrow(/^The policy has no log third\.example\.$/);
-    // The other log has signed the text, but it is not the log of which the text speaks.
+    // The other log has signed the text, but the text names the first log.
     await expect(verify(await signNote([other], text))).rejects.toThrow(
       /^The checkpoint is not signed by log\.example\.$/,
     );

@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-log-vectors.ts";
 import { parseVerifierKey } from "../src/note.ts";
 
-// Sigstore's verifier checks the log's checkpoint and inclusion proof. It knows no cosignatures, and reads entries of
-// its own kind only, so the test calls the two modules that verify any log.
+// Sigstore's verifier checks the log's checkpoint and inclusion proof. It does not know cosignatures, and reads only
+// entries of its own kind. So the test calls the two modules that verify any log.
 const require = createRequire(import.meta.url);
 const { verifyCheckpoint } = require("@sigstore/verify/dist/tlog/checkpoint.js");
 const { verifyMerkleInclusion } = require("@sigstore/verify/dist/tlog/merkle.js");

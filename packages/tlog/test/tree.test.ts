@@ -159,7 +159,7 @@ class Store {
     return tree;
   }
 
-  /** Reads tiles as wide as they are, and fails on one that does not exist. */
+  /** Reads each tile with all of its hashes, and fails for a tile that does not exist. */
   readonly read: ReadTile = ({ level, index }) => {
     const { hashes } = this.#get(level, index);
     return level === 0 ? hashLeaves(hashes) : hashes;

@@ -45,7 +45,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   return async (requester, call, { maxMs, continues = false } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
-    // If the kind's places are not divided, each call is its own owner.
+    // If the kind's places are not divided, each call counts as an owner of its own.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");

@@ -100,7 +100,7 @@ export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** Connections of an API process's pool: as many as all kinds have together, so no kind waits for another. */
+/** Connections of an API process's pool: the sum for all kinds, so no kind waits for another. */
 export const POOL_MAX =
   sum(Object.values(BATCHED_CONNECTIONS)) +
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +

@@ -88,7 +88,7 @@ async function readChain<Event>(
   };
 }
 
-/** An event as its partner sees it. */
+/** Shows an event as the voucher's own partner sees it. */
 export function viewEvent(event: StoredEvent & { logIndex: number | null }): PartnerEvent {
   const eventType = event.eventType as EventType;
   const erases = eventType === "voucher.instance.erased" && event.payload !== null;

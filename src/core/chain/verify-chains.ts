@@ -35,9 +35,7 @@ export function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promi
   });
 }
 
-/**
- * Verifies every chain without blocking writers. `onRange` gets the totals so far; if it throws, the verification ends.
- */
+/** Verifies every chain without blocking writers. `onRange` gets the totals so far and may throw to end the run. */
 export async function verifyAllChains(
   ctx: { pool: pg.Pool },
   onRange: (soFar: VerifyResult) => void = () => undefined,

@@ -16,7 +16,7 @@ import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
 /** The issuer and the audience of accepted tokens, null for any, and the address of the keys that verify them. */
 interface TokenRules {
-  /** Null: every token is refused. */
+  /** Null refuses every token. */
   jwksUrl: string | null;
   issuer: string | null;
   audience: string | null;

@@ -14,7 +14,7 @@ import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/vouch
  */
 const FOUND_MAX = 1_000;
 
-/** What to find vouchers by. Codes may have any spelling that `normaliseCode` accepts. */
+/** The field to find vouchers by, and its value. Codes may have any spelling that `normaliseCode` accepts. */
 export type VoucherQuery =
   | { by: "code" | "ticket" | "id" | "externalRef" | "redeemCode"; value: string }
   | { by: "serial"; batchId: string; serial: number };

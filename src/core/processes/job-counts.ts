@@ -25,7 +25,7 @@ export function openJobCounts() {
     counts.set(field, (counts.get(field) ?? 0) + 1);
   };
   return {
-    /** @param waitedMs null if it is not known, because the job was tried before. */
+    /** @param waitedMs null if the wait is not known, because the job was tried before. */
     observe(queue: string, waitedMs: number | null, workedMs: number): void {
       if (waitedMs !== null) add(queue, "waited", waitedMs);
       add(queue, "worked", workedMs);

@@ -5,7 +5,7 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 
 /** How often a process writes the calls that it has noted. Milliseconds. */
 const WRITE_EVERY_MS = 1_000;
-/** For how long a call is kept. Milliseconds. */
+/** How long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
 /** Maximum number of kept calls of an organization: some 80 kB of Redis. The newest are kept. */
 export const CALLS_MAX = 200;
@@ -32,7 +32,7 @@ export interface PartnerCall {
 
 /** A call that has just ended. It has no time of the database's clock yet. */
 export interface NotedCall extends Omit<PartnerCall, "at"> {
-  /** On the monotonic clock. Milliseconds. */
+  /** The end of the call on the monotonic clock. Milliseconds. */
   endedAtMs: number;
 }
 

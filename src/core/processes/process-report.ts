@@ -13,7 +13,7 @@ import { bucketOf } from "./latency-buckets.ts";
 import { type RecentOutcomes, RedeemOutcomes } from "./redeem-outcomes.ts";
 import { countsKey, SPANS } from "./reported-counts.ts";
 
-/** How often each process reports. Milliseconds. */
+/** Interval between two reports of a process. Milliseconds. */
 const REPORT_EVERY_MS = 5_000;
 /** A process that has missed two reports in a row is gone. Milliseconds. */
 export const UP_MS = 2 * REPORT_EVERY_MS + 2_000;

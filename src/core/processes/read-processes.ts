@@ -12,7 +12,7 @@ const GONE_MAX = 100;
 /** A process as operators see it. */
 export interface ReportedProcess extends Report {
   id: string;
-  /** `ended`: properly. `gone`: it vanished, and no other process has taken its place. */
+  /** `ended`: it has reported its end. `gone`: it vanished, and no other process has taken its place. */
   state: "up" | "ended" | "gone";
 }
 

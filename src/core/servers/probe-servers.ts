@@ -47,7 +47,7 @@ interface Deps {
   deployment: DatabaseFence;
   redis: RedisClient;
   redisWatch: Pick<RedisWatch, "problem" | "hurry">;
-  /** Connections of their own, so that a probe never waits for requests. */
+  /** A pool for probes only, so that a probe never waits for requests. */
   probes: pg.Pool;
   redeemQueue: { readonly hasOpened: boolean };
 }

@@ -32,7 +32,7 @@ const FINAL_REFUSALS = {
   Expired: "voucher_expired",
 } as const satisfies Record<VoucherStatus, string | null>;
 
-/** Whether a voucher is Redeemed or Voided for good. Expired is no stored status: the clock decides it. */
+/** Whether a voucher is Redeemed or Voided, which never changes. Expired is not stored: the clock decides it. */
 export function hasFinalStatus({ status }: VoucherState): boolean {
   return status !== "Active";
 }

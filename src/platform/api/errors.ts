@@ -18,7 +18,7 @@ interface ErrorOptions {
   retryAfterSeconds?: number;
   /** Additional fields of the body. */
   details?: Record<string, string>;
-  /** A 5xx that is part of normal operation. Its log line is no warning. */
+  /** A 5xx that is part of normal operation. It is not logged as a warning. */
   isExpected?: boolean;
 }
 

@@ -3,7 +3,7 @@ import type { Sentence, Sentences } from "./sentences/sentences.ts";
 
 type Problems = Sentences["problems"];
 
-/** What the sentence of a problem contains. */
+/** The values that the sentence of a problem contains. */
 type Contents<Key extends keyof Problems> = Problems[Key] extends (...contents: infer Given) => string ? Given : [];
 
 /** Sentences by their English text, because the message of a schema can only be text. Filled while schemas are made. */

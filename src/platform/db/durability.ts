@@ -3,7 +3,7 @@ import { Statements } from "./statements.ts";
 
 export const sql = new Statements(new URL("./durability.sql", import.meta.url));
 
-/** The values are those of one connection of the pool. */
+/** Reads the settings of one connection of the pool. */
 export const readDurabilitySettings = sql.requiredRow("select_durability_settings", {
   fsync: text,
   fullPageWrites: text,

@@ -17,13 +17,13 @@ export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 /** A setting of a session. */
 export interface Setting {
   name: string;
-  /** What relies on it. */
+  /** What relies on the setting. */
   why: string;
   /** What the connection sets, as Postgres shows it: for every use, or for these. */
   value: string | Partial<Record<Use, string>>;
   /** Another value that also meets the requirement, and is kept. */
   orKept?: string;
-  /** The connection does not set it: only a superuser may, or an operator uses it to stop all writes. */
+  /** Set if the connection does not set it: only a superuser may, or an operator uses it to stop all writes. */
   isOnlyCompared?: true;
 }
 
@@ -132,13 +132,13 @@ export interface Facts {
   hasTables: boolean;
   /** Whether another program keeps its migrations there, under the name of the service's table. */
   hasForeignTable: boolean;
-  /** The schemas of this database that have them. */
+  /** The schemas of this database that have the service's tables. */
   schemas: readonly string[];
   /** Functions with the rights of the owner that look for tables in another schema. */
   strayFunctions: readonly string[];
   /** Settings by name. A setting that the server does not know has no entry. */
   settings: ReadonlyMap<string, { value: string; source: string }>;
-  /** The server's words about each function that it refuses. */
+  /** The server's message about each function that it refuses. */
   refused: ReadonlyMap<FunctionName, string>;
 }
 

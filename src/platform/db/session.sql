@@ -16,7 +16,7 @@ SELECT FROM (SELECT coalesce(
  WHERE s.name IS NOT NULL;
 
 -- name: read_session(names, definers)
--- What the session has: the values of the settings, '' for one that the server does not know, and where it works.
+-- The state of the session: the values of the settings, '' for one that the server does not know, and its schema.
 SELECT ARRAY(SELECT coalesce(current_setting(s.name, true), '') FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
        current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        current_database()::text AS database, session_user::text AS role, current_schema()::text AS schema,

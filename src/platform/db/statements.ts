@@ -113,7 +113,7 @@ function ordering(parameters: Parameters = {}): (given: readonly unknown[]) => u
 
 /** Runs a statement with its parameters. */
 type Run<P extends Parameters, Result> = (db: Queryable, ...values: Arguments<P>) => Promise<Result>;
-/** Without parameters. */
+/** The parameters of a statement without any. */
 type None = Record<never, never>;
 
 /** The only column of a result. */

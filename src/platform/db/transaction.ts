@@ -13,7 +13,7 @@ const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 /** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
 const DECIDED_ON_OLD_STATE = "VS001";
-/** The code of a notice that is no warning. */
+/** The SQLSTATE of a notice that is not a warning. */
 const SUCCESSFUL_COMPLETION = "00000";
 
 /** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */

@@ -54,7 +54,7 @@ interface Definition<
   path: Path;
   /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless it has them itself. */
   operationId: string;
-  /** Its errors, for an operation that {@link ERRORS_OF} does not have. */
+  /** The operation's errors, if {@link ERRORS_OF} does not have it. */
   ownErrors?: readonly ErrorCode[];
   /** A few words, without a full stop. */
   summary: string;
@@ -62,7 +62,7 @@ interface Definition<
   description: string | ((settings: DescribedSettings) => string);
   access: Access<Caller, GuardDeps>;
   query?: Query;
-  /** Without it, the request body is not read. */
+  /** The schema of the request body. Without it, the body is not read. */
   body?: Body;
   /** What else is wrong with a body that its schema refuses, as sentences without full stops. Empty for others. */
   findFurtherProblems?: (deps: Deps, caller: Caller, body: unknown) => Promise<readonly Sentence[]>;

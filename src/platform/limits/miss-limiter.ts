@@ -8,7 +8,7 @@ interface Finished {
 
 /** What this process knows about a caller's misses. */
 interface Tally {
-  /** On the monotonic clock, milliseconds. */
+  /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;
   /** Known misses of all processes in the current window. */
   misses: number;

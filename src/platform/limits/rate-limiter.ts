@@ -26,7 +26,7 @@ export interface Verdict {
 
 /** What this process knows about a caller's current window. */
 interface Window {
-  /** On the monotonic clock, milliseconds. */
+  /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;
   /** Calls that this process may allow without a call to Redis. */
   tokens: number;

@@ -23,7 +23,7 @@ export type OpenCounter = (name: string, windowSeconds: number) => Counter;
  */
 export function shareCounts(redis: RedisClient, log: Logger): OpenCounter {
   let failing = false;
-  /** On the monotonic clock, milliseconds. */
+  /** When a count tries Redis again, on the monotonic clock. Milliseconds. */
   let tryAgainAt = 0;
   return (name, windowSeconds) => {
     // The caller compares the total with its own limit, so the library needs none: `penalty` only counts.

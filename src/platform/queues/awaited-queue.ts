@@ -38,7 +38,7 @@ interface Waiter<Reply> {
   shard: OpenShard;
   /** Replies from another deployment or database are ignored. */
   origin: string;
-  /** On the monotonic clock. Milliseconds. */
+  /** When the wait began, on the monotonic clock. Milliseconds. */
   since: number;
   settle: (result: WaitResult<Reply>) => void;
 }

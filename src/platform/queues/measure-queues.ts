@@ -60,7 +60,7 @@ export function measureQueues(
   }));
 }
 
-/** A shard whose server takes no jobs, and why: null if it does not answer, otherwise its own words. */
+/** A shard whose server takes no jobs, and why: the server's own message, or null if it does not answer. */
 export interface RefusingShard {
   shard: Shard;
   refusal: string | null;

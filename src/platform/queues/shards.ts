@@ -50,7 +50,7 @@ export function shardOf(key: string, count: number): number {
 
 /** Tags that were found, by their starts. */
 const tags = new Map<string, string>();
-/** Remembered tags: those of one deployment, for a few numbers of shards. */
+/** Maximum number of remembered tags: those of one deployment for a few numbers of shards. */
 const TAGS_MAX = 2_048;
 
 /**

@@ -1,6 +1,6 @@
 -- Writes as a reservation does (a hash with an expiry) and as a job does (a list, a sorted set, a stream), and removes
 -- all of it. If the server refuses a write in the middle, the rest expires.
--- KEYS[1] a key of its own
+-- KEYS[1] a key that nothing else uses
 for _, write in ipairs({
   {'HSET', KEYS[1], 'probe', '1'}, {'LPUSH', KEYS[1], 'probe'}, {'ZADD', KEYS[1], 0, 'probe'}, {'XADD', KEYS[1], '*', 'probe', '1'},
 }) do

@@ -5,8 +5,8 @@ import type { RedisClient } from "./connections.ts";
 const PROBE = readFileSync(new URL("./probe-writes.lua", import.meta.url), "utf8");
 
 /**
- * Writes what a reservation and a job write, under a prefix, and removes it. Returns null, or why the server refuses
- * it, in its own words.
+ * Writes what a reservation and a job write, under a prefix, and removes it. Returns null, or the message with which
+ * the server refuses it.
  * @throws Error when the server does not answer.
  */
 export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: string): Promise<string | null> {

@@ -16,7 +16,7 @@ export interface ServerView {
   read(field: string): string;
   /** Rules of an access list that the user lacks. */
   missingRights: string[];
-  /** Why the server refuses a write, in its own words, or null. */
+  /** The server's message if it refuses a write, or null. */
   refusal: string | null;
   /** What a node says about its cluster. Null when the server belongs to none. */
   cluster: { ids: string[]; masters: { id: string; address: string; slots: [from: number, to: number][] }[] } | null;
@@ -92,7 +92,7 @@ export function lacksRights(address: string, user: string, rules: readonly strin
 
 /**
  * Reads CLUSTER NODES. The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8
- * on the slots of a master. The address is `host:port@bus,name`; without a host it is that of the server that answers.
+ * on the slots of a master. The address is `host:port@bus,name`; a missing host is that of the responding server.
  */
 function readCluster(url: URL, nodes: string) {
   const lines = nodes

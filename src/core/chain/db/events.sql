@@ -24,7 +24,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.record_hash IS NULL ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_overdue_seals(age_ms, limit)
--- The vouchers of events that have been Pending for longer than an age, oldest first.
+-- The vouchers of events that have been Pending for longer than age_ms, oldest first.
 SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
  WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
  ORDER BY e.occurred_at LIMIT $2::int;

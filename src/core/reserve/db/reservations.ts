@@ -116,7 +116,7 @@ export function selectLiveReservations(db: Queryable, after: ReservationPosition
   return selectLive(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
 }
 
-/** Returns those of the tickets whose reservation is live. */
+/** Returns the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
   return new Set(await selectLiveOf(db, tickets));
 }

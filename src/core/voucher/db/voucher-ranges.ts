@@ -90,7 +90,7 @@ const findVouchers = sql.rows(
   },
 );
 
-/** What a voucher is searched by. One field is not null, or the two fields `batchId` and `serial`. */
+/** What vouchers are searched by. Either one field is not null, or the two fields `batchId` and `serial`. */
 export interface VoucherCriteria {
   codeKey: string | null;
   ticket: string | null;

@@ -127,7 +127,7 @@ export interface WantedVoucher {
   externalRef: string | null;
 }
 
-/** One wanted voucher as of one snapshot. */
+/** One wanted voucher as one snapshot shows it. */
 export interface ResolvedVoucher {
   /** The database's clock. */
   now: Date;

@@ -19,7 +19,7 @@ export function withoutPorts(forwarded: string): string {
   return entries.map((entry) => entry.replace(ADDRESS_AND_PORT, "$1$2")).join(",");
 }
 
-/** Stands for every missing or invalid address, such as a proxy's `unknown` or that of a closed connection. */
+/** Stands for every missing or invalid address, such as a proxy's `unknown`, or the address of a closed connection. */
 const NO_ADDRESS = "none";
 
 /**
