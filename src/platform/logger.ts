@@ -3,7 +3,7 @@ import { type DestinationStream, destination, type Logger, pino, stdSerializers 
 
 /** The total size of buffered lines at which they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
-/** Lines that may wait while the output accepts none: some seconds of a busy process. Bytes. */
+/** Maximum size of lines that wait while the output accepts none: some seconds of a busy process. Bytes. */
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
 /** Pause before an output that accepted nothing is tried again. Milliseconds. */
 const TRY_AGAIN_MS = 100;

@@ -122,7 +122,7 @@ export function erasedSequencesOf({ eventType, payload }: Pick<StoredEvent, "eve
 }
 
 interface ChainProblem {
-  /** The event at which the chain breaks, or the sequence in the head if the head is wrong. */
+  /** The sequence of the event at which the chain breaks, or the sequence in the head if the head is wrong. */
   sequence: number;
   problem: string;
 }

@@ -7,7 +7,7 @@ import type { ChainHead } from "../voucher/voucher.ts";
 import { type StoredEvent, verifyChain } from "./chain.ts";
 import { selectEventsOfRange, selectEventsPage } from "./db/events.ts";
 
-/** Vouchers verified from one snapshot. Their payloads take a few megabytes. */
+/** Number of vouchers verified from one snapshot. Their payloads take a few megabytes. */
 const RANGE_VOUCHERS = 2_000;
 /** Ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
 const CONCURRENCY = 2;
@@ -58,9 +58,7 @@ export async function verifyAllChains(
   return total;
 }
 
-/**
- * Verifies the chains of the next `limit` vouchers in id order and returns the last id. Holds all of them in memory.
- */
+/** Verifies the chains of the next `limit` vouchers in id order, all in memory, and returns the last id. */
 export async function verifyNextChains(
   ctx: { pool: pg.Pool },
   afterId: string,

@@ -6,7 +6,7 @@ import { awaitStandbys } from "../../platform/db/durability.ts";
 import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
-/** Reads that may wait for a confirmation in one process. One transaction confirms all of them. */
+/** Maximum number of reads that wait for a confirmation in one process. One transaction confirms all of them. */
 const WAITING_MAX = 10_000;
 
 /**

@@ -15,7 +15,7 @@ export interface GroupCommitterOptions<Item, Result> {
   /**
    * Decides items in one transaction and commits: returns one result per item, in order. May run several times for the
    * same items; only the run that commits counts. With `waitMs`, all items are of one group, and the transaction waits
-   * so long for each lock. Without, it waits for no lock that its items name.
+   * at most that long for each lock. Without `waitMs`, it waits for no lock that its items name.
    */
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
   /** The name of what an undecided item waits for. Items of one group wait together. */
@@ -106,7 +106,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   readonly #slowItemsMax: number;
   readonly #slowPlaces: Shares;
   readonly #slowConnections: LimitFunction;
-  /** The part of these connections that an owner may use at once. Only owners with a group have an entry. */
+  /** The part of the slow connections that an owner may use at once. Only owners with a group have an entry. */
   readonly #connectionsOf = new Map<string, LimitFunction>();
 
   constructor(options: GroupCommitterOptions<Item, Result>) {

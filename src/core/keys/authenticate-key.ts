@@ -17,7 +17,7 @@ interface AuthenticatedKey {
 
 interface Cached {
   key: AuthenticatedKey;
-  /** Milliseconds on the monotonic clock. */
+  /** Until when the key is usable, on the monotonic clock. Milliseconds. */
   usableUntil: number;
 }
 
@@ -26,12 +26,12 @@ interface Cached {
  * Milliseconds.
  */
 const TRUSTED_MS = 500;
-/** Keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
+/** Maximum number of keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
-/** Waiting queries for keys that are in the cache. */
+/** Maximum number of waiting queries for keys that are in the cache. */
 const WAITING_MAX = 10_000;
-/** Waiting queries for keys that are not in the cache. When there are many, most of them are made up. */
+/** Maximum number of waiting queries for keys outside the cache. When there are many, most of them are made up. */
 const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
@@ -52,7 +52,7 @@ export class KeyAuthenticator {
   /** Separate, so that a flood of made-up keys does not delay valid ones. */
   readonly #unseen: Batcher<string, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
-  /** When recording resumes after a failure. Milliseconds on the monotonic clock. */
+  /** When recording resumes after a failure, on the monotonic clock. Milliseconds. */
   #recordAgainAt = 0;
 
   constructor(pool: pg.Pool, log: Logger) {

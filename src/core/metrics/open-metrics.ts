@@ -20,7 +20,7 @@ interface Measured {
 }
 
 interface MeasuredApi extends Measured {
-  /** The redeems of its last minute. */
+  /** The redeems of the process's last minute. */
   report: { redeems: { read(): { minute: { vouchers: readonly string[] } } } };
 }
 
@@ -59,7 +59,7 @@ export interface Backlog {
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", async (metrics) => {
-    // First, because measuring the backlog takes a connection and time itself.
+    // Recorded first, because measuring the backlog takes a connection and time itself.
     recordProcess(metrics, measured);
     await recordBacklog(metrics, await readBacklog());
     metrics.vouchersUnanswered.with().set(measured.report.redeems.read().minute.vouchers.length);

@@ -25,7 +25,7 @@ export type FaultCounts = Readonly<Record<string, number>>;
 const STEP_MS = 5_000;
 const STEPS_MAX = (Math.max(...Object.values(COUNTED)) * 60_000) / STEP_MS;
 
-/** Counts in memory. */
+/** Keeps counts in memory. */
 export class FaultCounter {
   readonly #monotonicMs: () => number;
   readonly #steps = new Map<number, Map<string, number>>();

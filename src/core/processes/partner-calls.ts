@@ -3,7 +3,7 @@ import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 
-/** How often a process writes the calls that it has noted. Milliseconds. */
+/** Interval at which a process writes the calls that it has noted. Milliseconds. */
 const WRITE_EVERY_MS = 1_000;
 /** How long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;

@@ -93,7 +93,7 @@ interface Deps {
 
 /**
  * Reports a process to Redis every five seconds: that it runs, and what it has refused and redeemed since. Loses a
- * report if Redis is away.
+ * report if Redis is unreachable.
  */
 export class ProcessReport {
   readonly #ctx: Deps;
@@ -154,8 +154,8 @@ export class ProcessReport {
     if (this.#hasEnded) return;
     try {
       const before = await this.#write(this.#ctx.deployment.clock.steadyNow());
-      // If the earlier heartbeat is missing, this process or Redis was away for a time, so reports of others may be
-      // missing, too.
+      // If the earlier heartbeat is missing, this process or Redis was unreachable for a time, so reports of other
+      // processes may be missing, too.
       if (before !== "up") this.#reportingSinceMs = null;
       this.#reportingSinceMs ??= performance.now();
     } catch (error) {

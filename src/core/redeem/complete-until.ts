@@ -19,7 +19,7 @@ export type CompleteUntil = (requester: Requester<"organization">) => Promise<Da
 /**
  * Returns a function that reads the time before which redemptions are complete, and confirms it, which also confirms
  * every earlier redemption. Before that, it moves the time forward, at most once a second. All processes share the
- * time, so that it never goes back from one to another.
+ * time, so that it never goes back for a caller that reaches another process.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

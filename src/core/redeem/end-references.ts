@@ -25,11 +25,11 @@ export type ReferenceOutcome =
   | { kind: "elsewhere" };
 
 /**
- * References in one transaction, as many as in a batch of redemptions: each takes a place in the server's table of
- * locks.
+ * Maximum number of references in one transaction, the same as in a batch of redemptions: each takes a place in the
+ * server's table of locks.
  */
 const BATCH_MAX = 128;
-/** Requests that may wait in one process. */
+/** Maximum number of requests that may wait in one process. */
 const WAITING_MAX = 4_000;
 /**
  * Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few

@@ -10,9 +10,9 @@ import type { RedeemResponse } from "./api/redeem.ts";
 import { type ExternalRef, type ReadRedemption, readRedemptions } from "./db/redemptions.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
-/** References in one statement. */
+/** Maximum number of references in one statement. */
 const BATCH_MAX = 256;
-/** Reads that may wait in one process. */
+/** Maximum number of reads that may wait in one process. */
 const WAITING_MAX = 10_000;
 
 /**

@@ -116,8 +116,8 @@ interface BatchContext {
 
 /**
  * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together.
- * The writes fail if another transaction has meanwhile used a reference, closed the redemption's time, or changed a
- * reservation without the voucher's lock.
+ * The writes fail if another transaction has meanwhile used a reference, moved `closed_until` past its time, or changed
+ * a reservation without the voucher's lock.
  */
 async function redeemBatch(
   ctx: BatchContext,
@@ -142,8 +142,8 @@ async function redeemBatch(
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  // Redemptions come first: only they can wait for another transaction, and at that point this one has written nothing
-  // that others wait for.
+  // Redemptions come first: only their statement can wait for another transaction, and at that point this transaction
+  // has written nothing that others wait for.
   const writes = [
     ...insertRedemptions(redemptions, redeemedAt),
     ...endReservations([...consumed, ...expired], redeemedAt),

@@ -128,7 +128,7 @@ async function findOutcome(
   const { caller, codeOrTicket, readFrom, earlierForm } = attempt;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Ends the attempts of a process of an earlier release, so that they redeem nothing meanwhile.
+    // Ends the attempts of processes of an earlier release, which use this form, so that they redeem nothing now.
     const { kind } = await endReference(ctx, earlier);
     if (kind === "redeemed") attempt.reference = earlier;
     else if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
@@ -159,8 +159,8 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // The attempt counts from its first read. If the request is much older, its sender may have been refused elsewhere
-  // before that read.
+  // An end stops only attempts whose first read came before it. The sender of a much older request may have been told
+  // elsewhere, before this read, that nothing is redeemed.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.hasRoomFor(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);

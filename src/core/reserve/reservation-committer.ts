@@ -25,7 +25,7 @@ export type ReservationMoveOutcome =
 
 /** Longest wait for a voucher row that another transaction has locked. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** Moves of one process that may wait for a batch. */
+/** Maximum number of reserve and release calls of one process that may wait for a batch. */
 const WAITING_MAX = 2_000;
 
 export type ReservationCommitter = GroupCommitter<ReservationMove, ReservationMoveOutcome>;
@@ -45,8 +45,8 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
 }
 
 /**
- * Decides moves one after another on the state in memory. The writes fail if the stored state was changed without the
- * lock.
+ * Decides reserve and release calls one after another on the state in memory. The writes fail if the stored state was
+ * changed without the lock.
  */
 async function moveReservations(
   moves: readonly ReservationMove[],

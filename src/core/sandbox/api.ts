@@ -4,8 +4,8 @@ import { count, named } from "../../platform/api/fields.ts";
 import { problem } from "../../platform/api/problems.ts";
 
 /**
- * The most seconds that one call can move the times: 400 days. The database function `advance_sandbox` has the same
- * bound.
+ * Maximum number of seconds by which one call moves the times: 400 days. The database function `advance_sandbox` has
+ * the same limit.
  */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
 

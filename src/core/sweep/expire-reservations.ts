@@ -12,7 +12,7 @@ import { type Leases, releaseLeases } from "../reserve/lease.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { liveReservation } from "../voucher/reservation.ts";
 
-/** Reservations ended in one transaction. */
+/** Maximum number of reservations that one transaction ends. */
 const BATCH_MAX = 500;
 
 /**

@@ -10,7 +10,7 @@ import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
  * make at their rate limit before the next pass.
  */
 const PORTION = 1_000;
-/** A reservation ends at most so long after its start: the maximum of RESERVATION_SECONDS. Milliseconds. */
+/** Longest time from a reservation's start to its end: the maximum of RESERVATION_SECONDS. Milliseconds. */
 const LIFETIME_MAX_MS = 86_400_000;
 
 /**

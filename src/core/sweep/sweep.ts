@@ -49,7 +49,7 @@ export interface Deps {
 
 /** A task of a pass. The report contains its result. */
 type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** The tasks of a pass. Each returns how many items it has changed. Tasks of wings may be missing. */
+/** Tasks of a pass. Each returns how many items it has changed. Those of optional features (wings) may be missing. */
 export type Tasks<Deps> = Partial<Record<keyof typeof SWEEP_TASKS, Task<Deps>>>;
 
 /** The tasks that need nothing but the core. */

@@ -13,8 +13,8 @@ export const CODE_KEY_MAX = 64;
 const MARKS = "*._";
 
 /**
- * What people and scanners add to codes and tickets: white space, dashes, and characters that are not visible. U+30FC
- * is what a Japanese keyboard types for a dash.
+ * Characters that people and scanners add to codes and tickets: white space, dashes, and invisible characters. U+30FC
+ * is the character that a Japanese keyboard types for a dash.
  */
 const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
@@ -78,7 +78,7 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/** Whether the check symbol is right. The API never refuses a code for it: imported codes of 16 symbols have none. */
+/** Whether the check symbol is right. The API never refuses a code because of it: imported codes have none. */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;
@@ -113,8 +113,8 @@ function cleanTyped(input: string, removed: RegExp): string {
 
 /**
  * Returns the form in which codes are compared: without separators and marks, upper case, O read as 0, I and L as 1.
- * Returns null for a normalised length outside 4–64 and for text with characters that no code can have: those other
- * than visible ASCII.
+ * Returns null for a normalised length outside 4–64 and for text with characters other than visible ASCII, which no
+ * code has.
  */
 export function normaliseCode(input: string): string | null {
   const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);

@@ -11,8 +11,8 @@ export function normaliseReference(text: string): string {
 }
 
 /**
- * The form in which releases up to 0.1.0 stored a reference, if it differs. Such a redemption keeps its reference,
- * because its sealed event has it: a read or a retry with the same text must still find it.
+ * The form in which releases up to 0.1.0 stored a reference, if it differs. A redemption of such a release keeps its
+ * reference, because its sealed event contains it. A read or a retry with the same text must still find the redemption.
  */
 export function earlierFormOf(text: string): string | null {
   const earlier = text.trim();

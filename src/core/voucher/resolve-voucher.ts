@@ -13,14 +13,14 @@ import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher
 import { isTicket } from "./ids.ts";
 import { ENTITY_TYPE, statusAt } from "./voucher.ts";
 
-/** Look-ups in one statement. */
+/** Maximum number of look-ups in one statement. */
 const BATCH_MAX = 256;
 /**
  * Statements that run at the same time. With two, the database runs one while the process reads the result of the
  * other.
  */
 const CONCURRENCY = 2;
-/** Look-ups that may wait in one process. */
+/** Maximum number of look-ups that may wait in one process. */
 const WAITING_MAX = 10_000;
 
 /** Batched reads of the vouchers that callers name. */

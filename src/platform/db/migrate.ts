@@ -7,7 +7,7 @@ import { MIGRATIONS } from "./schema.ts";
 import { prepareSession } from "./session.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Pause between two attempts. The statements that waited run in this time. Milliseconds. */
+/** Pause between two attempts, in which the statements that waited for the migration can run. Milliseconds. */
 const PAUSE_MS = 2_000;
 /** Longest wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;

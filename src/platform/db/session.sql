@@ -4,8 +4,8 @@ SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL
  WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);
 
 -- name: pin_schema(finds_elsewhere)
--- Uses one schema alone: that of the tables which search_path finds. Otherwise, for $1, the only one of this database that has them and may be used,
--- and else the one in which search_path creates tables.
+-- Sets search_path to one schema: the schema of the tables that search_path finds. If it finds none and $1 is true, the
+-- only usable schema of this database that has the tables; otherwise, the schema in which search_path creates tables.
 SELECT FROM (SELECT coalesce(
           (SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('redemptions_closed')),
           (SELECT min(n.nspname::text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

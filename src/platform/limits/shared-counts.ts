@@ -26,7 +26,7 @@ export function shareCounts(redis: RedisClient, log: Logger): OpenCounter {
   /** When a count tries Redis again, on the monotonic clock. Milliseconds. */
   let tryAgainAt = 0;
   return (name, windowSeconds) => {
-    // The caller compares the total with its own limit, so the library needs none: `penalty` only counts.
+    // The caller compares the total with its own limit, so the library needs no limit: `penalty` only counts.
     const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
     const shared = new RateLimiterRedis({ ...options, storeClient: redis, rejectIfRedisNotReady: true });
     const local = new RateLimiterMemory(options);

@@ -10,7 +10,7 @@ const USER_AGENT = "Partner-Voucher-API-Webhooks";
 const CONNECT_MAX_MS = 5_000;
 /** Longest time of an attempt, even if the receiver keeps sending. Milliseconds. */
 export const ATTEMPT_MAX_MS = 15_000;
-/** How long attempts go on once the sender closes. Milliseconds. */
+/** How long attempts may continue once the sender closes. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 /** Maximum number of bytes that are read of a response's body. The body is not used. */
 const BODY_MAX = 16 * 1_024;
@@ -18,7 +18,7 @@ const BODY_MAX = 16 * 1_024;
 const HEADERS_MAX = 16 * 1_024;
 /** Maximum number of bytes of any kind that are read from a connection for one request. A response with more fails. */
 const RECEIVED_MAX = 256 * 1_024;
-/** An idle connection is kept for this long. Milliseconds. */
+/** How long an idle connection is kept. Milliseconds. */
 const KEPT_MS = 2_000;
 /** Maximum number of addresses of one host name that a connection tries. */
 const ADDRESSES_MAX = 4;

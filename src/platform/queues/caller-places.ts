@@ -1,6 +1,6 @@
 import { Shares } from "../batching/shares.ts";
 
-/** Callers that may wait for jobs of a queue in one process. Beyond that, callers are refused at once. */
+/** Maximum number of callers that wait for jobs of a queue in one process. Further callers are refused at once. */
 const WAITERS_MAX = 2_000;
 /**
  * Callers of one owner that may wait while another owner is present. The jobs of a shard run in order, so the other

@@ -13,9 +13,9 @@ const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8
 const FORGET_MS = 1_000;
 /** Longest wait for Redis at the close. Without a limit, a worker could not close while Redis is down. Milliseconds. */
 const CLOSE_MAX_MS = 2_000;
-/** Jobs in one call, which blocks Redis for some milliseconds. */
+/** Maximum number of jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
-/** Jobs of one shard that wait for a call: some 15 MB. With more, the oldest keep their data until they are removed. */
+/** Maximum number of a shard's jobs that wait for a call: some 15 MB. Beyond it, the oldest keep their data. */
 const WAITING_MAX = 50_000;
 
 /** The fields that the jobs of every queue have. None of them identifies a person. */

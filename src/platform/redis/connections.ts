@@ -13,7 +13,7 @@ const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 
 
 const isReadOnly = (error: Error) => error.message.includes("READONLY");
 
-/** Reconnects also when the server has become a read-only replica, and sends the refused command again. */
+/** Also reconnects when the server has become a read-only replica, and then sends the refused command again. */
 const reconnecting = {
   connectTimeout: 2_000,
   reconnectOnError: (error: Error): 2 | false => (isReadOnly(error) ? 2 : false),

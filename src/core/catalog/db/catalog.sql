@@ -6,8 +6,8 @@ INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::bo
 SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: find_namesake(parent_id?, name)
--- The oldest entity with a name, compared without case: an organization, a brand of the parent organization, or a product of the parent
--- brand.
+-- The oldest entity with a name, ignoring case: an organization, a brand of the parent organization, or a product of
+-- the parent brand.
 SELECT o.id FROM organizations AS o WHERE $1::text IS NULL AND lower(o.name) = lower($2::text)
  UNION ALL
 SELECT b.id FROM brands AS b WHERE b.organization_id = $1::text AND lower(b.name) = lower($2::text)

@@ -55,7 +55,7 @@ export const PRODUCT = {
   type: textOf<VoucherType>(),
   retailPriceUsd: numeric,
   priceUsd: numeric,
-  /** 0: the product states no duration. */
+  /** 0 means that the product states no duration. */
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
 };

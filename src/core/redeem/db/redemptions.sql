@@ -14,7 +14,7 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
 
 -- name: move_closed_until(latest)
 -- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
--- insert, a redemption takes a small part of two seconds. One that takes longer is decided again.
+-- insert, a redemption takes a small part of two seconds. A redemption that takes longer is decided again.
 UPDATE redemptions_closed AS c SET closed_until = w.until
   FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
  WHERE c.singleton AND c.closed_until < w.until;
@@ -35,8 +35,8 @@ SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM r
 -- Moves complete_until forward to the time before which the redemptions are complete: later statements see every earlier redemption, and none is ever
 -- added. It is closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction
 -- takes an advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
--- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and
--- fail if its redemptions are earlier. If another process changes the row meanwhile, the time that was found here still counts (MATERIALIZED). It
+-- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and fail if
+-- its redemptions are earlier. If another process changes the row meanwhile, the time that was found here still counts (MATERIALIZED). complete_until
 -- stands still while closed_until is ahead of the clock.
 WITH found AS MATERIALIZED (
   SELECT least(o.closed_until, (

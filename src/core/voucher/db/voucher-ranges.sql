@@ -51,7 +51,7 @@ SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId",
  ORDER BY found.id LIMIT $9::int;
 
 -- name: find_range_end(after, limit)
--- The last of the next vouchers in id order; null when there is none.
+-- The last id among the next `limit` vouchers in id order; null when there are none.
 SELECT max(n.id) AS "lastId" FROM (SELECT v.id FROM vouchers AS v WHERE v.id > $1::text ORDER BY v.id LIMIT $2::int) AS n;
 
 -- name: select_chain_heads_of_range(after, last)

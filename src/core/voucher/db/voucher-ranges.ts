@@ -36,7 +36,7 @@ export const selectChainHeadsOfRange = sql.rows(
   { voucherId: text, ...CHAIN_HEAD },
   { after: text, last: text },
 );
-/** Null when every such batch is locked or there is none. Every expiry up to the serial `recordedTo` is recorded. */
+/** Null if each batch with expiries to record is locked, or none exists. Those up to `recordedTo` are recorded. */
 export const lockExpiredBatch = sql.row(
   "lock_expired_batch",
   {
