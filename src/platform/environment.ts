@@ -19,7 +19,7 @@ export const OPS_OFF = "off";
 
 /**
  * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret
- * one may be in a file instead, which the variable NAME_FILE names.
+ * variable may be in a file instead, which the variable NAME_FILE names.
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
@@ -57,7 +57,7 @@ const databaseUrl = z
       "postgres://user:password@/database?host=/folder/of/socket",
   });
 
-/** How tokens of an issuer are verified. Null accepts any issuer and any audience; without keys, no token. */
+/** How tokens are verified. Null accepts any issuer and any audience. Without keys, every token is refused. */
 const tokens = (prefix: string) => ({
   jwksUrl: orNull(
     z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
@@ -234,14 +234,14 @@ export const VARIABLES = {
   webhooks: {
     /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
     secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta(secret("WEBHOOK_SECRET")),
-    /** Requests may go to any address and port, including without TLS. Never in production. */
+    /** Whether requests may go to any address and port, and without TLS. Never in production. */
     allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   },
   /** Where messages about red faults are sent. */
   alerts: {
     /** Null: messages are not sent. The address contains a password. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
-    /** The secret that signs requests to it. Null: they are not signed. */
+    /** The secret that signs requests to ALERT_URL. Null: the requests are not signed. */
     secret: orNull(
       z
         .string()
@@ -292,7 +292,7 @@ const namesIn = (table: Variables, isWanted: (isSecret: boolean) => boolean): st
 
 /** The names of a process's variables whose values may be in files. */
 export const PROCESS_SECRETS = namesIn(VARIABLES, (isSecret) => isSecret);
-/** The names of all such variables. */
+/** The names of all variables whose values may be in files. */
 export const SECRET_NAMES = [...PROCESS_SECRETS, ...namesIn(ROLE_PASSWORDS, (isSecret) => isSecret)];
 /** The names of a process's other variables. */
 export const SETTING_NAMES = namesIn(VARIABLES, (isSecret) => !isSecret);

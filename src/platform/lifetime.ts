@@ -6,7 +6,7 @@ const RUNS_MAX_MS = 5_000;
 
 /** A connection, a server, a timer, or an object that works on items. */
 export interface Closable {
-  /** Accepts nothing further, and resolves once what was accepted has ended. */
+  /** Accepts no further work, and resolves once the accepted work has ended. */
   close(): Promise<void>;
 }
 

@@ -21,13 +21,13 @@ export interface Memory {
   readonly acceptedLosses: readonly string[];
 }
 
-/** A server's answer to a memory: the marks at its two positions, and what else it has. */
+/** What a server has of a memory: the marks at the memory's two positions, and some facts about the server. */
 export interface Recollection {
   readonly timeline: string;
   readonly started: string;
   readonly newestId: string | null;
   readonly lastingId: string | null;
-  /** The position of its oldest mark. Null without marks. */
+  /** The position of the server's oldest mark. Null without marks. */
   readonly oldestPosition: number | null;
   readonly acceptedLosses: readonly string[];
 }
@@ -38,12 +38,12 @@ export interface Recollection {
  * - `known`: it has all that the process saw committed.
  * - `promoted`: a standby that was promoted without the last marks, which no synchronous standby had confirmed.
  * - `accepted`: it has lost marks, and an operator has accepted that since.
- * - `setBack`: it has lost marks.
+ * - `setBack`: it has lost marks, and no operator has accepted that.
  */
 export type Verdict = "known" | "promoted" | "accepted" | "setBack";
 
 export function judgeServer(memory: Memory, found: Recollection): Verdict {
-  // Marks are deleted a day later. A process that saw nothing newer is like one that has just started.
+  // Marks are deleted after a day. A process without a newer mark counts as one that has just started.
   const has = (mark: Mark | null, id: string | null) =>
     mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
   if (has(memory.newest, found.newestId)) return "known";
@@ -56,7 +56,7 @@ export function isNewer(memory: Memory, other: Memory | null): boolean {
   return memory.newest.position > (other?.newest.position ?? 0);
 }
 
-/** The memory that is left when a server is admitted. */
+/** The memory that a process keeps when it admits a server. */
 export function keepAfter(verdict: Verdict, memory: Memory | null, found: Recollection): Memory | null {
   if (memory === null || verdict === "known") return memory;
   const { timeline, started } = found;
@@ -141,8 +141,8 @@ export interface SharedMemory {
   /** Writes what is shared, unless another process has written since `before` was read. Returns false in that case. */
   replace(next: Shared, before: SharedText): Promise<boolean>;
   /**
-   * Keeps the memory of a process that refuses its server, beside the others: its server may be a copy that other
-   * processes do not use.
+   * Stores the memory of a process that refuses its server apart from the other memories: that server may be a copy
+   * that other processes do not use.
    */
   keepLacked(memory: Memory): Promise<void>;
 }

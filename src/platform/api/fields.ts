@@ -15,7 +15,7 @@ export function text(description: string, example?: string) {
   return z.string().meta({ description, ...(example !== undefined && { examples: [example] }) });
 }
 
-/** Yes or no in a response. */
+/** A boolean in a response. */
 export function flag(description: string) {
   return z.boolean().meta({ description });
 }

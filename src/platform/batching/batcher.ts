@@ -29,7 +29,7 @@ export class OpenWork {
     return running.finally(() => this.#open.delete(running));
   }
 
-  /** Begins no further work, and resolves once all has ended. */
+  /** Refuses further work, and resolves once all begun work has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#open);

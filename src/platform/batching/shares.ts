@@ -28,7 +28,7 @@ export class Shares {
     return this.heldBy(owner) < HELD_PER_FREE * (this.#max - this.#used);
   }
 
-  /** Takes a place for the owner, even if there is none. Each one must be released once. */
+  /** Takes a place for the owner, even if none is free. Each place must be released once. */
   take(owner: string): void {
     this.#used += 1;
     this.#held.set(owner, this.heldBy(owner) + 1);

@@ -1,6 +1,6 @@
 /** A result column: its Postgres type, and the TypeScript type that `pg` reads it as. */
 export interface Column<T> {
-  /** As Postgres's function `format_type` spells it. */
+  /** The type as Postgres's function `format_type` spells it. */
   readonly type: string;
   /** Whether it may be null, or an array of it may have null elements. */
   readonly nullable?: boolean;

@@ -1,8 +1,8 @@
 -- name: identify_database(newest_position?, lasting_position?)
--- Identifies what a new connection reached: the deployment, whether the server is read-only, whether the database is a copy of the one that
--- wrote the deployment's row, a fingerprint of server and database, the server's timeline in hex, which every promotion raises, when it was
--- started, which differs from every other server with the same files, and what it has of the process's memory (recall_marks). A standby has no
--- timeline. The fingerprint is short because every job and every reply carries it.
+-- Identifies what a new connection has reached: the deployment, whether the server is read-only, whether the database
+-- is a copy of the one that wrote the deployment's row, and what it has of the process's memory (recall_marks). The
+-- timeline is in hex; every promotion raises it, and a standby has none. The start differs between servers with the
+-- same files. The fingerprint of server and database is short because every job and every reply carries it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
        left(encode(sha256(convert_to(concat_ws('/', s.system_identifier, db.oid), 'UTF8')), 'hex'), 12) AS database,

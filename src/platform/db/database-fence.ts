@@ -35,7 +35,7 @@ const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timest
 const TRY_AGAIN_MS = 500;
 /** Pause between two readings of the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
-/** How often a process compares its server again because another process has shared something meanwhile. */
+/** Maximum number of comparisons in a row, which repeat when another process has shared something meanwhile. */
 const SHARE_TRIES = 3;
 /** Longest wait of the first connections for the memories of other processes, if Redis hangs. Milliseconds. */
 const LEARN_MAX_MS = 5_000;

@@ -27,5 +27,5 @@ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated";
 
 -- name: insert_accepted_loss
--- Says that an operator accepts what this database has lost. It ends the refusal of every process that remembers a lost mark.
+-- Records that an operator accepts what this database has lost. Every process that refused it then admits it.
 INSERT INTO accepted_losses (accepted_at) VALUES (clock_timestamp());

@@ -41,8 +41,8 @@ const recallMarks = sql.requiredRow(
 );
 
 /**
- * Says that an operator accepts what this database has lost. Processes that refuse the server admit it after the
- * commit.
+ * Records that an operator accepts what this database has lost. After the commit, processes that refused the server
+ * admit it.
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 

@@ -106,8 +106,8 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
 }
 
 /**
- * The migrations that the database has. Makes the library's table, because the library takes one in any schema for its
- * own.
+ * The migrations that the database has. Creates the library's table first, because the library would use a table of
+ * that name in any schema.
  */
 async function selectAppliedIds(
   client: pg.Client,

@@ -17,7 +17,7 @@ const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
  * does not close it.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
-/** When TCP starts to probe an idle connection. */
+/** Time after which TCP starts to probe an idle connection. Milliseconds. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
@@ -64,7 +64,7 @@ export function openPool(options: {
   const pool = new pg.Pool({
     connectionString,
     max: options.max,
-    // A pooler refuses other parameters of a start, so all settings are statements.
+    // A pooler refuses other parameters when a connection starts, so statements set all settings.
     application_name: options.applicationName,
     connectionTimeoutMillis: isService ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,

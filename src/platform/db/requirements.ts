@@ -6,11 +6,11 @@ import pg from "pg";
 /** What a connection is for. */
 export type Use = "service" | "administration" | "migration";
 
-/** Longest a partner-facing statement may run. Lock waits have their own, shorter limit. */
+/** Longest duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * Longest wait of a migration for one lock. Later statements on the table wait for as long, and the service's give up
- * after 250 ms.
+ * Longest wait of a migration for one lock. Later statements on the table wait as long, and statements of the service
+ * give up after 250 ms. Milliseconds.
  */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 

@@ -148,8 +148,8 @@ function withSources(
 }
 
 /**
- * A pooler tells its clients another process id than the server's. A pooler that assigns a server connection to each
- * transaction gives the connection that this client has just left to the next client.
+ * Detects a pooler by the process id that it tells its clients, which is not the server's. If the pooler assigns a
+ * server connection to each transaction, the next client gets the one that this client has just left.
  */
 async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
   const pid = await readServerProcess(client);
@@ -170,7 +170,7 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
   }
 }
 
-/** Uses no prepared statement, because a pooler may have prepared it for another client. */
+/** Reads the server's process id without a prepared statement, which a pooler may have prepared for another client. */
 async function readServerProcess(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]?.pid ?? 0;

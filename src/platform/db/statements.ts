@@ -77,7 +77,7 @@ export type PreparedStatements = QueryConfig[];
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /**
- * Values that `pg` can always send. With another one, only its statement fails, and a COMMIT sent after it takes
+ * Values that `pg` can always send. With any other value, only its statement fails, and a COMMIT sent after it takes
  * effect.
  */
 type Value = Scalar | readonly Scalar[];

@@ -52,11 +52,11 @@ interface Definition<
   /** GET by default. */
   method?: Method;
   path: Path;
-  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless it has them itself. */
+  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless `ownErrors` lists them. */
   operationId: string;
   /** The operation's errors, if {@link ERRORS_OF} does not have it. */
   ownErrors?: readonly ErrorCode[];
-  /** A few words, without a full stop. */
+  /** A title of a few words, without a full stop. */
   summary: string;
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);

@@ -31,7 +31,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   const language = languageOf(response);
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) {
-    // The browser asks again by itself.
+    // Makes the browser repeat the request by itself.
     if (known.code === "not_logged_yet") response.setHeader("Refresh", "3");
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }

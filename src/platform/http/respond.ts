@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Request, RequestHandler, Response } from "express";
 
-/** A CSV file, with headers of its response. */
+/** The parts of a CSV file, and the headers of its response. */
 export interface CsvContent {
   headers: Record<string, string>;
   parts: AsyncIterable<string>;

@@ -20,18 +20,18 @@ export const CONNECTION_LIMITS = {
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  /** Concurrent connections. Beyond that, new ones are closed. One takes at most 45 KiB of memory: 450 MB in all. */
+  /** Maximum number of concurrent connections. Further ones are closed. One takes at most 45 KiB: 450 MB in all. */
   connectionsMax: 10_000,
   /**
-   * Connections that may wait in the kernel to be accepted. With Node's default of 511, the others would retry after a
-   * second.
+   * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further ones
+   * would retry after a second.
    */
   backlog: 4_096,
   // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not
   // read.
   /**
-   * Concurrent requests on one connection. Beyond that, the connection is closed. Few clients send a request before the
-   * last response.
+   * Maximum number of concurrent requests on one connection, which is closed beyond it. Few clients send a request
+   * before the last response.
    */
   pipelinedMax: 32,
   /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
@@ -96,7 +96,7 @@ class OpenConnections {
 }
 
 /**
- * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its answers state.
+ * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its responses state.
  * `onRefusal` gets the error code of each request that is too malformed to reach `app`.
  */
 export async function listen(

@@ -84,7 +84,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Never rejects. Jobs of a call that fails wait for the next run. */
+  /** Forgets the waiting jobs of a shard. Never rejects. Jobs of a call that fails wait for the next run. */
   async #forget(queue: string, waiting: Map<string, string>): Promise<void> {
     for (const jobs of portionsOf([...waiting], CALL_MAX)) {
       const [keys, kept] = [jobs.map(([key]) => key), jobs.map(([, data]) => data)];

@@ -13,7 +13,7 @@ export interface QueueSettings {
   ownedBy?: string;
   /** Set if only some deployments have a worker for the queue. */
   isOptional?: true;
-  /** Jobs that may wait for a worker, in all shards together. Further jobs are refused at once. */
+  /** Maximum number of jobs that wait for a worker, in all shards together. Further jobs are refused at once. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
   withdrawOnTimeout: boolean;
@@ -52,7 +52,7 @@ const SETTINGS = [
     shardBy: "voucherId",
     dataMaxBytes: 1_024,
     waitingMax: 10_000,
-    // A late seal is still needed.
+    // A seal is still needed after its caller has stopped waiting.
     withdrawOnTimeout: false,
     keep: { age: 30 },
     keepFailed: { age: 86_400, count: 5_000 },

@@ -6,11 +6,11 @@ export const SHARDS_MAX = 256;
 
 /** One of the parts that a queue is divided into. */
 export interface Shard {
-  /** Counts from 0. */
+  /** The shard's number, from 0. */
   index: number;
   /** The number of shards that the queue is divided into. */
   count: number;
-  /** `0/6` is the first of six. */
+  /** The shard's name: `0/6` is the first of six. */
   name: string;
   /** Prefix of its keys. The braces are a hash tag: a Redis Cluster keeps all keys of a shard in one slot. */
   prefix: string;

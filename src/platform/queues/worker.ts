@@ -26,7 +26,7 @@ export interface WorkerOptions {
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
-  /** Uses a connection to Postgres. A new one shows whether the server has started again, which changes the origin. */
+  /** Uses a connection to Postgres. A new one shows whether the server has restarted, which changes the origin. */
   reconnect: () => Promise<unknown>;
   /** Maximum number of running jobs. */
   concurrency: number;

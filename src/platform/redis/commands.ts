@@ -2,7 +2,7 @@ import { type Redis, ReplyError } from "ioredis";
 
 /**
  * Every command that the service and BullMQ's scripts run, with as many arguments as it needs: `k` is a key, `c` a
- * channel. One that is missing here is not checked at the start.
+ * channel. A command that is missing here is not checked at the start.
  */
 const COMMANDS = `
 bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1

@@ -38,7 +38,7 @@ export function languageOf(response: Response): Language {
 function chooseLanguage({ req }: Response): Language {
   const accepted = req.headers["accept-language"];
   const [first] = LANGUAGES;
-  // Many programs send the asterisk.
+  // Many programs send only an asterisk, which accepts every language.
   if (accepted === undefined || accepted === "*" || accepted.length > HEADER_MAX) return first;
   const known = choices.get(accepted);
   if (known !== undefined) return known;

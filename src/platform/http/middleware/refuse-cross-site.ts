@@ -2,7 +2,7 @@ import type { Request, RequestHandler } from "express";
 import { AppError } from "../../api/errors.ts";
 
 /**
- * Refuses what a page of another site makes a browser send, because the browser adds the password that it remembers.
+ * Refuses requests that a page of another site makes a browser send, because the browser adds the stored password.
  * Changes are refused as Go's `http.CrossOriginProtection` does, by `Sec-Fetch-Site`, or by `Origin` in older browsers.
  * A read is accepted only if a person navigates to it: an image or a frame of another site must not leave audit entries
  * or use up limits. A request with neither header does not come from a browser. A proxy may have changed Host, so the
