@@ -20,18 +20,18 @@ async function findEverywhere(tx: Transaction, query: VoucherQuery): Promise<Fou
   return findVouchersIn(tx, await selectOrganizationsWithBrands(tx), query);
 }
 
-/** Reads a history as `readVoucherHistory` does, of a voucher of any organization. */
+/** Reads a voucher's history as `readVoucherHistory` does, but for a voucher of any organization. */
 export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQuery): Promise<VoucherHistory> {
   return readFoundHistory(ctx, name, findEverywhere);
 }
 
-/** How a voucher is found by what also redeems or claims it, or proves that it was redeemed. */
+/** Searches by a secret that lets its holder redeem or claim a voucher, or proves that the voucher was redeemed. */
 const BY_SECRET: readonly VoucherQuery["by"][] = ["code", "ticket", "redeemCode"];
 
 /**
  * Finds vouchers of all organizations by an id, a verification URL, a partner's reference, or a batch's id and a
  * serial; with `bySecrets` also by a code, a ticket or a redeem code. Returns each voucher once.
- * @param bySecrets false for a caller who may not see such secrets: a search that finds them lets one guess them.
+ * @param bySecrets false for a caller who may not see these secrets, because search results would help to guess them.
  */
 export async function searchVouchers(
   ctx: { pool: pg.Pool },
@@ -52,7 +52,7 @@ function queriesFor(words: string): VoucherQuery[] {
   if (batchId !== undefined) return [{ by: "serial", batchId, serial: Number(serial) }];
   const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
   const queries: VoucherQuery[] = (["code", "externalRef", "redeemCode"] as const).map((by) => ({ by, value: words }));
-  // In addition to the other queries, because a partner's reference may look like an id or a ticket.
+  // Added to the other queries, because a partner's reference may look like an id or a ticket.
   if (id !== undefined) queries.unshift({ by: "id", value: id });
   if (isTicket(normaliseTicket(words))) queries.unshift({ by: "ticket", value: words });
   return queries;

@@ -10,18 +10,18 @@ import type { Fields, Readable, Values } from "./fields.ts";
 import type { OperatorRole } from "./operator-role.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
-/** The name of a field as a face shows it: `--valid-until`, "Valid until" or `validUntil`. */
+/** The name of a field in one face: `--valid-until`, "Valid until" or `validUntil`. */
 export type NameOf = (field: string) => string;
 
-/** What is wrong with a field: a sentence without its full stop, with the names of a face. */
+/** What is wrong with a field: a sentence without a full stop. Field names in it are those of a face. */
 export interface Problem {
   field: string;
   say: (nameOf: NameOf) => Sentence;
-  /** Whether it is a time that has passed. */
+  /** Whether the value is a time that has passed. */
   isPast?: boolean;
 }
 
-/** Values that an act refuses, with all that is wrong with them. */
+/** The error for values that an act refuses, with everything that is wrong with them. */
 export class InvalidValues extends AppError {
   readonly problems: readonly Problem[];
 
@@ -31,108 +31,108 @@ export class InvalidValues extends AppError {
   }
 }
 
-/** What a field's schema found wrong with it. */
+/** A problem that a field's schema found. */
 export const problemWith = (field: string, sentence: Sentence): Problem => ({
   field,
   say: (nameOf) => (sentences) => `${nameOf(field)} ${sentence(sentences)}`,
 });
 
 /**
- * Reports how much of a long act is done, with what it has changed for good until then.
+ * Reports the progress of a long act: `done` of `total` steps. `soFar` is what the act has committed until then.
  * @throws an error that ends the act when its caller has left.
  */
 type Advance = (done: number, total: number, soFar?: object) => void;
 
-/** Refuses a field, or a part of its value: `windows.claim.opensAt`. */
+/** Refuses a field, or a part of its value, such as `windows.claim.opensAt`. */
 type Refuse<F extends Fields> = (
   field: (keyof F & string) | `${string}.${string}`,
   say: (nameOf: NameOf) => Sentence,
 ) => void;
 
-/** What is asked before an act that cannot be undone. */
+/** The question that is asked before an act that cannot be undone. */
 interface Confirmation<F extends Fields> {
-  /** What is lost, as a sentence, which a command asks about; null if nothing is. */
+  /** What will be lost, as a sentence. A command asks about it. Null if nothing will be lost. */
   loss(ctx: Pick<AuditContext, "pool">, id: string, values: Values<F>): Promise<string | null> | string | null;
-  /** What must be typed into a form. */
+  /** The text that a person must type into a form to confirm the act. */
   typed?: { name: string; label: string; isNot: string; matches(typed: string, lineage: Lineage): boolean };
 }
 
 /**
- * What an administrator can do, declared once. The verb of `voucherctl`, the form of the console, the endpoint of the
- * issuer API and the audit trail follow from it: a face may add presentation, never a rule.
+ * An administrator's act, declared once. The verb of `voucherctl`, the form of the console, the endpoint of the issuer
+ * API and the audit trail follow from it: a face may add presentation, never a rule.
  */
 export interface Definition<F extends Fields, Result extends object, Deps extends object> {
   /** Noun and verb: the command, and the name in the audit trail. */
   name: `${string} ${string}`;
-  /** What it acts on, or adds something to; null if it stands alone. */
+  /** The kind of entity that the act changes or adds something to; null if it concerns no entity. */
   on: EntityKind | null;
-  /** Whether it may be done without what it is on. */
+  /** Whether the act also works without such an entity. */
   mayStandAlone?: true;
-  /** What it adds. `run` then returns its id as `id`. A form acts once for each time that it is opened. */
+  /** The kind of entity that the act creates. `run` returns its `id`. An opened form creates at most one. */
   creates?: EntityKind;
-  /** The least role that may do it. */
+  /** The lowest role that may perform the act. */
   role: OperatorRole;
-  /** Whether an organization's own programs may do it. */
+  /** Whether programs of an organization may perform the act. */
   scope?: "issuer";
-  /** The face that offers it, if not all do. */
+  /** The only face that offers the act. By default all faces do. */
   only?: "command" | "console";
-  /** An order of a few words: "Create a brand". */
+  /** An imperative phrase: "Create a brand". */
   title: string;
-  /** What one should know before, as sentences; by the id if that is a fixed name. */
+  /** Sentences to read before the act. A function if they depend on an id that is known in advance. */
   about?: string | ((id: string) => string);
   /** More text for the help of the command. */
   help?: string;
-  /** What follows a command's name in its examples. */
+  /** The arguments after the command's name, one text for each example. */
   examples: readonly string[];
   fields: F;
-  /** The field that a refusal concerns if the refusal names none. */
+  /** The field to blame for a refusal that names no field. */
   refused?: keyof F & string;
-  /** The codes with which it refuses values that have the right form, besides those of every act. */
+  /** Error codes of refusals of well-formed values, besides the codes that every act can return. */
   refusals?: readonly ErrorCode[];
-  /** Whether to ask before a second entity gets the same `name` under the same parent. */
+  /** Whether to ask for confirmation before a second entity gets the same `name` under the same parent. */
   asksNamesake?: true;
-  /** Rules across fields that can be read. Those of one field belong to its declaration. */
+  /** Checks rules across several fields, as far as their values can be read. A field declares its own rules. */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;
-  /** Times in values of several parts that must not have passed, by the names of the parts. */
+  /** Times inside composite values that must not have passed, by the paths of the parts. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
-  /** What programs get of the result. By default all of it. */
+  /** The part of the result that programs receive. By default all of it. */
   result?: z.ZodObject;
-  /** What programs of organizations get, if it is more than that. */
+  /** The schema of the issuer API's response, if it contains more than `result`. */
   response?: z.ZodObject;
-  /** What an earlier call has done that this one repeats: the rules then do not apply, and nothing is done. */
+  /** Returns the result of an earlier call that this call repeats. The act then checks no rules and does nothing. */
   repeated?(ctx: AuditContext, id: string, values: Values<F>): Promise<Result | null>;
-  /** Does it, in a transaction with its audit entry. `id` is of what it is on; empty if it stands alone. */
+  /** Performs the act in a transaction with its audit entry. `id` names the entity of `on`; it is empty without one. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
-  /** What was done, as a sentence. */
+  /** A sentence that says what was done. */
   said(result: Result, values: Values<F>, id: string): string;
-  /** What a long act that ended early had done, as a sentence. Without it, such an act does nothing. */
+  /** What a long act did before it ended early, as a sentence. Without it, an act that ends early changes nothing. */
   partly?(soFar: Result): string;
   /** The secret in the result, which is shown once. */
   secret?(result: Result): string;
-  /** Whether the console shows what was done before it goes on. */
+  /** Whether the console shows what was done before it continues. */
   isReport?: true;
-  /** What usually comes next, for the user of a command. */
+  /** What a command's user usually does next. */
   next?(result: Result, values: Values<F>, id: string): string;
-  /** What the console offers next to create on the new entity. */
+  /** The kind of entity that the console then offers to create on the new entity. */
   leadsTo?: EntityKind;
 }
 
-/** An act whose `run` has checked its rules. What it takes from its process besides the audit context is `Deps`. */
+/** An act whose `run` checks its rules first. `Deps` is what it needs from its process besides the audit context. */
 export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
   extends Omit<Definition<F, Result, Deps>, "run"> {
-  /** @throws InvalidValues; what the act throws. */
+  /** @throws InvalidValues; the errors of the act. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
-  /** Keeps a table of acts from taking one that needs more than the table's process has. */
+  /** Makes the compiler reject an act in a table whose process lacks what the act needs. */
   readonly needs?: (deps: Deps) => void;
 }
 
-/** What to say when something new has the name of another entity. */
+/** What to say when something new gets the name of another entity. */
 export const sayNamesake = (id: string, name: string): string => `There is already ${id} with the name ${name}.`;
 
-/** The result of an act that only creates something. */
+/** The result of an act that only creates an entity. */
 export const CREATED = z.object({ id: text("The id of what was created.") });
 
 /** Declares an act. */
@@ -152,8 +152,8 @@ export function act<const F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * What the rules of an act refuse: those across fields, and times that have passed by the database's clock, unless the
- * value `mayBePast` accepts them. A face calls it for values of which some cannot be read, to name all that is wrong at
+ * Finds what the rules of an act refuse: rules across fields, and times that have passed by the database's clock unless
+ * the value `mayBePast` accepts them. A face calls it even if some values cannot be read, to report all problems at
  * once.
  */
 export async function findProblems<F extends Fields>(

@@ -22,10 +22,10 @@ import { dismissProcess } from "./process/dismiss.ts";
 import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
-/** An act of a table. Its fields and dependencies are not known here. */
+/** Any act of the table. The type hides its fields and dependencies. */
 export type AnyAct = Act<Fields, object, never>;
 
-/** Every act but those of wings, in the order of the help. */
+/** All acts except those of wings, in the order of the help. */
 export const ACTS: readonly AnyAct[] = [
   createOrganization,
   createBrand,

@@ -30,8 +30,8 @@ It also ends their refusal of a server whose files were set back.`,
 });
 
 /**
- * Lists of redemptions reach to the present again after it, and redemptions are no longer dated later than the clock.
- * The result is the time to which lists reached before and reach now.
+ * Lists of redemptions reach the present again after this act, and redemptions are no longer dated later than the
+ * clock. The result has the times up to which lists reached before and reach now.
  */
 export const trustDatabaseClock = act({
   name: "db trust-clock",
@@ -58,12 +58,12 @@ or if redemptions are dated later than the clock.`,
   },
 });
 
-/** The passwords of roles that log in. */
+/** The passwords of roles that can log in. */
 interface RolePasswords {
   passwords: Record<RoleName, string | null>;
 }
 
-/** The database does not show passwords, so setting one always counts as a change. */
+/** The database does not reveal passwords, so setting one always counts as a change. */
 export const applyRoleGrants = act({
   name: "db roles",
   on: null,

@@ -3,19 +3,19 @@ import type { Queryable, Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout } from "../platform/db/transaction.ts";
 import { findSentForm, insertSentForm } from "./db/sent-forms.ts";
 
-/** A command that a form may ask for. */
+/** A command that a form may send. */
 export interface FormCommand {
   command: string;
   arguments: Record<string, unknown>;
-  /** The token of the form, for which the command acts once; null for a command without one. */
+  /** The token of the form. The command runs once for each token. Null for a command without a form. */
   formToken: string | null;
 }
 
-/** The form was sent before, and its act is committed. */
+/** Thrown when the form was sent before and its act is committed. */
 export class SentBefore extends Error {
-  /** What the first sending created. */
+  /** The id of the entity that the first submission created. */
   readonly entityId: string;
-  /** Whether both sendings had the same content. */
+  /** Whether both submissions had the same content. */
   readonly isSame: boolean;
 
   constructor({ entityId, isSame }: { entityId: string; isSame: boolean }) {
@@ -33,9 +33,9 @@ export async function assertNotSent(db: Queryable, { formToken, command, argumen
 }
 
 /**
- * Claims the command's form token for this transaction, which creates the entity. A second sending waits until the
+ * Claims the command's form token for this transaction, which creates the entity. A second submission waits until the
  * first has ended.
- * @throws SentBefore; AppError `unavailable` when the first sending takes longer than the transaction waits for locks.
+ * @throws SentBefore; AppError `unavailable` when the first submission takes longer than the lock wait.
  */
 export async function claimForm(tx: Transaction, audited: FormCommand, entityId: string): Promise<void> {
   const { formToken, command, arguments: args } = audited;

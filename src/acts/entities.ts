@@ -1,14 +1,14 @@
 import type { Lineage } from "../core/catalog/db/catalog.ts";
 
-/** What acts are on and create, and how each face names it. */
+/** A kind of entity that acts change or create, and its names in each face. */
 export interface EntityNames {
-  /** In the paths of the console. */
+  /** The segment in the console's paths. */
   collection: string;
-  /** In `voucherctl`: the option that names it where something is added to it. */
+  /** The option of `voucherctl` that names the entity when something is added to it. */
   option: string;
-  /** The page of the console that lists it: the segments of its path after `/ops`, if it is not its collection. */
+  /** The console's page that lists the entities, as segments after `/ops`. By default the page of the collection. */
   listedOn?: readonly string[];
-  /** The field of a lineage with its id, if it has a page. */
+  /** The field of a lineage that has the entity's id, if the entity has a page. */
   idField?: keyof Lineage;
 }
 

@@ -20,36 +20,36 @@ import {
 import { type Lock, lockBusyLast, lockOne } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Vouchers in one transaction, which keeps their rows locked for some 200 ms. */
+/** Vouchers in one transaction. It keeps their rows locked for some 200 ms. */
 const PORTION = 500;
 
-/** Whose data is erased: a user's, that of an order's reference, or that of a voucher. */
+/** The person whose data is erased: a user, or the customer of an order's reference or of a voucher. */
 export type ErasedPerson =
   | { by: "user"; userId: string }
   | { by: "reference"; organizationId: string; externalRef: string }
   | { by: "voucher"; voucherId: string };
 
-/** The number of vouchers and events from which something was erased, and of texts that were replaced or removed. */
+/** The number of vouchers and events from which data was erased, and of texts that were replaced or removed. */
 export interface ErasureResult {
   vouchers: number;
   events: number;
   references: number;
 }
 
-/** What a replay has erased. */
+/** The result of a replay. */
 export interface ReplayResult extends ErasureResult {
-  /** Listed events that occurred after the erasure, and so are others, as after a failover that has lost events. */
+  /** Listed events that were not erased: another event has their sequence, as after a failover that lost events. */
   otherEvents: number;
 }
 
-/** What one transaction has erased. */
+/** The result of one transaction. */
 interface ErasedPortion extends ErasureResult {
   erased: { voucherId: string; sequences: number[] }[];
-  /** The vouchers that it could lock. */
+  /** The vouchers that the transaction could lock. */
   locked: ReadonlySet<string>;
 }
 
-/** The types of events that may contain personal data. */
+/** The types of acquisition events, which may contain personal data. */
 const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
@@ -60,10 +60,10 @@ const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
 /**
- * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that says
- * which of its events were erased. Portions of vouchers are erased in one transaction each, with an audit entry. So a
- * run can end at any point, and the next one erases what is left; one that finds nothing returns zeros.
- * @param reason is sealed, and so must not identify a person.
+ * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that names its
+ * erased events. Vouchers are erased in portions, each in one transaction with an audit entry. A run can therefore stop
+ * at any point, and the next run erases the rest. A run that finds nothing returns zeros.
+ * @param reason is sealed, so it must not identify a person.
  * @param onPortion receives the counts so far. If it throws, the run ends with that error.
  * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization.
  */
@@ -80,7 +80,7 @@ export async function erasePerson(
     total.references += portion.references;
     onPortion({ ...total });
   };
-  // The arguments name what is erased.
+  // The audit arguments name the kind of subject and the reason only. The entry's entity identifies the subject.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx, person);
   const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
@@ -101,7 +101,7 @@ export async function erasePerson(
     }
   };
   const eraseFound = (target: ErasureTarget) => lockBusyLast(ctx, findPortions(target), eraseAll);
-  // Each kind ends with a look at what was written by transactions for which the erasure has waited.
+  // Each kind searches last, to find rows of transactions that the erasure has waited for.
   switch (person.by) {
     case "voucher":
       await eraseAll([person.voucherId], lockOne);
@@ -124,8 +124,8 @@ export async function erasePerson(
 }
 
 /**
- * Erases given events of vouchers, as after a restore. Skips those that do not exist, are erased, or contain no
- * personal data, and those that occurred after the erasure: another event has the sequence now.
+ * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
+ * personal data. Also skips events that occurred after the erasure, because another event has that sequence now.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -176,11 +176,11 @@ function eraseAudited(
       before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
-  // Claims take the locks of several users in another order.
+  // Claims lock several users in another order, so deadlocks can occur.
   return retryConflicts(run);
 }
 
-/** What the audit entry is about. A user is named by the replaced text. */
+/** The entity that the audit entry names. A user is named by the replaced text. */
 async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): Promise<Entity> {
   if (person.by === "voucher") return { type: "VoucherInstance", id: person.voucherId };
   const [owner, plain] = person.by === "user" ? ["", person.userId] : [person.organizationId, person.externalRef];
@@ -191,10 +191,10 @@ async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): 
   return { type: "User", id: form };
 }
 
-/** Chooses among the events that can be erased. Null leaves the vouchers as they are. */
+/** Chooses events to erase. Null changes nothing on the vouchers. */
 type Choose = (events: ErasableEvent[]) => ErasableEvent[] | null;
 
-/** What one transaction erases, if it can lock the vouchers. */
+/** The work of one transaction, for the vouchers that it can lock. */
 interface Work {
   voucherIds: readonly string[];
   lock: Lock;
@@ -203,7 +203,7 @@ interface Work {
   choose?: Choose;
 }
 
-/** Locks vouchers, seals their chains with one erasing event each, and erases what these name. */
+/** Locks vouchers, seals one erasing event in each chain, and erases the events that it names. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,

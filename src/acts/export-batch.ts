@@ -2,10 +2,10 @@ import { selectVouchersOfBatch } from "../core/voucher/db/voucher-ranges.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** Most vouchers that one query reads: less than a megabyte. */
+/** Maximum number of vouchers that one query reads: less than a megabyte. */
 const CHUNK_SIZE = 5_000;
 
-/** The head of a CSV file of codes. */
+/** The header line of a CSV file of codes. */
 export const CODES_HEAD = "id,code,serial\n";
 
 /** A line of a CSV file of codes (RFC 4180). */
@@ -41,13 +41,13 @@ export function exportBatch(
   );
 }
 
-/** The serials of some vouchers of a batch: the first, and the last. */
+/** A range of a batch's vouchers, from the first serial to the last. */
 export interface Serials {
   from: number;
   to: number;
 }
 
-/** Reads codes for a reader who cannot give back what was sent: commits the audit entry before the first chunk. */
+/** Reads codes for a caller that cannot take back what it sent. Commits the audit entry before the first chunk. */
 export async function sendCodes(ctx: AuditContext, batchId: string, { from, to }: Serials) {
   const states = { before: { codesExported: 0 }, after: () => ({ codesExported: to - from + 1 }) };
   await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);

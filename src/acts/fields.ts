@@ -6,44 +6,44 @@ import { wholeNumber } from "../platform/http/whole-number.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
 /**
- * One value that an act takes. Each face reads it in its own form, and all refuse the same with the same words, which
- * follow the field's name: "must not be empty".
+ * One value that an act takes. Each face reads it in its own format. All faces refuse a wrong value with the same text,
+ * which follows the field's name: "must not be empty".
  */
 export interface Field<Value = unknown> {
-  /** Its name for people, which stands alone: "Price of the voucher". */
+  /** The field's name for people. It makes sense by itself: "Price of the voucher". */
   label: string;
-  /** What to know about it, as sentences. */
+  /** Sentences that explain the field. */
   hint: string;
   kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "json";
-  /** Reads what a person types, as {@link withoutBlanks} leaves it: a text, or for choices all that are chosen. */
+  /** Reads what a person types, after {@link withoutBlanks}: one text, or all chosen values of a field with choices. */
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
-  /** What stands for a value in the help of a command, if not the option's last word. */
+  /** The placeholder for the value in a command's help. By default the last word of the option. */
   placeholder?: string;
-  /** The name of the option of a command, if it differs from the field's. */
+  /** The option of a command, if it differs from the field's name. */
   option?: string;
-  /** Whether surrounding blanks are part of what a person types. */
+  /** Whether to keep the blanks before and after what a person types. */
   verbatim?: boolean;
   /** The values to choose from. */
   values?: readonly string[];
-  /** The value if none is given. Without it, the field must be given. */
+  /** The default value. A field without one is required. */
   initial?: Value;
-  /** What an empty form contains, if not the initial value. */
+  /** What an empty form contains. By default the initial value. */
   suggested?: readonly string[];
-  /** For a time: whether it must not have passed. */
+  /** For a time: whether it is refused when it has passed. */
   future?: boolean;
   /** For a time: what a date alone means. */
   use?: TimeUse;
-  /** For choices: an option without a value for each, and its description, in place of one option with values. */
+  /** For choices: the option of each choice and its description, if there is not one option that takes values. */
   flags?: Readonly<Record<string, string>>;
   /** Whether only commands offer it. */
   commandOnly?: boolean;
-  /** Whether only people give it, in a command or a form, or only programs, in JSON. It is null for the others. */
+  /** `people`: only commands and forms have the field. `programs`: only JSON has it. Elsewhere it is null. */
   onlyFor?: "people" | "programs";
   /** Its name in JSON, if it differs from the field's. */
   jsonName?: string;
-  /** Whether a link to the form may fill it. */
+  /** Whether a link to the form may fill in the field. */
   fromLink?: boolean;
 }
 
@@ -52,10 +52,10 @@ export type Fields = Readonly<Record<string, Field>>;
 /** The values of fields. */
 export type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
 
-/** The values of fields of which some cannot be read: those are undefined. */
+/** The values of fields. A value that cannot be read is undefined. */
 export type Readable<F extends Fields> = { [Name in keyof F]: Values<F>[Name] | undefined };
 
-/** What most fields may add. */
+/** The optional parts that most fields accept. */
 type More<Value> = Partial<
   Pick<
     Field<Value>,
@@ -63,7 +63,7 @@ type More<Value> = Partial<
   >
 >;
 
-/** The message of a schema for JSON: another one if the field is absent. */
+/** The message of a JSON schema. An absent field gets the message for a required one. */
 const orRequired = (message: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
 });
@@ -84,8 +84,8 @@ export function withoutBlanks({ verbatim }: Pick<Field, "verbatim">, text: strin
 }
 
 /**
- * The subject of a user's tokens. RFC 7519 compares subjects without transformations, so no entrance may change one:
- * `alice` and `alice ` are two users.
+ * A user, by the subject of the user's tokens. RFC 7519 compares subjects without transformations, so no face may
+ * change one: `alice` and `alice ` are two users.
  */
 export function subject(label: string, more: More<string> = {}): Field<string> {
   const { json, ...field } = text(label, 255, { placeholder: "<sub>", ...more });
@@ -158,7 +158,7 @@ export function choice<const Value extends string>(
   return { kind: "choice", label, hint: "", values, typed: read, json: read, ...more };
 }
 
-/** Some of some values, each once. Without an initial value, at least one. */
+/** Several of the given values, each once. Without an initial value, at least one is required. */
 export function choices<const Value extends string>(
   label: string,
   values: readonly Value[],
@@ -196,7 +196,7 @@ export function texts(label: string, max: number, more: More<string[]> = {}): Fi
   return { kind: "list", label, hint: "", typed: typed.transform((one) => [one]), json: list, initial: [], ...more };
 }
 
-/** What only programs give, in JSON. Without a value in JSON, it is what its schema says. For people it is null. */
+/** A field that only programs give, in JSON. The schema decides about an absent value. For people the value is null. */
 export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonName?: string): Field<Value | null> {
   const named = jsonName !== undefined && { jsonName };
   return {
@@ -212,12 +212,12 @@ export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonNam
   };
 }
 
-/** The id of a product of the brand that the act's entity belongs to. A form offers them. */
+/** The id of a product. The form offers the products of the brand of the act's entity. */
 export function product(label: string, more: More<string> = {}): Field<string> {
   return { ...text(label, 128, { placeholder: "<id>", ...more }), kind: "reference" };
 }
 
-/** A field that may be left out, and then is null. */
+/** An optional field. Its value is null if it is left out. */
 export function optional<Value>(field: Field<Value>): Field<Value | null> {
   const typed = z.string().transform((value, issues) => {
     if (value === "") return null;
@@ -229,20 +229,20 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed, json: field.json.nullable(), initial: null };
 }
 
-/** What a date alone means in JSON. */
+/** The meaning of a date without a time in JSON. */
 const DATE_MEANS: Record<TimeUse, string> = {
   start: "A date alone means the beginning of that day, UTC.",
   end: "A date alone means the end of that day, UTC.",
   rangeEnd: "A date alone means the end of that day, UTC.",
 };
 
-/** The fields that JSON has, by their names in it. */
+/** The fields that JSON has, by their JSON names. */
 const jsonFields = (fields: Fields) =>
   Object.entries(fields).flatMap(([name, field]) =>
     field.commandOnly || field.onlyFor === "people" ? [] : [[field.jsonName ?? name, name, field] as const],
   );
 
-/** A schema of a JSON body with these fields. Its problems name each wrong field at once. */
+/** The schema of a JSON body with these fields. It reports all wrong fields together. */
 export function bodyOf(fields: Fields): z.ZodObject {
   const shape = jsonFields(fields).map(([jsonName, , field]) => {
     const { kind, json, initial, onlyFor, label, use = "end" } = field;
@@ -263,7 +263,7 @@ export function valuesIn<F extends Fields>(fields: F, body: Readonly<Record<stri
   return Object.fromEntries(Object.keys(fields).map((name) => [name, readOf(name)])) as Values<F>;
 }
 
-/** The values in a body in which {@link bodyOf} has found `issues`, without the parts that are wrong. */
+/** The values in a body in which {@link bodyOf} found `issues`. Wrong values are left out. */
 export function readableIn<F extends Fields>(fields: F, body: unknown, { issues }: z.core.$ZodError): Readable<F> {
   const rest = structuredClone(body) as Record<string, unknown>;
   for (const { path } of issues) {

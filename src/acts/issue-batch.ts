@@ -17,11 +17,11 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Maximum number of vouchers in a batch. */
 export const COUNT_MAX = 10_000_000;
-/** Vouchers written at once: less than a megabyte. */
+/** Vouchers written in one statement: less than a megabyte. */
 const CHUNK_SIZE = 1_000;
-/** The same between pauses: redemptions wait for one chunk at most, on a server with two cores. */
+/** The same for a run with pauses: on a server with two cores, redemptions wait for at most one chunk. */
 const PAUSED_CHUNK_SIZE = 200;
-/** Vouchers made in one turn of the event loop: about a millisecond. */
+/** Vouchers made in one turn of the event loop. A turn takes about a millisecond. */
 const TURN_SIZE = 50;
 
 export interface IssueInput {
@@ -33,18 +33,18 @@ export interface IssueInput {
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
   codes: ReadLines | null;
-  /** Under which the organization issues at most one batch, and what it asked for; null for none. */
+  /** The reference under which the organization issues at most one batch, and the terms; null for none. */
   reference?: IssueReference | null;
 }
 
 /** An organization's own reference for a batch. */
 export interface IssueReference {
   issueRef: string;
-  /** What was asked for, as JSON. */
+  /** The terms that were asked for, as JSON. */
   terms: string;
 }
 
-/** The organization has issued a batch under this reference, or is issuing one that was committed first. */
+/** Thrown when another transaction of the organization has issued a batch under this reference. */
 export class ReferenceTaken extends Error {}
 
 export interface IssuedVoucher {
@@ -63,7 +63,7 @@ interface IssueResult {
 }
 
 /**
- * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Uses the memory of two chunks.
+ * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Has two chunks in memory.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
  * @throws ReferenceTaken; AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown
  * product, `unavailable` while another batch is issued under the same reference.
@@ -103,7 +103,7 @@ export async function writeBatch(
   }
 }
 
-/** Makes a voucher of each code, and writes them chunk by chunk. Writes nothing after it has ended. */
+/** Makes a voucher from each code, and writes the vouchers in chunks. Writes nothing after it has returned. */
 async function writeInChunks(
   codes: AsyncIterable<Code> | Iterable<Code>,
   size: number,
@@ -121,22 +121,22 @@ async function writeInChunks(
       if (chunk.length === size) {
         await writing;
         writing = write(chunk);
-        // Prevents an unhandled rejection; the next await of `writing` throws.
+        // Prevents an unhandled rejection. The next await of `writing` throws the error.
         writing.catch(() => undefined);
         chunk = [];
       }
-      // Lets the event loop serve the connection.
+      // Lets the event loop serve the database connection.
       if (serial % TURN_SIZE === 0) await nextTurn();
     }
     await writing;
   } finally {
-    // A code that is refused ends the transaction, and what is still being written would go on outside of it.
+    // A refused code ends the transaction. A write in progress must not continue outside of it.
     await writing.catch(() => undefined);
   }
   if (chunk.length > 0) await write(chunk);
 }
 
-/** Waits for a transaction that issues under the same reference. */
+/** Claims the reference. Waits for a transaction that issues under the same one. */
 async function claimReference(tx: Transaction, organizationId: string, batchId: string, reference: IssueReference) {
   const claimed = insertIssueReference(tx, { organizationId, batchId, ...reference }).catch((cause: unknown) => {
     throw isLockTimeout(cause) ? new AppError("unavailable", undefined, { cause }) : cause;

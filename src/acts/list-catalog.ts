@@ -37,8 +37,8 @@ export async function listCatalog<Name extends ListName>(
 }
 
 /**
- * Replaces the name of an organization, a brand or a product by its id. Leaves ids and unknown names.
- * @throws AppError `invalid_request` when several have the name.
+ * Replaces the names of organizations, brands and products in options by their ids. Keeps ids and unknown names.
+ * @throws AppError `invalid_request` when several entities have the name.
  */
 export async function replaceNames<Options extends object>(pool: pg.Pool, options: Options): Promise<Options> {
   const replaced = { ...options } as Record<string, unknown>;

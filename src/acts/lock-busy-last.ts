@@ -3,7 +3,7 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import { type AuditContext, lockWaitOf } from "./with-audit-entry.ts";
 
-/** Vouchers of one transaction that other calls used before, and may use again. */
+/** Maximum number of vouchers in one transaction of the second round, on vouchers that were locked at first. */
 const BUSY_RANGE = 100;
 
 /** Locks vouchers and returns the ids of those that it could lock. */
@@ -18,10 +18,10 @@ export async function lockOne(tx: Transaction, [voucherId = ""]: readonly string
 }
 
 /**
- * Runs `work` on ranges of vouchers, each in a transaction of its own, which begins with the given lock. First come the
- * vouchers that are free, without a wait, and last the others. So a voucher that stays locked delays no call on
- * another. A run with an end passes over it and stops at the end; one without an end fails.
- * @param work returns what it has locked.
+ * Runs `work` on ranges of vouchers, each in its own transaction, which begins with the given lock. First locks the
+ * free vouchers without waiting, and last waits for the others, so a locked voucher delays no call on another. Until
+ * `endBy`, a run tries a locked voucher again; without `endBy`, it fails at the first lock timeout.
+ * @param work returns the ids of the vouchers that it locked.
  */
 export async function lockBusyLast(
   ctx: Waiting,
@@ -47,8 +47,8 @@ export async function lockBusyLast(
 }
 
 /**
- * Waits for the lock of the first voucher while it has none of the others, and then takes those that are free. So a run
- * waits for one lock at a time, and keeps no voucher from other calls meanwhile.
+ * Waits for the lock of the first voucher while it holds no other lock, and then locks the other vouchers that are
+ * free. So a run waits for one lock at a time, and meanwhile keeps no other voucher locked.
  */
 async function lockOneAndFree(ctx: Waiting, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   const [first = "", ...others] = voucherIds;

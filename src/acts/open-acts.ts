@@ -5,7 +5,7 @@ import { openPool } from "../platform/db/pool.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 
 /**
- * The dependencies of voucherctl, and of the steps in which `npm start` prepares the database. They do not load BullMQ.
+ * The dependencies of voucherctl, and of the steps of `npm start` that prepare the database. They do not load BullMQ.
  */
 export interface AdminContext {
   log: Logger;

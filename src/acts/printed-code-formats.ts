@@ -1,4 +1,4 @@
-/** What spreadsheets and exports leave in a line of a file, and why the line is then no code. */
+/** What spreadsheets and exports leave in a line of a file, each with the reason why the line is not a code. */
 const TRACES: readonly [found: RegExp, reason: string][] = [
   [/\t/, "has more than a code: it contains a tab"],
   [/[;,]/, "has more than a code: it contains a separator of columns"],
@@ -9,12 +9,12 @@ const TRACES: readonly [found: RegExp, reason: string][] = [
   [/^\d{1,2}([./])\d{1,2}\1\d{2,4}$/, "is a date, which a spreadsheet can make of a code"],
 ];
 
-/** Why a line of a file of codes shows that the file is no list of codes; null if it does not. Follows "Line 3". */
+/** Why a line of a file cannot be a code, or null. The text continues a sentence that begins with "Line 3". */
 export function findTrace(line: string): string | null {
   return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
 }
 
-/** With at least this many codes, equal rounding in all of them is no coincidence. */
+/** With at least this many codes, equal rounding of all of them is not a coincidence. */
 const ROUNDED_MIN = 5;
 
 /** The summary of a file of codes, for a person to check before they are issued. */
@@ -37,7 +37,7 @@ export class CodesSummary {
     if (/^\d{15}0+$/.test(codeKey)) this.rounded += 1;
   }
 
-  /** Why these codes as a whole are not what was printed; null when nothing shows it. */
+  /** A sentence that says why these codes cannot be the printed ones; null if nothing suggests that. */
   findFault(): string | null {
     const isAlone = this.count > 1 && this.withoutDigit === 1;
     if (!/\d/.test(this.first) && (isAlone || /codes?$/i.test(this.first.trim()))) {

@@ -10,7 +10,7 @@ export interface Code {
   codeKey: string;
 }
 
-/** Exactly `count` printed codes. @throws AppError `invalid_request` for another number, and as `readCodes` does. */
+/** Yields exactly `count` codes. @throws AppError `invalid_request` for another number, and as `readCodes` does. */
 export async function* printedCodes(readLines: ReadLines, count: number): AsyncGenerator<Code> {
   let found = 0;
   for await (const code of readCodes(readLines)) {
@@ -26,7 +26,7 @@ export function assertCount(found: number, count: number): void {
   if (found !== count) throw notIssued(`The file contains ${found} codes, not ${count}.`);
 }
 
-/** Printed codes. @throws AppError `invalid_request` that names the line which cannot be imported. */
+/** Yields printed codes. @throws AppError `invalid_request` that names the line which cannot be imported. */
 export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
   let line = 0;
   for await (const text of readLines()) {
@@ -47,8 +47,8 @@ export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
 }
 
 /**
- * Why the database refused a code that exists: it names the code's key in the error's `detail`, unless the role may not
- * see it.
+ * Explains why the database refused a code as a duplicate. The error's `detail` has the code's key, unless the role may
+ * not see it.
  */
 export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];
@@ -64,7 +64,7 @@ export async function explainTaken(readLines: ReadLines, error: unknown): Promis
   return notIssued(`Line ${second} repeats the code of line ${first}.`, error);
 }
 
-/** A refusal to issue any voucher of a batch. `reason` is a sentence. */
+/** The refusal to issue a batch. No voucher of it is issued. `reason` is a sentence. */
 export function notIssued(reason: string, cause?: unknown): AppError {
   return new AppError("invalid_request", `${reason} Nothing was issued.`, { cause });
 }

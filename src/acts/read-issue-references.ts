@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { selectIssueReferences } from "./db/issue-references.ts";
 
-/** Adds to batches the reference that each was issued under, or its replacement once it is erased; null without one. */
+/** Adds to each batch the reference of its issue, or its replacement if that was erased; null without one. */
 export async function withIssueReferences<Batch extends { id: string }>(
   { pool }: { pool: pg.Pool },
   batches: readonly Batch[],

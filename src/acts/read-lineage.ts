@@ -3,7 +3,7 @@ import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ENTITIES, type EntityNames } from "./entities.ts";
 
-/** The field of a lineage with the id of an entity of this collection; undefined if it has none. */
+/** The field of a lineage that has the id of a collection's entity; undefined if the lineage has none. */
 function idFieldOf(collection: string): keyof Lineage | undefined {
   return Object.values<EntityNames>(ENTITIES).find((entity) => entity.collection === collection)?.idField;
 }

@@ -18,13 +18,13 @@ export interface HistoryDeps {
   config: Pick<Config, "baseUrl">;
 }
 
-/** Events in one history; a chain has a few. */
+/** Maximum number of events in one history. A chain usually has a few. */
 const EVENTS_MAX = 1_000;
-/** Reservations in one history: a till that reserves and releases all day makes a few hundred. */
+/** Maximum number of reservations in one history. A till that reserves and releases all day makes a few hundred. */
 const RESERVATIONS_MAX = 1_000;
 
 /**
- * Reads the history of an organization's voucher on one snapshot: its events, its newest reservations and its
+ * Reads the history of an organization's voucher from one snapshot: its events, its newest reservations and its
  * redemption.
  * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations; or a query.
  * @throws AppError `voucher_not_found`.
@@ -76,6 +76,6 @@ export async function readFoundHistory(
 
 function queryOf(name: string): VoucherQuery {
   if (isTicket(normaliseTicket(name))) return { by: "ticket", value: name };
-  // An imported code may begin like an id.
+  // An imported code may begin with the prefix of an id.
   return { by: /^vch_[0-9a-z]{26}$/.test(name) ? "id" : "code", value: name };
 }

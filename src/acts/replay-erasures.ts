@@ -20,10 +20,10 @@ const erasures = z.object({
   references: z.array(z.object({ organizationId: z.string(), reference: form })),
 });
 
-/** What was erased: ids, sequences and replaced texts. It names no person. */
+/** The content of the list: ids, sequences and replaced texts. It names no person. */
 type Erasures = z.output<typeof erasures>;
 
-/** Lists the erasures from a time on. A file of it is kept with the backups. */
+/** Lists the erasures since a time. Operators keep this list with the backups. */
 export async function listErasures({ pool }: { pool: pg.Pool }, since: Date): Promise<Erasures> {
   const items = await selectErasures(pool, since);
   return {
@@ -33,7 +33,7 @@ export async function listErasures({ pool }: { pool: pg.Pool }, since: Date): Pr
   };
 }
 
-/** Parses the list. @throws AppError `invalid_request` if the text is another one. */
+/** Parses the list. @throws AppError `invalid_request` if the text is not such a list. */
 export function parseErasures(text: string): Erasures {
   try {
     return erasures.parse(JSON.parse(text));
@@ -43,8 +43,8 @@ export function parseErasures(text: string): Erasures {
 }
 
 /**
- * Erases again what a list names, in a database that was restored to an earlier time. The keys of the replaced texts
- * are in the backup too, so users and references of batches are found by them. Can be interrupted and repeated.
+ * Repeats the erasures of a list in a database that was restored to an earlier time. The keys of the replaced texts are
+ * in the backup, so users and references of batches are found by these texts. Can be interrupted and repeated.
  */
 export async function replayErasures(
   ctx: AuditContext,

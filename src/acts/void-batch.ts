@@ -9,8 +9,8 @@ import { voidActive } from "./void-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Vouchers voided in one transaction, which keeps their rows locked for some 150 ms. All its events fit into one batch
- * of leaves.
+ * Vouchers voided in one transaction. It keeps their rows locked for some 150 ms, and its events fit into one batch of
+ * leaves.
  */
 const RANGE = 1_000;
 
@@ -20,7 +20,7 @@ export interface BatchVoidResult {
   alreadyFinal: number;
 }
 
-/** How many vouchers a batch has. @throws AppError `not_found`. */
+/** Returns the number of a batch's vouchers. @throws AppError `not_found`. */
 export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: string): Promise<number> {
   const size = await findBatchSize(ctx.pool, batchId);
   if (size === null) throw new AppError("not_found", `There is no batch ${batchId}.`);
@@ -29,12 +29,12 @@ export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: st
 
 /**
  * Voids every Active voucher of a batch as `voidVoucher` does, range by range in order of serials. Each range is one
- * transaction with its own audit entry and seals its events itself. So a run can end at any point, and the next one
- * voids what is left. Vouchers that another call has locked come last. A run with an `endBy` begins no range after it,
- * and passes over a voucher whose lock it does not get.
+ * transaction that has its own audit entry and seals its own events. A run can therefore end at any point, and the next
+ * run voids the rest. Vouchers that another call has locked come last. A run with an `endBy` begins no range after that
+ * time, and skips a voucher whose lock it does not get.
  * @param onRange receives the counts so far. If it throws, the run ends with that error.
- * @throws AppError `not_found`; DatabaseError 55P03 when another run of the batch, or without `endBy` a voucher, stays
- * locked longer than the run waits.
+ * @throws AppError `not_found`; DatabaseError 55P03 when a lock is not granted in time: of another run on the batch or,
+ * without `endBy`, of a voucher.
  */
 export async function voidBatch(
   ctx: AuditContext,
@@ -64,7 +64,7 @@ export async function voidBatch(
   const findRanges = async function* () {
     for (let after = 0; after < size; ) {
       const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE });
-      // Serials have no gaps, so those that the statement passed over are final. A short range is the last one.
+      // Serials have no gaps, so skipped vouchers are in a final status. A short range is the last one.
       const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
       total.alreadyFinal += last - after - range.length;
       after = last;
@@ -75,7 +75,7 @@ export async function voidBatch(
   return total;
 }
 
-/** Voids the Active vouchers among these and returns how many. */
+/** Voids the Active vouchers among the given ones, and returns their number. */
 async function voidLocked(
   ctx: AuditContext,
   tx: Transaction,

@@ -18,8 +18,8 @@ export interface AuditedCommand extends FormCommand {
   host: string;
   by: ActingBy;
   /**
-   * Whether the command has begun a transaction that writes. Even if it then fails, the transaction may have been
-   * committed.
+   * Whether the command has begun a transaction that writes. If so, the transaction may be committed even if the
+   * command then fails.
    */
   mayHaveWritten: boolean;
 }
@@ -32,11 +32,11 @@ export interface AuditContext {
   /** Longest wait for each lock, if it differs from that of commands. Milliseconds. */
   lockWaitMs?: number;
   /**
-   * When the caller of a long act stops waiting, on the monotonic clock in milliseconds. The act then ends with what it
-   * has done. Without it, the act runs to its end.
+   * When the caller of a long act stops waiting, on the monotonic clock in milliseconds. The act then ends and keeps
+   * what it has committed. Without it, the act runs to its end.
    */
   endBy?: number;
-  /** Lets the other work of a process go first, after each part of a long act. */
+  /** Lets other work of the process run, after each part of a long act. */
   pause?(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ function userName(): string {
 
 /** How long to wait for the next lock: never longer than the caller waits. Whole milliseconds. */
 export function lockWaitOf({ lockWaitMs = LOCK_WAIT_MS, endBy = Number.POSITIVE_INFINITY }: LockWaits): number {
-  // Postgres takes 0 as no limit.
+  // Postgres takes 0 as no limit, so the minimum is 1.
   return Math.max(1, Math.floor(Math.min(lockWaitMs, endBy - performance.now())));
 }
 
@@ -88,9 +88,9 @@ const NOTHING_CHANGED = Symbol("nothing changed");
 /**
  * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one
  * transaction. If both states are equal, rolls everything back. Commands on the same entity run one at a time.
- * Administrative connections are read-only elsewhere.
+ * Administrative connections are read-only outside of this function.
  * @throws SentBefore if the command's form was sent before.
- * @param unseen facts for the audit entry that the entity's row does not show, before and after the change.
+ * @param unseen facts before and after the change that the entity's row does not show, for the audit entry.
  */
 export async function withAuditEntry<T>(
   ctx: Pick<AuditContext, "pool" | "audited"> & LockWaits,
@@ -124,7 +124,7 @@ function merge<State>(read: State | null, unseen: Record<string, unknown> | unde
 
 /**
  * Waits for a command.
- * @throws AppError `already_exists` with this sentence when the command violates the constraint.
+ * @throws AppError `already_exists` with the given sentence when the command violates the constraint.
  */
 export async function refuseIfTaken<T>(
   constraint: string,

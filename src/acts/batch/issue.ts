@@ -13,7 +13,7 @@ import type { ReadLines } from "../printed-codes.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 import { formatCount, formatUtcWithZone, pluralize } from "../words.ts";
 
-/** What a face may do with the codes of a new batch. */
+/** How a face supplies the codes of a new batch or receives them. */
 export interface Codes {
   /** Printed codes to import instead of new ones. */
   codes?: ReadLines | null;
@@ -41,7 +41,7 @@ const windowOf = (kind: WindowKind) =>
     .meta({ description: `The window through which users ${kind}. Without it, they cannot.` });
 
 const FIELDS = {
-  // A program waits for the answer, so it issues less at once.
+  // A program waits for the response, so it issues fewer vouchers at once.
   count: { ...integer("Number of vouchers", 1, COUNT_MAX), json: integer("", 1, PROGRAM_COUNT_MAX).json },
   validUntil: time("Valid until", "end", { future: true }),
   audience: choice("Who may claim or buy", AUDIENCES, {
@@ -74,7 +74,7 @@ const FIELDS = {
   ),
 };
 
-/** The windows of a new batch, and how the names of their times begin. */
+/** The windows of a new batch, each with the prefix of its time fields' names. */
 function windowsOf(values: Readable<typeof FIELDS>) {
   const { windows = [], opensAt = null, closesAt = null, windowsOfPrograms = {} } = values;
   if (windowsOfPrograms === null) return windows.map((kind) => ({ kind, prefix: "" as const, opensAt, closesAt }));
@@ -102,12 +102,12 @@ const ISSUED_UNDER_REFERENCE = ISSUED.extend({
 });
 
 interface Issued extends z.output<typeof ISSUED> {
-  /** Whether the reference had issued it before, and whether something else was asked for then. */
+  /** Whether the reference had issued this batch before; `otherBatch`: whether it had issued another one. */
   alreadyIssued: boolean;
   otherBatch?: true;
 }
 
-/** The reference in the form in which it is stored, with what is asked for under it. */
+/** The reference in its stored form, with the terms that were asked for under it. */
 function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueReference | null {
   const { issueRef, count: size, validUntil, audience, windowsOfPrograms: windows } = values;
   if (issueRef === null) return null;
@@ -115,7 +115,7 @@ function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueRef
   return { issueRef: normaliseReference(issueRef), terms };
 }
 
-/** The batch that the organization has issued under the reference before. */
+/** The batch that the organization issued under the reference earlier. */
 async function findFirst(
   { pool }: Pick<AuditContext, "pool">,
   productId: string,

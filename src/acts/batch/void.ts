@@ -3,7 +3,7 @@ import { type BatchVoidResult, readBatchSize, voidBatch as voidAll } from "../vo
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
 
-/** Browsers show several blanks as one. */
+/** The name as browsers show it: consecutive blanks become one. */
 const asShown = (name: string) => name.normalize().trim().replaceAll(/\s+/g, " ");
 
 export const voidBatch = act({

@@ -68,9 +68,9 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles(database)
--- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, on the current schema, which is that of
--- the tables, and on its tables, sequences and columns. Of the rights on functions, only those of the roles, because `db roles` does not change
--- those of PUBLIC.
+-- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, on the schema
+-- of the tables (the current one), and on its tables, sequences and columns. Rights on functions are listed for the
+-- roles only, because `db roles` does not change those of PUBLIC.
 WITH here AS (
   SELECT n.oid, n.nspname, n.nspacl FROM pg_namespace AS n WHERE n.nspname = current_schema()
 ), granted AS (
@@ -95,7 +95,7 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
               WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
 
 -- name: state_of_user(form)
--- When a user was last erased, by the replaced text.
+-- When a user was last erased. The user is found by the text that replaced the user's id.
 SELECT u.erased_at AS "erasedAt" FROM erased_users AS u WHERE u.user_id = $1::text;
 
 -- name: state_of_operator(id)
@@ -108,7 +108,7 @@ SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment(id)
--- The only deployment row. Any id finds it, because `voucherctl` can change the id between the two reads of an audit entry.
+-- The only row of `deployment`. Any id finds it: `voucherctl` can change the id between the two reads of an audit entry.
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
@@ -123,7 +123,8 @@ INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, e
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
 -- name: select_audit_entries(entity_id?, user?, limit)
--- The newest audit entries of one entity or of all, newest first; of one user only, if one is given, also where the name came with OPS_TOKEN.
+-- Audit entries, newest first: of one entity or of all, and of one user if given, including those where OPS_TOKEN came
+-- with the name.
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a
@@ -136,7 +137,7 @@ SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.by, a.command, a.entity_type
   FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;
 
 -- name: find_newest_pause(queue)
--- The newest pause of a queue, or the newest resumption if that is later, with its reason.
+-- The newest entry that paused or resumed a queue, with its reason.
 SELECT a.at, a.os_user AS "osUser", a.command, a.arguments->>'reason' AS reason
   FROM audit_entries AS a
  WHERE a.entity_id = $1::text AND a.entity_type = 'Queue' AND a.command IN ('queue pause', 'queue resume')

@@ -6,8 +6,8 @@ import { Statements } from "../../platform/db/statements.ts";
 type EntityState = Record<string, unknown>;
 
 /**
- * How it is known who has acted: by a named operator's token, a JWT of a proxy, OPS_TOKEN with any name, the user of a
- * command, or an API key.
+ * How the acting person or program was identified: by a named operator's token, a JWT of a proxy, OPS_TOKEN with a name
+ * that anyone can choose, the operating system's user of a command, or an API key.
  */
 export type ActingBy = "operator" | "jwt" | "shared" | "command" | "key";
 
@@ -15,7 +15,7 @@ const CHANGE = {
   id: bigint,
   /** The database's clock, shortly before the change was committed. */
   at: timestamptz,
-  /** The operator or user. One who has signed in with OPS_TOKEN is `shared: ` and the name that was given with it. */
+  /** The operator or user. After a sign-in with OPS_TOKEN, `shared: ` and the name that was given with it. */
   osUser: text,
   host: text,
   /** Null in entries of earlier releases. */
@@ -27,7 +27,7 @@ const CHANGE = {
 
 const AUDIT_ENTRY = {
   ...CHANGE,
-  /** The role that was connected to the database. */
+  /** The database role of the connection. */
   databaseRole: text,
   arguments: jsonb<Record<string, unknown>>(),
   before: orNull(jsonb<EntityState>()),
@@ -43,7 +43,7 @@ export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY, 
   limit: integer,
 });
 export const selectChanges = sql.rows("select_changes", CHANGE, { before: bigint, limit: integer });
-/** Who has paused or resumed a queue last, and why; null if no one has. */
+/** The newest entry that paused or resumed a queue, with its reason; null if there is none. */
 export const findNewestPause = sql.row(
   "find_newest_pause",
   {
@@ -91,7 +91,7 @@ const STATE_OF = {
   Listing: sql.prepare("state_of_listing", { id: text }),
   WebhookEndpoint: sql.prepare("state_of_webhook_endpoint", { id: text }),
   Operator: sql.prepare("state_of_operator", { id: text }),
-  /** One that is erased. Its id is the replaced text. */
+  /** An erased user. Its id is the replaced text. */
   User: sql.prepare("state_of_user", { form: text }),
   /** The rights of the service's roles. Its id is the name of the database. */
   DatabaseRoles: sql.prepare("state_of_roles", { database: text }),
@@ -103,7 +103,7 @@ const STATE_OF = {
 
 const STATELESS = ["Queue", "Process"] as const;
 
-/** What an administrative command changes. */
+/** The entity that an administrative command changes. */
 export interface Entity {
   /** Queues and processes are in Redis, so they have no state here. */
   type: keyof typeof STATE_OF | (typeof STATELESS)[number];
@@ -138,7 +138,7 @@ interface NewAuditEntry {
   /** The arguments of the command, without secrets and codes. */
   arguments: Record<string, unknown>;
   entity: Entity;
-  /** Null: the entity did not exist. */
+  /** Null if the entity did not exist. */
   before: EntityState | null;
   after: EntityState | null;
 }

@@ -1,7 +1,7 @@
 -- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit)
--- The next vouchers in id order with something to erase, an event of one of the types or a reason of a release: of a
--- reference of an organization, or of a user, and the others are null. A user has the vouchers that it claimed or
--- bought, and those that were claimed by its links.
+-- The next vouchers in id order that have something to erase: an event of one of the types, or the reason of a release.
+-- Finds vouchers of an organization's reference or of a user; the other parameters are null. A user's vouchers are
+-- those that the user claimed or bought, and those that others claimed through the user's links.
 SELECT f.voucher_id AS "voucherId"
   FROM (SELECT rd.voucher_id FROM redemptions AS rd
          WHERE rd.organization_id = $1::text
@@ -26,9 +26,9 @@ SELECT f.voucher_id AS "voucherId"
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
--- The events of locked vouchers that have a payload and one of the types, in chain order. Pending ones count: the
--- transaction seals them first. With a user, only events of vouchers that it claimed or bought, and claims by its
--- links.
+-- The events of locked vouchers that have a payload and one of the types, in chain order. Includes Pending events,
+-- which the transaction seals first. With a user, only events of vouchers that the user claimed or bought, and claims
+-- through the user's links.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
   FROM voucher_events AS e
  CROSS JOIN LATERAL (SELECT coalesce(e.payload::jsonb -> 'data', e.data::jsonb) AS said OFFSET 0) AS d
@@ -42,33 +42,33 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
  ORDER BY e.voucher_id, e.sequence;
 
 -- name: erase_events(voucher_id, sequence?)
--- Erases what the given erasing events name, in the chains of locked vouchers, and the reasons of their reservations. A
--- voucher's sequence is null if none of its events is erased.
+-- Erases the events that the given erasing events name, in the chains of locked vouchers, and the reasons of their
+-- reservations. A voucher's sequence is null if none of its events is erased.
 SELECT e.erased_vouchers AS vouchers, e.erased_events AS events, e.erased_texts AS texts
   FROM erase_events($1::text[], $2::int[]) AS e;
 
 -- name: erase_user(user_id)
--- Replaces a user outside of vouchers.
+-- Replaces a user's id in all tables that are not about vouchers.
 SELECT e.erased_texts AS texts FROM erase_user($1::text) AS e;
 
 -- name: erase_reference(organization_id, reference)
--- Waits for redemptions and batches under a reference, and replaces that of a batch.
+-- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch.
 SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text) AS e;
 
 -- name: find_erased_form(owner, text)
--- What replaces a text. Null: there is no such organization. The owner of users is empty.
+-- The text that replaces a text of an organization, or a user's id if the owner is empty. Null if there is no such organization.
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
--- The erasures from a time on, in order of time, with the events that were erased: none if only reasons of releases
--- were.
+-- The erasures since a time, oldest first, with the erased events. The events are empty if only reasons of releases
+-- were erased.
 SELECT r.voucher_id AS "voucherId", r.erased_at AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- The replaced references of the redemptions and batches that were erased from a time on.
+-- The replaced references of the redemptions and batches that were erased since a time.
 SELECT rd.organization_id AS "organizationId", rd.external_ref AS reference
   FROM (SELECT DISTINCT r.voucher_id FROM erasures AS r WHERE r.erased_at >= $1::timestamptz) AS w
   JOIN redemptions AS rd ON rd.voucher_id = w.voucher_id
@@ -78,15 +78,15 @@ SELECT r.organization_id, r.issue_ref FROM issue_references AS r WHERE r.erased_
  ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
--- The users that were erased from a time on, by their replaced texts.
+-- The replaced ids of the users that were erased since a time.
 SELECT u.user_id AS "userId" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
 
 -- name: find_users_to_erase(form)
--- The users of these replaced texts that are in the database as they were, as after a restore.
+-- The users with these replaced texts whose original ids are in the database, as after a restore.
 SELECT u.user_id AS "userId" FROM find_erased_users($1::text[]) AS u;
 
 -- name: find_references_to_erase(organization_id, form)
--- The references of batches with these replaced texts that are in the database as they were, as after a restore.
+-- The batches with these replaced texts whose original references are in the database, as after a restore.
 SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef"
   FROM find_erased_references($1::text[], $2::text[]) AS r;

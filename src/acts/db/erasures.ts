@@ -4,7 +4,7 @@ import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./erasures.sql", import.meta.url));
 
-/** What an erasure is about: a reference with its organization, or a user. */
+/** The subject of an erasure: a reference with its organization, or a user. */
 export interface ErasureTarget {
   organizationId: string | null;
   externalRef: string | null;
@@ -41,9 +41,9 @@ const callEraseEvents = sql.requiredRow(
 );
 
 /**
- * Erases what erasing events of this transaction name, and the reasons of the vouchers' reservations. A sequence is
- * null for a voucher without such an event. Returns how many events were erased and texts replaced, and of how many
- * vouchers.
+ * Erases the events that erasing events of this transaction name, and the reasons of the vouchers' reservations. The
+ * sequence is null for a voucher without an erasing event. Returns the numbers of erased events, of replaced texts and
+ * of the vouchers concerned.
  */
 export function eraseEvents(
   tx: Transaction,
@@ -52,12 +52,12 @@ export function eraseEvents(
   return callEraseEvents(tx, columnsOf(erasing, "voucherId", "sequence"));
 }
 
-/** Replaces a user in all tables that are not about vouchers. Returns the number of texts. */
+/** Replaces a user's id in all tables that are not about vouchers. Returns the number of replaced texts. */
 export const eraseUser = sql.requiredValue("erase_user", { texts: bigint }, { userId: text });
 
 /**
- * Waits for redemptions and batches under a reference, so that later statements see them. Replaces the reference of a
- * batch. Returns the number of texts.
+ * Waits for transactions that write redemptions and batches under a reference, so that later statements see their rows.
+ * Replaces the reference of a batch. Returns the number of replaced texts.
  */
 export const eraseReference = sql.requiredValue(
   "erase_reference",
@@ -65,7 +65,7 @@ export const eraseReference = sql.requiredValue(
   { organizationId: text, reference: text },
 );
 
-/** What replaces a text of an organization, or of a user if the owner is empty. Null: there is no such organization. */
+/** The text that replaces an organization's text, or a user's id if the owner is empty. Null: unknown organization. */
 export const findErasedForm = sql.value("find_erased_form", { form: text }, { owner: text, text });
 
 export const selectErasures = sql.rows(

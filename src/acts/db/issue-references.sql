@@ -1,12 +1,12 @@
 -- name: insert_issue_reference(organization_id, issue_ref, batch_id, terms)
--- Writes no row when the organization has used the reference, also if it was erased since. Waits for a transaction that
--- issues under the same one.
+-- Writes no row when the organization has already used the reference, even if the reference was erased since. Waits for
+-- a transaction that issues under the same reference.
 INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms) VALUES ($1::text, $2::text, $3::text, $4::jsonb)
     ON CONFLICT (organization_id, issue_ref) DO NOTHING;
 
 -- name: find_issued_under(product_id, issue_ref, terms)
--- The batch that the product's organization has issued under a reference, also if it was erased since, and whether the
--- same was asked for.
+-- The batch that the product's organization issued under a reference, even if the reference was erased since, and
+-- whether that call asked for the same terms.
 SELECT r.batch_id AS id, b.voucher_count AS count, r.terms = $3::jsonb AS "isSame"
   FROM products AS p
   JOIN brands AS br ON br.id = p.brand_id

@@ -75,7 +75,7 @@ SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
  ORDER BY id LIMIT 10;
 
 -- name: find_unknown_filter(org?, brand?, product?, batch?, contract?)
--- A filter's id that does not exist, and its kind. No row when all given ids exist.
+-- The id and kind of a filter that matches no entity. No row when all given ids exist.
 SELECT f.kind, f.id
   FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),
                ('brand', $2::text, EXISTS (SELECT FROM brands AS b WHERE b.id = $2::text)),

@@ -9,7 +9,7 @@ import type { OperatorRole } from "../operator-role.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 
-/** Each list: its filters, which are parameters of its statement, the column that orders it, and its statement. */
+/** Each list with its filters (parameters of its statement), the column that orders it, and its statement. */
 export const LISTS = {
   organizations: {
     filters: ["name"],
@@ -159,7 +159,7 @@ const findUnknown = sql.row(
   { org: orNull(text), brand: orNull(text), product: orNull(text), batch: orNull(text), contract: orNull(text) },
 );
 
-/** Returns an id among the filters that does not exist, with its kind, or null if all exist. */
+/** Returns an id from the filters that does not exist, with its kind, or null if all exist. */
 export function findUnknownFilter(db: Queryable, filters: Readonly<Record<string, string | undefined>>) {
   const { org = null, brand = null, product = null, batch = null, contract = null } = filters;
   return findUnknown(db, { org, brand, product, batch, contract });

@@ -5,7 +5,7 @@ import type { OperatorRole } from "../operator-role.ts";
 
 export const sql = new Statements(new URL("./operators.sql", import.meta.url));
 
-/** What an operator's token begins with. */
+/** The prefix of an operator's token. */
 export const TOKEN_PREFIX = "pvo_";
 
 /** An operator who can sign in at the moment of the read. */

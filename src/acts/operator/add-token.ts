@@ -9,7 +9,7 @@ interface ShownToken {
   token: string;
 }
 
-/** Gives an operator a current token. The previous one must already have an end. */
+/** Gives an operator a new current token. The previous token must already have an expiry time. */
 export async function addToken(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,

@@ -5,13 +5,13 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 import { act } from "../act.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 
-/** Where processes report. */
+/** The Redis store to which processes report. */
 export interface Reports {
   redis: RedisClient;
   deployment: Pick<DeploymentIdentity, "id">;
 }
 
-/** One that has come back since it was shown stays. @throws AppError `not_found`; Error when Redis does not answer. */
+/** Refuses if the process has reported since. @throws AppError `not_found`; Error when Redis does not answer. */
 export const dismissProcess = act({
   name: "process dismiss",
   on: "process",
@@ -26,7 +26,7 @@ export const dismissProcess = act({
     if (!processes.some((one) => one.id === id && one.state === "gone")) {
       throw new AppError("not_found", "No process that is gone has this id.");
     }
-    // The audit entry is committed before the act, so that there is no act without one.
+    // The audit entry is committed before the dismissal, so no dismissal lacks an entry.
     const states = { before: { shown: true }, after: () => ({ shown: false }) };
     await withAuditEntry(ctx, { type: "Process", id }, async () => undefined, states);
     await forgetProcess(redis, deployment, id);

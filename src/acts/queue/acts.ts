@@ -16,10 +16,10 @@ interface QueueAccess {
 }
 type Ctx = AuditContext & QueueAccess;
 
-/** Jobs that one script of Redis moves or removes: some 10 ms. */
+/** Jobs that one Redis script moves or removes. A script takes some 10 ms. */
 const PORTION = 1_000;
 
-/** The effect of a pause, for each queue. */
+/** The effect of pausing each queue. */
 const PAUSED: Record<QueueName, string> = {
   redeem: "While it is paused, every redeem is answered with 503. Jobs that run now end.",
   seal: "While it is paused, claims and purchases are sealed later. Redemptions go on.",
@@ -34,7 +34,7 @@ const ON_JOBS = {
   job: optional(text("Job", 128, { hint: "The id of one job. Empty: all of them.", fromLink: true })),
 };
 
-/** An act on a whole queue, in all of its shards. @throws AppError `wrong_status` if they are in this state. */
+/** Pauses or resumes all shards of a queue. @throws AppError `wrong_status` if all shards are in that state already. */
 const pausing = (
   verb: "pause" | "resume",
   words: Pick<Definition<typeof ON_ALL, object, QueueAccess>, "title" | "about">,
@@ -58,14 +58,14 @@ const pausing = (
     said: ({ queue }) => `The queue ${queue} is ${verb}d.`,
   });
 
-/** What is done to jobs in one state: to all of a shard, or to one. */
+/** An act on jobs in one state: on all jobs of a shard, or on one job. */
 interface JobAct extends Pick<Definition<typeof ON_JOBS, object, QueueAccess>, "title" | "about"> {
   state: "failed" | "delayed";
   all: (queue: Queue) => Promise<unknown>;
   one: (job: Job) => Promise<unknown>;
 }
 
-/** An act on the job with an id, or on all in one state. @throws AppError `not_found`. */
+/** An act on the job with an id, or on all jobs in one state. @throws AppError `not_found`. */
 const onJobs = (verb: string, role: OperatorRole, { state, all, one, ...words }: JobAct) =>
   act<typeof ON_JOBS, { queue: string }, QueueAccess>({
     ...ON_QUEUE,
@@ -86,8 +86,8 @@ const onJobs = (verb: string, role: OperatorRole, { state, all, one, ...words }:
   });
 
 /**
- * All that operators may do to queues. Other acts on jobs would send redacted data back, or take away jobs that callers
- * wait for.
+ * All acts of operators on queues. Other acts on jobs would send redacted data back, or remove jobs whose callers still
+ * wait.
  */
 export const QUEUE_ACTS: readonly Act<Fields, object, QueueAccess>[] = [
   pausing("pause", { title: "Pause the queue", about: (queue) => PAUSED[queue as QueueName] }),
@@ -136,13 +136,13 @@ async function openQueues({ queueViews }: QueueAccess, name: string): Promise<Qu
   return views.map(({ queue }) => queue).filter((queue) => queue.name === name);
 }
 
-/** Commits the audit entry before the act, so that there is no act without one. */
+/** Commits the audit entry before the act, so no act lacks an entry. */
 async function record(ctx: Ctx, name: string, before: object, after: object): Promise<void> {
   const unseen = { before: { ...before }, after: () => ({ ...after }) };
   await withAuditEntry(ctx, { type: "Queue", id: name }, async () => undefined, unseen);
 }
 
-/** Acts on every shard, even if another one fails. */
+/** Acts on every shard, even if the act fails on another shard. */
 async function onEach(queues: readonly Queue[], act: (queue: Queue) => Promise<unknown>): Promise<void> {
   const ended = await Promise.allSettled(queues.map(act));
   await answered(Promise.all(ended.map((end) => (end.status === "rejected" ? Promise.reject(end.reason) : null))));

@@ -3,17 +3,17 @@ import type { Division } from "../../platform/queues/read-shards.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 import { pluralize } from "../words.ts";
 
-/** The shards of the queues in Redis. */
+/** The shards of the queues in Redis, and how to delete them. */
 export interface Shards {
   deploymentId: string;
   read(): Promise<Division[]>;
-  /** Deletes the keys of a number of shards, and returns how many there were. */
+  /** Deletes the keys of the division into this number of shards, and returns how many keys there were. */
   drop(shards: number): Promise<number>;
 }
 
 type ShardState = "unserved" | "in_use" | "ready" | "emptying" | "unreachable" | "unused";
 
-/** What becomes of a number of shards. */
+/** The state of a division of the queues into shards. */
 export function stateOf({ apis, jobs, served, unserved }: Division): ShardState {
   if (apis > 0) return unserved.length > 0 ? "unserved" : "in_use";
   if (jobs === null) return "unreachable";
@@ -33,7 +33,7 @@ export const MEANING: Record<ShardState, (division: Division) => string> = {
 };
 
 /**
- * Deletes the Redis keys of a number of shards that no process uses, and returns how many there were.
+ * Deletes the Redis keys of a division into a number of shards that no process uses. Returns how many keys there were.
  * @throws AppError `invalid_request` if a process uses them, or they have jobs.
  */
 export async function dropShards(
@@ -47,8 +47,8 @@ export async function dropShards(
   if (state !== "unused") {
     throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
   }
-  // The drop changes nothing in the database. 1 means that there are keys: the audit entry is written only if the two
-  // facts differ.
+  // The database does not change. The facts `queueKeys` before and after must differ, or no audit entry is written: 1
+  // means that there are keys.
   const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
   const unseen = { before: { queueKeys: 1 }, after };
   return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);

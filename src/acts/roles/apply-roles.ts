@@ -21,7 +21,7 @@ export interface AppliedRole {
   created: boolean;
   /** Whether it can log in. Otherwise, an operator grants it to another role that can. */
   login: boolean;
-  /** Whether this run set its password. */
+  /** Whether this run changed its password. */
   passwordSet: boolean;
 }
 
@@ -32,11 +32,11 @@ export interface AppliedRoles {
 }
 
 /**
- * Creates the missing roles and gives each the rights of `grants.sql` in this database. Run it after each migration.
- * @param tx a transaction of the database's owner, who must be allowed to create roles if one is missing or gets a
- * password.
- * @param passwords of visible ASCII characters. A password lets the role log in; only its SCRAM verifier leaves this
- * process. Null changes nothing.
+ * Creates the missing roles and gives each role the rights of `grants.sql` in this database. Run it after each
+ * migration.
+ * @param tx a transaction of the owner, who must be allowed to create roles if one is missing or gets a password.
+ * @param passwords of visible ASCII characters. A role with a password can log in; only the password's SCRAM verifier
+ * leaves this process. Null changes nothing.
  * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
  */
 export async function applyRoles(
@@ -98,7 +98,7 @@ const DELETED_FROM = [
 ];
 
 /**
- * @throws AppError when a role has rights beyond the grants: by an attribute, a membership or ownership, or through
+ * @throws AppError when a role has rights that the grants do not give: by an attribute, a membership, ownership, or
  * PUBLIC.
  */
 async function rejectExcess(tx: Transaction): Promise<void> {

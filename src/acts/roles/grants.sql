@@ -1,8 +1,8 @@
--- All rights of the roles on the current schema, which is that of the tables, and on this database. The file first revokes their rights on tables,
--- sequences, functions and the schema, in the same transaction, so it can run after every migration. The roles have no right on a table that this
--- file does not name. No role may TRUNCATE. DELETE is possible only on the tables of webhooks, on reservations, on ends of references, on counts and
--- on faults.
--- Only the owner may change a definition.
+-- All rights of the roles on the schema of the tables (the current one) and on this database. The file first revokes
+-- the roles' rights on tables, sequences, functions and the schema, in the same transaction, so it can run after every
+-- migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. The roles may
+-- DELETE only from the tables of webhooks, reservations, ends of references, counts and faults. Only the owner may
+-- change a definition.
 
 -- Revokes only where a right was granted, because the owner of this database may not own every table in it.
 DO $$
@@ -40,26 +40,26 @@ GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pv
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 
--- The service moves the times of batches, windows, contracts and reservations only with this function, and only those of a sandbox.
+-- The service moves the times of batches, windows, contracts and reservations only with this function, and only in a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
--- Calls with a text that was erased find what replaced it. No role reads the keys.
+-- Calls with an erased text find its replacement by these functions. No role may read the keys.
 GRANT EXECUTE ON FUNCTION erased_form(text, text), redemptions_under(text, text) TO pva_api, pva_admin;
 GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
--- Erasures change what no other statement may change. They are found by claims and purchases.
+-- Erasures change what no other statement may change. They find vouchers by claims and purchases.
 GRANT EXECUTE ON FUNCTION erase_events(text[], integer[]), erase_user(text), erase_reference(text, text),
   find_erased_users(text[]), find_erased_references(text[], text[]) TO pva_admin;
 GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 
--- The processes add marks only with this function, and compare the server with those that they remember.
+-- The processes add marks only with this function. They compare the server with the marks that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
--- `log recover` and `log retire --accept-loss` record a loss that an operator accepts.
+-- `log recover` and `log retire --accept-loss` record the loss that an operator accepts.
 GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- pva_api: the API and worker processes.
 
--- Written by voucherctl and the console, and read by the service.
+-- voucherctl and the console write these tables, and the service reads them.
 GRANT SELECT ON organizations, deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
@@ -71,7 +71,7 @@ GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash) ON vouchers TO pva_api;
 
--- Reservations are opened and ended. The service cannot change their other columns. A trigger refuses to delete one that may still be needed.
+-- Reservations are opened and ended. The service cannot change their other columns. A trigger rejects the deletion of one that may still be needed.
 GRANT SELECT, DELETE ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
@@ -79,10 +79,10 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Lists of redemptions are final before `closed_until`: no redemption can be added there. A trigger lets this time move forward only.
+-- Lists of redemptions are final before `closed_until`: no redemption can be added before it. A trigger lets this time only move forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
--- Ends of references. A trigger refuses to delete one that an attempt may not have seen.
+-- Ends of references. A trigger rejects the deletion of one that an attempt may not have seen.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
 GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api;
 
@@ -90,7 +90,7 @@ GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_api;
 
--- The leaves of sealed events wait here for their place in the log.
+-- The leaves of sealed events wait here for their places in the log.
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
 GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
@@ -111,7 +111,7 @@ GRANT SELECT, INSERT (began_at, name, subject, page, severity, what), DELETE ON 
 GRANT UPDATE (ended_at, severity, what) ON faults TO pva_api;
 GRANT SELECT, UPDATE (looked_at) ON last_look TO pva_api;
 
--- Where the sweeper's tasks that check all rows in rounds have stopped.
+-- The positions at which the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
@@ -119,7 +119,7 @@ GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
--- Messages that were sent about red faults.
+-- The state of the messages about red faults.
 GRANT SELECT, UPDATE (version, state) ON alerts TO pva_api;
 
 -- When API keys were last used. The service cannot change the keys themselves.
@@ -140,10 +140,10 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
 
 -- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
--- The list of changes on the operator pages, without states, and why a queue is paused.
+-- The operator pages list changes without states, and show why a queue is paused.
 GRANT SELECT (id, at, os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 
--- Named operators sign in, and are listed. The service cannot change them.
+-- Named operators sign in, and the pages list them. The service cannot change operators.
 GRANT SELECT ON operators TO pva_api;
 GRANT SELECT (token_hash, operator_id, expires_at) ON operator_tokens TO pva_api;
 
