@@ -11,15 +11,15 @@ import { formatSecret } from "./format.ts";
 import { flag, type OptionOf, type OptionProblems, option, required, YES } from "./options.ts";
 import { NO_PROGRESS } from "./progress.ts";
 
-/** The options of a command as it was given them. */
+/** The options of a command, by name, with the given values. */
 type Given = Record<string, unknown>;
 
-/** What a command adds to an act: options, files and words, and what the act takes from its process. */
+/** What a command adds to an act: options, files and texts, and what the act needs from its process. */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
-  /** How a command names what the act is on, if not by its id. */
+  /** How the command line names the act's entity, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
-  /** Runs the act with what it takes. Returns its result, and what else a person should know. */
+  /** Runs the act with its dependencies. Returns the act's result, and notes for the user. */
   around?(
     ctx: CommandContext,
     options: Given,
@@ -29,7 +29,7 @@ export interface CommandFace<Result extends object = object, Deps extends object
 
 const FORCE = flag("do not ask when the name is already in use");
 
-/** The verb of an act, with what the command adds to it; its name begins with the act's verb. */
+/** The verb of an act, with what the command adds to it. The verb's name begins with the act's verb. */
 export function verbOf<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
   face: CommandFace<Result, Deps> = {},
@@ -76,7 +76,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
   return { [`${act.name.split(" ")[1]}${argument}`.trimEnd()]: define };
 }
 
-/** Runs an act with its progress on the terminal, and explains its end in the words of commands. */
+/** Runs an act with its progress on the terminal. Explains errors in the texts of commands. */
 async function performAct<F extends Fields, Result extends object, Deps extends object>(
   ctx: CommandContext,
   act: Act<F, Result, Deps>,
@@ -105,8 +105,8 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * Values that break a rule, or a past time that an option would accept, are a usage error. Any other past time is a
- * refusal.
+ * Turns problems into an error. Values that break a rule are a usage error, and so is a past time that an option would
+ * accept. Any other past time is a refusal.
  */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
@@ -117,7 +117,7 @@ export function explainProblems({ problems }: InvalidValues, fields: Fields): Er
 
 /**
  * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With
- * `--force` or `--json` it does neither, because scripts may reuse a name.
+ * `--force` or `--json` it neither asks nor warns, because scripts may reuse a name.
  * @throws AppError `invalid_request` when the answer is no.
  */
 async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
@@ -131,7 +131,7 @@ async function confirmName(ctx: CommandContext, parentId: string | null, name: s
 
 const toOption = (key: string) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** The names of fields as users type them. */
+/** The names of fields as a command line has them. */
 const optionNames =
   (fields: Fields): NameOf =>
   (name) => {
@@ -149,7 +149,7 @@ function optionsOf(fields: Fields): Record<string, OptionOf<unknown>> {
   return Object.fromEntries(options);
 }
 
-/** The values of an act's fields among a command's options. Those with problems are undefined. */
+/** The values of an act's fields, from a command's options. A value with a problem is undefined. */
 function valuesOf<F extends Fields>(fields: F, options: Given, problems?: OptionProblems): Readable<F> {
   const values = Object.entries(fields).map(([name, { option: own = name, flags, initial }]) => {
     if (flags !== undefined) return [name, Object.keys(flags).filter((value) => options[value] === true)];

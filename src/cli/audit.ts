@@ -45,7 +45,7 @@ function nameEntity({ entityType, entityId }: AuditEntry): [name: string, more?:
   return [entityId.slice(slash + 1), `organization ${entityId.slice(0, slash)}`];
 }
 
-/** The fields that changed; for a new or removed entity, all that have a value. */
+/** The changes as text: the fields that changed or, for a new or removed entity, all fields that have a value. */
 function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">): string {
   const names = Object.keys({ ...before, ...after }).filter((name) => !ENTRY_TIMES.includes(name));
   if (before === null || after === null) {
@@ -61,7 +61,7 @@ function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">)
     .join("; ");
 }
 
-/** Changes that the field's name and values do not explain. */
+/** Texts for changes that the field's name and values do not explain. */
 const CHANGE: Record<string, (after: unknown) => string> = {
   advancedSeconds: (seconds) => `times advanced by ${formatDuration(Number(seconds) * 1_000)}`,
   secretsExpireAt: (times) =>
@@ -69,12 +69,12 @@ const CHANGE: Record<string, (after: unknown) => string> = {
   queueKeys: () => "keys of the queues deleted",
 };
 
-/** Longer lists of changes are counted instead of shown. */
+/** Longer lists of changes are shown as counts. */
 const ITEMS_MAX = 6;
 
-/** The items added to and removed from a list; otherwise the old and the new value. */
+/** The items added to a list and removed from it. For other values, the old and the new one. */
 function formatChange(before: unknown, after: unknown): string {
-  // A fact of this change alone.
+  // A fact that only the entry after the change has.
   if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));
@@ -86,7 +86,7 @@ function formatChange(before: unknown, after: unknown): string {
 /** Fields that repeat the time of the entry. */
 const ENTRY_TIMES = ["createdAt", "offeredAt", "changedAt"];
 
-/** A field as words, without `Id`: `organizationId` becomes `organization`. */
+/** A field's name as words, without `Id`: `organizationId` becomes `organization`. */
 function formatName(name: string): string {
   return name.replace(/Id$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }

@@ -15,7 +15,7 @@ import { option, required, YES } from "./options.ts";
 import { describePrintedCodes, openPrintedCodes } from "./printed-codes.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
-/** How `batch issue` reads printed codes from a file, and writes those of the new batch into one. */
+/** How `batch issue` reads printed codes from a file, and writes the codes of the new batch to one. */
 const ISSUE: CommandFace<{ id: string }, Codes> = {
   options: {
     codes: option("<file>", "use printed codes instead of new ones: a text with one per line, without a heading"),
@@ -28,7 +28,7 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
     if (codes !== null) await confirmCodes(ctx, yes === true, await describePrintedCodes(codes, size));
     const out = outFile === undefined ? null : await openCodesFile(String(outFile), size, "new");
     const result = await perform({ codes, onChunk: (vouchers) => out?.write(vouchers) }).catch(async (error) => {
-      // The connection may have failed after the commit, so keep the complete file.
+      // The connection may have failed after the commit, so the complete file must stay.
       if (out?.isComplete() && isDatabaseUnavailable(error)) await out.leave();
       else await out?.discard();
       throw error;
@@ -123,7 +123,7 @@ function describeBatch(batch: BatchSummary): string {
   });
 }
 
-/** A window closes at `closesAt` or when the vouchers expire, whichever is earlier. */
+/** When a window closes: at `closesAt` or when the vouchers expire, whichever is earlier. Null without a window. */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;
   const now = new Date();

@@ -5,9 +5,9 @@ import type { IssuedVoucher } from "../acts/issue-batch.ts";
 import { AppError } from "../platform/api/errors.ts";
 
 /**
- * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until `keep` it is
- * named `FILE.unfinished`, which also keeps a second run from writing. An older file with content is renamed, never
- * overwritten: it may be the only copy of its codes.
+ * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until `keep` the file
+ * is named `FILE.unfinished`, which also prevents a second run from writing. An older file with content is renamed,
+ * never overwritten: it may be the only copy of its codes.
  * @param kind `new`: the batch is being issued, so a complete file may be the only copy of its codes. `issued`: the
  * batch exists already.
  * @throws AppError `invalid_request` when `file` is a directory, or the unfinished file already exists.
@@ -19,8 +19,8 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
   const unfinished = `${file}.unfinished`;
   const handle = await createUnfinished(file, unfinished);
   let count = 0;
-  // A new batch is committed after its last code is written. Before that, none of its codes is valid, so the file is
-  // removed on exit.
+  // A new batch is committed after its last code is written. None of its codes is valid before the commit, so an
+  // incomplete file is removed on exit.
   const onExit = () => {
     if (count < total || kind === "issued") rmSync(unfinished, { force: true });
     else warnOfUncertainIssue(unfinished);

@@ -29,20 +29,20 @@ interface VerbOf<Context, Options> {
   description: string;
   /** An argument with a description. Others stand next to the verb's name. */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
-  /** By their names in camel case. Their order is that of `--help`. */
+  /** By their names in camel case, in the order of `--help`. */
   options?: Options;
   /** More text for `--help`. */
   help?: string;
-  /** What may follow the noun and the verb. By default nothing. */
+  /** Arguments after the noun and the verb, one text for each example. By default one example without arguments. */
   examples?: readonly string[];
-  /** Says what else is wrong with options of which some have problems, so that one refusal names all. */
+  /** Finds further problems when some options have problems, so that one refusal names all of them. */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: Values<Options>, ...args: string[]): Promise<void>;
 }
 
 /** How a command communicates with its caller. */
 export interface Interaction {
-  /** How audit entries describe this command. */
+  /** What the audit entries of this command record. */
   audited: AuditedCommand;
   /**
    * Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no
@@ -51,13 +51,13 @@ export interface Interaction {
   signal: AbortSignal;
   /** Prints the result: the object with --json, otherwise the text. */
   print(result: object, text: () => string): void;
-  /** Prints what usually comes next to standard error, except with --json. */
+  /** Prints a usual next step to standard error, except with --json. */
   next(step: string): void;
   /** Prints a sentence to standard error, except with --json. */
   note(sentence: string): void;
   /** Warns on standard error, except with --json. */
   warn(sentence: string): void;
-  /** Asks a question on a terminal. Null without a terminal or with --json. */
+  /** Asks a yes-or-no question on a terminal. Null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
   /**
    * Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command
@@ -73,7 +73,7 @@ export interface CommandContext extends AdminContext, Interaction {
   redisUrl: string | null;
   /** The value of QUEUE_SHARDS, which must be that of the API processes and workers. */
   queueShards: Config["queueShards"];
-  /** The environment, with the variables that the running `npm start` was given, and its variables of webhooks. */
+  /** The environment. With embedded servers, includes the settings of webhooks and of the running `npm start`. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -108,7 +108,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
     const lines = examples.map((example) => formatExample(`${nameOf(command)} ${example}`.trimEnd()));
     command.addHelpText("after", `\n${paintHelp("bold", "Examples:")}\n${lines.join("\n")}`);
     command.action(async (...given: unknown[]) => {
-      // A container does not know who has started it, or where.
+      // A container does not know who started it, or on which machine.
       const by = { user: process.env.VOUCHERCTL_USER, host: process.env.VOUCHERCTL_HOST };
       const name = `${command.parent?.name()} ${command.name()}`;
       const audited = auditedCommand(name, argumentsOf(command), by);
@@ -155,7 +155,7 @@ function interact(audited: AuditedCommand, json: boolean): Interaction & { end()
 }
 
 /**
- * Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is not a terminal.
+ * Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is no terminal.
  */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
@@ -174,7 +174,7 @@ async function askOnTerminal(question: string, signal: AbortSignal): Promise<boo
 }
 
 /**
- * Asks before something is destroyed. Without a terminal and with `--yes` or `--json` does not ask.
+ * Asks before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
  * @throws AppError `invalid_request` when the answer is no.
  */
 export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss: string): Promise<void> {
@@ -183,10 +183,10 @@ export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss:
   }
 }
 
-/** Columns that examples must fit in. */
+/** Maximum width of an example line, in columns. */
 const EXAMPLE_COLUMNS = 80;
 
-/** An example that can be pasted into a shell, broken before options where it would be too wide. */
+/** An example to paste into a shell. Too long lines are broken before options. */
 function formatExample(example: string): string {
   const lines: string[] = [];
   for (const part of example.split(/ (?=--)/)) {
@@ -198,7 +198,7 @@ function formatExample(example: string): string {
   return lines.join(" \\\n");
 }
 
-/** The environment, with the address and the log of the running `npm start` where it names none. */
+/** The environment, with the address and the log of the running `npm start` unless the environment names them. */
 export function readEnvironment(): NodeJS.ProcessEnv {
   return withLastStart(process.env);
 }
@@ -249,10 +249,10 @@ async function useServers() {
   return { ...servers, env: { ...webhookEnvOf(servers, settings), ...settings } };
 }
 
-/** What to do when a command that writes ended in its middle. */
+/** What to do after a command that writes has stopped midway. */
 const CHECK_OUTCOME = "Run voucherctl audit list to see whether anything was done.";
 
-/** Longest time from a signal to the end of the process. Milliseconds. */
+/** Longest time from a signal to the exit of the process. Milliseconds. */
 const CLEAN_UP_MAX_MS = 5_000;
 
 function giveUp({ mayHaveWritten }: AuditedCommand): never {

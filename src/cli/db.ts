@@ -29,7 +29,7 @@ finds a risk.`,
         const { rows: redis, problems } = await checkGivenRedis(ctx);
         const risks = [
           ...unmet.map((finding) => ({ code: "requirement", message: describeFinding(finding) })),
-          // A session that lacks something is not used.
+          // A session that misses a requirement is not used, so it cannot be asked for risks.
           ...(unmet.length === 0 ? await findDurabilityRisks(ctx.pool) : []),
           ...problems,
         ];
@@ -42,14 +42,14 @@ finds a risk.`,
   },
 };
 
-/** A table of what a server must have; empty without rows. */
+/** A table of a server's requirements. Empty without rows. */
 function formatRequirements(server: string, rows: readonly Omit<Finding, "mend">[]): string {
   const lines = rows.map(({ name, actual, wanted, why }) => ({ cells: [name, actual, wanted, why] }));
   return formatTable([server, "Is", "Needed", "Why"], lines);
 }
 
 /**
- * What the code relies on in Redis, and the problems found. Nothing without REDIS_URL.
+ * The requirements of the code for Redis, and the problems found. Empty without REDIS_URL.
  * @throws ServersUnavailable when Redis does not answer.
  */
 async function checkGivenRedis({ redisUrl, queueShards }: CommandContext) {

@@ -7,7 +7,7 @@ import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc, pluralize } from "./format.ts";
 import { option, time, YES } from "./options.ts";
 
-/** How `person erase` names a voucher. */
+/** How the command line of `person erase` names a voucher. */
 const ERASE: CommandFace<ErasureResult> = {
   options: { voucher: option("<id>", "one voucher, by its id") },
   target: { argument: "", find: async (_ctx, { voucher = "" }) => String(voucher) },

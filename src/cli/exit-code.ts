@@ -29,15 +29,13 @@ export const EXIT_HELP = `Exit status:
   130  interrupted (143 after SIGTERM); batch void, person erase, erasure
        replay and commands on the log keep what they did`;
 
-/** The command line cannot be used, for a reason that no option's parser finds. */
+/** The command line is wrong in a way that the parser of a single option cannot find. */
 export class UsageError extends Error {}
 
-/**
- * The servers that a command needs do not answer, or the embedded servers could not be started. The message says why.
- */
+/** The servers that a command needs do not answer, or the embedded servers could not start. The message says why. */
 export class ServersUnavailable extends Error {}
 
-/** The database stopped answering after the command had begun to write. The cause says why. */
+/** The database stopped answering after the command had begun to write. The cause has the reason. */
 export class OutcomeUnknown extends Error {}
 
 /**

@@ -4,7 +4,7 @@ import { problem } from "../platform/api/problems.ts";
 import { flag, type OptionOf } from "./options.ts";
 
 const HOUR_MS = 3_600_000;
-/** What a date alone means. */
+/** The meaning of a date without a time. */
 const DATE_HELP = {
   start: "A day such as 2027-12-01 from its beginning, or a time: 2027-12-01T08:00Z",
   end: "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
@@ -13,10 +13,10 @@ const DATE_HELP = {
 
 const isList = ({ kind }: Pick<Field, "kind">) => kind === "choices" || kind === "list";
 
-/** What a command gets: nothing for a field that may be left out. */
+/** The value that a command receives: undefined instead of null for an optional field. */
 type Given<Value> = null extends Value ? Exclude<Value, null> | undefined : Value;
 
-/** The option of a command for a field. It must be given if the field has no initial value. */
+/** The option for a field. It is required if the field has no initial value. */
 export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
   const { kind, label, values, initial } = field;
   const hint = kind === "time" ? DATE_HELP[field.use ?? "start"] : field.hint;
@@ -36,7 +36,7 @@ export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
   };
 }
 
-/** Reads the text of an option. An option with a list may be repeated. */
+/** Reads the text of an option. An option for a list may be repeated. */
 export function readTyped(field: Field, text: string, previous: unknown): unknown {
   const typed = withoutBlanks(field, text);
   if (typed === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);

@@ -9,7 +9,7 @@ import { integer, type OptionOf, option } from "./options.ts";
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
-/** The option of each filter. */
+/** The command option of each filter. */
 const FILTERS: Record<ListFilter<ListName>, OptionOf<string | undefined>> = {
   name: option("<text>", "only those whose name contains this, in any case"),
   org: option("<id>", "only of this organization, by id or name"),
@@ -21,7 +21,7 @@ const FILTERS: Record<ListFilter<ListName>, OptionOf<string | undefined>> = {
   contract: option("<id>", "only of this contract"),
 };
 
-/** How a noun lists its entries. `cursor` matches cursors: ids of the noun, or codes. */
+/** How a noun lists its entities. `cursor` matches the valid cursors: ids of the entities, or codes. */
 interface ListOf<Name extends ListName> {
   cursor: RegExp;
   headings: readonly string[];

@@ -11,7 +11,7 @@ try {
   await buildVoucherctl().parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) {
-    // Commander has printed its message already.
+    // Commander has already printed its message.
     process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
   } else {
     const { message, hint, exitCode } = explain(error);

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from "commander";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
-/** Reads the text of an option, or names every text that it may have. */
+/** A function that reads the text of an option, or a list of all texts that the option may have. */
 type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];
 
-/** An option of a command, and the type of its value. The command names it. */
+/** An option of a command, and the type of its value. The command gives the option its name. */
 export interface OptionOf<Value> {
   build(name: string): Option;
   readonly type?: Value;
@@ -13,10 +13,7 @@ export interface OptionOf<Value> {
 /** The values of a command's options. */
 export type Values<Options> = { [Name in keyof Options]: Options[Name] extends OptionOf<infer Value> ? Value : never };
 
-/**
- * An option with a value, such as `<id>`, which has a default if one is given. `shown` describes the default in
- * `--help`.
- */
+/** An option with a value, such as `<id>`, and optionally with a default. `shown` describes the default in `--help`. */
 export function option(value: string, description: string): OptionOf<string | undefined>;
 export function option<Value>(value: string, description: string, read: Reader<Value>): OptionOf<Value | undefined>;
 export function option<Value>(
@@ -41,7 +38,7 @@ export function option(
   };
 }
 
-/** An option with a value, without which the command is refused. */
+/** A required option with a value. */
 export function required(value: string, description: string): OptionOf<string>;
 export function required<Value>(value: string, description: string, read: Reader<Value>): OptionOf<Value>;
 export function required(value: string, description: string, read: Reader<unknown> = String): OptionOf<unknown> {
@@ -53,10 +50,10 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
   return { build: (name) => new Option(name, description).conflicts(conflictsWith) };
 }
 
-/** What is wrong with a command's options, as sentences, by their names. */
+/** A sentence about each wrong option, by the option's name. */
 export type OptionProblems = Map<string, string>;
 
-/** Lets an option add what is wrong with it to the problems, where commander would end with the first one. */
+/** Makes an option add its problem to `problems`. Commander alone would stop at the first problem. */
 export function collectProblems(built: Option, problems: OptionProblems): Option {
   const { parseArg, mandatory, flags } = built;
   const name = built.attributeName();
@@ -80,7 +77,7 @@ export function collectProblems(built: Option, problems: OptionProblems): Option
 export const ORG = required("<id>", "the organization");
 export const YES = flag("do not ask on a terminal");
 
-/** Option parser: a date, or a time in ISO 8601. Its use decides what a date alone means. */
+/** Option parser: a date, or a time in ISO 8601. `use` decides what a date without a time means. */
 export function time(use: TimeUse): (text: string) => Date {
   return (text) => {
     const found = readTime(text, use);

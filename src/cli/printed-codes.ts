@@ -6,13 +6,13 @@ import { CodesSummary, findTrace } from "../acts/printed-code-formats.ts";
 import { assertCount, notIssued, type ReadLines, readCodes } from "../acts/printed-codes.ts";
 import { formatCount, pluralize } from "./format.ts";
 
-/** Lengths of codes that the summary lists. Of more it names the shortest and the longest. */
+/** Maximum number of different lengths that the summary lists. Of more, it names the shortest and the longest. */
 const LENGTHS_MAX = 4;
 
 /**
- * Reads a file of printed codes as often as needed: text in UTF-8 or UTF-16, one code a line. Blank lines at the end do
- * not count.
- * @throws AppError `invalid_request`, while it is read, that names the line which is no code and why.
+ * Opens a file of printed codes, and reads it as often as needed: text in UTF-8 or UTF-16, one code per line. Blank
+ * lines at the end are ignored.
+ * @throws AppError `invalid_request` during a read, with the line that is not a code and the reason.
  */
 export async function openPrintedCodes(file: string): Promise<ReadLines> {
   // A pipe can be read only once.
@@ -59,7 +59,7 @@ function encodingOf([first, second, third]: Uint8Array): string {
 }
 
 /**
- * Reads all codes, and describes them: how many, the first, the last and their lengths.
+ * Reads all codes, and describes them: their number, their lengths, the first and the last.
  * @throws AppError `invalid_request`.
  */
 export async function describePrintedCodes(readLines: ReadLines, count: number): Promise<string> {

@@ -22,7 +22,7 @@ import { sandbox } from "./sandbox.ts";
 import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
 
-/** Every noun but those of wings, under its heading in `voucherctl --help`. */
+/** All nouns except those of wings, by their headings in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, user, operator],
@@ -32,13 +32,13 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Servers:": [db, queue, processes, alert],
 };
 
-/** Nouns that a wing adds, and the noun that they follow in `voucherctl --help`. */
+/** The nouns that a wing adds, and the noun after which `voucherctl --help` lists them. */
 export interface CommandPart {
   after: string;
   nouns: readonly Noun[];
 }
 
-/** Builds `voucherctl` with all its commands. Parsing throws CommanderError where commander would end the process. */
+/** Builds `voucherctl` with all its commands. Throws CommanderError where commander would end the process. */
 export function buildProgram(ofWings: readonly CommandPart[]): Command {
   const program = new Command("voucherctl")
     .usage("<noun> <verb> [options]")
@@ -86,7 +86,7 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
   return program;
 }
 
-/** The verbs of a noun's acts, without those that the noun defines itself. */
+/** The verbs of a noun's acts, except those that the noun defines itself. */
 function verbsOf(noun: string, own: Noun["verbs"]): Noun["verbs"] {
   const isOwn = (name: string) => Object.keys(own).some((verb) => `${noun} ${verb.split(" ")[0]}` === name);
   const acts = ACTS.filter(({ name, only }) => name.split(" ")[0] === noun && only !== "console" && !isOwn(name));
@@ -103,7 +103,7 @@ function asSentence(text: string): string {
   return `${[/[.?!]$/.test(sentence) ? sentence : `${sentence}.`, ...rest].join("\n")}\n`;
 }
 
-/** A script for bash and zsh that completes nouns, verbs, options and their values. */
+/** Makes a script for bash and zsh that completes nouns, verbs, options and their values. */
 export function writeCompletion(program: Command): string {
   const namesOf = (commands: readonly Command[]) => commands.map((command) => command.name()).join(" ");
   const lines = program.commands.flatMap((noun) => [

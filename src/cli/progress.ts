@@ -33,7 +33,7 @@ export function openProgress(
       if (at - drawnAt < REDRAW_MS) return;
       drawnAt = at;
       const line = describeProgress(verb, noun, done, total, at - startedAt);
-      // A line that wraps could not be overwritten. Some terminals report no width.
+      // A line that wraps could not be overwritten. Some terminals report no width, so there is a default.
       terminal.write(`\r${line.slice(0, (terminal.columns || DEFAULT_COLUMNS) - 1)}\x1b[K`);
     },
     end() {
@@ -43,7 +43,7 @@ export function openProgress(
   };
 }
 
-/** The line: `Issuing 430,000 of 1,000,000 vouchers  43%  9,512/s  1 min left`. Shows at least `done` as the total. */
+/** The line: `Issuing 430,000 of 1,000,000 vouchers  43%  9,512/s  1 min left`. The total is at least `done`. */
 function describeProgress(verb: string, noun: string, done: number, total: number, elapsedMs: number): string {
   const all = Math.max(total, done, 1);
   const parts = [`${verb} ${formatCount(done)} of ${formatCount(all)} ${noun}`, `${Math.floor((100 * done) / all)}%`];

@@ -7,8 +7,8 @@ import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 
 /**
- * Releases the lease of the reservation that a void has ended. Does nothing without REDIS_URL, and does not throw,
- * because the void is already committed: the sweeper removes a lease that stays.
+ * Releases the lease of a reservation that a void has ended. Does nothing without REDIS_URL. Does not throw, because
+ * the void is already committed: the sweeper removes a lease that remains.
  */
 export async function releaseLeaseOfVoid(
   { databaseUrl, redisUrl }: Pick<CommandContext, "databaseUrl" | "redisUrl">,

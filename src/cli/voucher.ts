@@ -25,7 +25,7 @@ import { integer, option, required } from "./options.ts";
 const OWNER = required("<id>", "the organization that owns it");
 const REF = option("<reference>", "the partner's reference of its redemption");
 
-/** How `voucher void` names the voucher. */
+/** How the command line of `voucher void` names the voucher. */
 const VOID: CommandFace<object, LeaseRelease> = {
   options: { org: OWNER },
   target: {
@@ -167,7 +167,7 @@ function describeHistory({ voucher, events, reservations, redemption }: VoucherH
   return `${title}\n\n${table}`;
 }
 
-/** The part of an event that an operator needs besides its type. */
+/** What an operator needs to know about an event, besides its type. */
 function describeEvent(
   { eventType, actorConnectedId, payload }: VoucherHistory["events"][number],
   redemption: { externalRef: string; key: string; ticket: string | null } | null,

@@ -10,8 +10,8 @@ import { ServersUnavailable, UsageError } from "./exit-code.ts";
 const RESPONSE_MAX_MS = 10_000;
 
 /**
- * Runs `work` on a connection to Redis. @throws UsageError without REDIS_URL, ServersUnavailable when Redis does not
- * answer.
+ * Runs `work` on a connection to Redis.
+ * @throws UsageError without REDIS_URL, ServersUnavailable when Redis does not answer.
  */
 export async function withRedis<T>(
   { redisUrl, log }: { redisUrl: string | null; log: Logger },

@@ -21,19 +21,19 @@ import { CAUSE_HIDDEN } from "./roles.ts";
 const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
 
 /**
- * Tabs of job states that this service uses: no job is delayed, prioritized or a parent of others, and each is tried
- * once.
+ * The tabs of the job states that occur: no job of this service is delayed, prioritized or a parent of others, and each
+ * job has one attempt.
  */
 const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
 
-/** The pages of the board, and what they read. Nothing else of bull-board is served, and it can only read queues. */
+/** The pages of the board, and their data. No other path of bull-board is served: it can only read queues. */
 const PAGES = ["/", "/queue/:queueName", "/queue/:queueName/:jobId"];
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 
 /**
- * Serves only {@link PAGES}, in the operators' frame, and {@link READS}. Passes errors on instead of sending their
- * text.
+ * Serves only {@link PAGES}, inside the frame of the operator pages, and {@link READS}. Passes errors on instead of
+ * sending their text.
  */
 class BoardServer extends ExpressAdapter {
   readonly #style: string;
@@ -72,7 +72,7 @@ class BoardServer extends ExpressAdapter {
 
 type Job = NonNullable<Awaited<ReturnType<BullMQAdapter["getJob"]>>>;
 
-/** A queue that has only the tabs of {@link STATES}, and shows why jobs failed only to those who see credentials. */
+/** A queue with only the tabs of {@link STATES}. Only those who see credentials see the errors of failed jobs. */
 class QueueOnBoard extends BullMQAdapter {
   readonly #seesCredentials: boolean;
 
@@ -88,7 +88,7 @@ class QueueOnBoard extends BullMQAdapter {
 
   override async getJobs(...args: Parameters<BullMQAdapter["getJobs"]>) {
     const jobs = await super.getJobs(...args);
-    // A job that was removed meanwhile is undefined.
+    // A job that was removed since the list was read is undefined.
     return jobs.map((job) => job && this.#withoutCauses(job));
   }
 
@@ -96,7 +96,7 @@ class QueueOnBoard extends BullMQAdapter {
     return this.#seesCredentials ? super.getJobLogs(id) : [];
   }
 
-  /** Removes the causes from a job that was read for this response. */
+  /** Removes the errors from a job that was read for this response. */
   #withoutCauses(job: Job): Job {
     if (this.#seesCredentials) return job;
     const hidden = job.failedReason ? { failedReason: CAUSE_HIDDEN } : {};
@@ -113,9 +113,9 @@ class QueueOnBoard extends BullMQAdapter {
 }
 
 /**
- * Builds bull-board for the queues. It shows no text of callers, no secrets and no details of Redis. Import this module
- * on demand, because it loads bull-board.
- * @param seesCredentials whether it also shows why jobs failed: errors may quote codes and tickets.
+ * Builds bull-board for the queues. It shows no text from callers, no secrets and no details of Redis. Import this
+ * module on demand, because it loads bull-board.
+ * @param seesCredentials whether it also shows the errors of failed jobs, which may quote codes and tickets.
  */
 export function buildBoard(views: readonly QueueView[], site: Site, seesCredentials: boolean): RequestHandler {
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
@@ -143,7 +143,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
         favIcon: { default: icon, alternative: icon },
         hideRedisDetails: true,
         hideDocsLink: true,
-        // Showing them would list all Redis connections at every poll.
+        // To show them, bull-board would list all Redis connections at every poll.
         showWorkers: false,
       },
     },

@@ -7,10 +7,10 @@ import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page } from "./visit.ts";
 
-/** Calls on one page. */
+/** Maximum number of calls on one page. */
 const PAGE_MAX = 100;
 
-/** An organization's calls of the last hour: all, those of a key, or those of a request. */
+/** An organization's calls of the last hour: all calls, those of one key, or those with one request id. */
 export const callsPage: Page<DepsOf<typeof readCalls>> = async ({ ctx, site, id, query, number, recordVisit }) => {
   const organization = await findOrganization(ctx.pool, id);
   if (organization === null) throw new AppError("not_found", "There is no organization with this id.");

@@ -27,7 +27,7 @@ import { linkActs } from "./actions/forms.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
 import type { Page, Pages, Visit } from "./visit.ts";
 
-/** The page of an entity: what it belongs to, and lists of what belongs to it. */
+/** The page of an entity, with its parents and lists of its children. */
 function pageOf(
   collection: string,
   entityType: "Brand" | "Product" | "ReferrerContract",
@@ -40,7 +40,7 @@ function pageOf(
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
     for (const list of lists) sections.push(await list(visit, collection, lineage));
-    // What can be done to a contract depends on its status: see MOVES.
+    // A contract's page has its own links, because the possible moves depend on the status: see MOVES.
     const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
     const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${acts}${sections}`;
     return layOutForOperators(site, `${entityType} ${id}`, main);
@@ -50,7 +50,7 @@ function pageOf(
 interface ListSection<Name extends ListName> {
   list: Name;
   title: string;
-  /** The filter of the list that the page's entity is. */
+  /** The filter of the list that takes the id of the page's entity. */
   of: ListFilter<Name>;
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
@@ -62,7 +62,7 @@ interface ListSection<Name extends ListName> {
   limit?: number;
 }
 
-/** A list on an entity's page. The query names the item after which it begins. */
+/** A list on an entity's page. A query parameter names the item after which the list begins. */
 function listOf<Name extends ListName>(section: ListSection<Name>) {
   const { list, title, of, actions, columns, empty, toRow, limit = 100 } = section;
   return async (

@@ -21,12 +21,12 @@ import { sayEmpty } from "./actions/say-empty.ts";
 import { renderState } from "./render-state.ts";
 import type { Page, Pages } from "./visit.ts";
 
-/** Most entries on a page of a list. */
+/** Maximum number of entries on a page of a list. */
 export const LIST_MAX = 100;
 
 /**
- * A page of a list. `next` is the query of the page that follows, or null. Without rows it shows `empty`, which is left
- * out on later pages.
+ * A page of a list. `next` is the query of the following page, or null. A list without rows shows `empty`, except on
+ * later pages.
  */
 export function renderList(
   site: Site,
@@ -41,7 +41,7 @@ export function renderList(
   return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
 }
 
-/** The id of the last entry of a full page. */
+/** The id of the last entry of a full page; null if the page is not full. */
 export function lastId<Id>(found: readonly { id: Id }[]): Id | null {
   return found[LIST_MAX - 1]?.id ?? null;
 }
@@ -58,7 +58,7 @@ const COLLECTIONS: Record<string, string> = {
   Queue: "queues",
 };
 
-/** How it is known who has acted. */
+/** How the acting person or program was identified. */
 const KNOWN_BY: Record<ActingBy, string> = {
   operator: "named operator",
   jwt: "signed in by the proxy",
@@ -108,7 +108,7 @@ and after, and views of pages.</p>`,
   );
 };
 
-/** What each operator may do, the name with which to sign in, and until when. Shows no token. */
+/** The named operators: the role of each, the name for signing in, and the expiry time. Shows no token. */
 const showOperators: Page = async ({ ctx, site, query }) => {
   const page = { after: query("after"), limit: LIST_MAX };
   const { items, nextCursor } = await listCatalog(ctx, "operators", {}, page);

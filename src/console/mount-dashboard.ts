@@ -26,7 +26,7 @@ interface DashboardDeps extends AuthenticatingDeps {
   queueViews: Pick<QueueViews, "open">;
 }
 
-/** Mounts the dashboard of single jobs, or nothing with OPS_TOKEN=off. Everyone who signs in may read it. */
+/** Mounts the dashboard of single jobs, or nothing with OPS_TOKEN=off. Every operator may read it. */
 export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   if (ctx.config.ops.isOff) return;
   const guarded = Router({ caseSensitive: true });
@@ -54,14 +54,14 @@ const dashboardHeaders = headersOf({
   "base-uri": ["'self'"],
 });
 
-/** Names the route for logs and metrics, and forbids caching of everything but the board's static files. */
+/** Names the route for logs and metrics, and forbids caching, except of the board's static files. */
 const describeResponse: RequestHandler = (request, response, next) => {
   response.locals.route = DASHBOARD_PATH;
   if (!request.path.startsWith("/static/")) response.setHeader("Cache-Control", "no-store");
   next();
 };
 
-/** Passes requests to the board for viewers or that for others. Loads and connects it on its first request. */
+/** Passes requests to the board for viewers or to that for other roles. Loads it on its first request. */
 function openBoard(ctx: DashboardDeps): RequestHandler {
   const boards = new Map<boolean, RequestHandler>();
   return async (request, response, next) => {

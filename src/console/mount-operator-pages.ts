@@ -32,7 +32,7 @@ import {
 import { type DepsOfPages, type Page, type Pages, visitOf } from "./visit.ts";
 import { type ReleaseDeps, releaseReservationOf, voucherPage } from "./voucher-page.ts";
 
-/** Every page but those of wings, by its path after `/ops`. */
+/** All pages except those of wings, by path after `/ops`. */
 const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
@@ -45,7 +45,7 @@ const PAGES = {
   "/vouchers/:id": ["viewer", voucherPage],
 } as const;
 
-/** What the operator pages take, but the roles of their paths. */
+/** The dependencies of the operator pages, except the roles of their paths. */
 type OperatorDeps = Omit<
   ActionDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
   "roles"
@@ -53,7 +53,7 @@ type OperatorDeps = Omit<
 
 const readForm = express.urlencoded({ extended: false, limit: "16kb" });
 
-/** Mounts the operator pages under `/ops`, with what wings add. Mounts nothing with OPS_TOKEN=off. */
+/** Mounts the operator pages and those of wings under `/ops`. Mounts nothing with OPS_TOKEN=off. */
 export function mountOperatorPages<Deps extends OperatorDeps>(
   router: Router,
   ctx: Deps,
@@ -69,7 +69,7 @@ export function mountOperatorPages<Deps extends OperatorDeps>(
   router.use(OPS_PATH, guarded);
 }
 
-/** Every page, form and file below `/ops`, in the order of their mounting. */
+/** All pages, forms and files below `/ops`, in mount order. */
 export function operatorRoutes<Deps extends OperatorDeps>(
   deps: Deps,
   ofWings: readonly ConsolePart<Deps>[],
@@ -106,7 +106,7 @@ export function operatorRoutes<Deps extends OperatorDeps>(
   return found;
 }
 
-/** What operators can do. */
+/** The routes of operators' actions. */
 function actionRoutes<Deps extends ActionDeps>(
   ctx: Deps,
   console: Console,
@@ -116,7 +116,7 @@ function actionRoutes<Deps extends ActionDeps>(
   const actions = [...FORMS, ...further];
   const codes = { path: "/batches/:id/codes.csv", role: CREDENTIALS_ROLE };
   const print = { path: "/batches/:id/print", role: CREDENTIALS_ROLE };
-  // Codes are sent for a POST only, because each reading of codes leaves an audit entry.
+  // Only a POST gets codes, because each reading of codes leaves an audit entry.
   const refuseReads: RequestHandler = (_request, response) => {
     response.setHeader("Allow", "POST");
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");

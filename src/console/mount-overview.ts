@@ -12,15 +12,15 @@ import { actingOf } from "./sign-in/signed-in.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
 /**
- * How long a process shows the overview that it has read, so that many open pages cost as much as one. Milliseconds.
+ * How long a process serves the overview that it has read, so that many open pages cost as much as one. Milliseconds.
  */
 const MAX_AGE_MS = 3_000;
 /**
- * For how long a process's entry covers an operator's visits to one overview, which the page reads again every few
- * seconds. Milliseconds.
+ * How long one audit entry covers an operator's visits to the same overview, which the page reloads every few seconds.
+ * Milliseconds.
  */
 const VISIT_COUNTS_MS = 3_600_000;
-/** Overviews and visits that a process remembers. */
+/** Maximum number of overviews, and of visits, that a process keeps. */
 const REMEMBERED_MAX = 50;
 
 export type OverviewPageDeps = PageDeps & DepsOf<typeof readOverview> & OperatorReads;
@@ -49,7 +49,7 @@ export function overviewRoutes(ctx: OverviewPageDeps): OperatorRoute[] {
 
 /**
  * Returns a function that records an operator's visit to an organization's overview, once an hour. The overview of all
- * needs no entry.
+ * organizations needs no entry.
  */
 function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
   const recordedAt = new Map<string, number>();
@@ -65,11 +65,11 @@ function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizati
   };
 }
 
-/** The page reads itself again. */
+/** The page may fetch its own address again. */
 const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
 
 /**
- * Returns a function that reads the overview of an organization, or of all for none.
+ * Returns a function that reads the overview of an organization, or of all organizations for an empty id.
  * @throws AppError `not_found`, `overloaded`.
  */
 function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promise<Overview> {
@@ -77,7 +77,7 @@ function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promis
   return async (id) => {
     const known = latest.get(id);
     if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
-    // Without a signal, because others may wait for the same overview.
+    // Without the signal of this request, because other requests may wait for the same overview.
     const overview = ctx.operatorReads({}, async () => {
       if (id !== "" && (await findOrganization(ctx.pool, id)) === null) {
         throw new AppError("not_found", "There is no organization with this id.");

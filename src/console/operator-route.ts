@@ -3,16 +3,16 @@ import type { OperatorRole } from "../acts/operator-role.ts";
 import { OPS_PATH } from "../pages/operator-frame.ts";
 import { requireRole } from "./sign-in/signed-in.ts";
 
-/** A page, form or file below `/ops`. None is without a role. */
+/** A page, form or file below `/ops`. Each has a role. */
 export interface OperatorRoute {
   method: "get" | "post" | "all";
-  /** After `/ops`. */
+  /** The path after `/ops`. */
   path: string;
   role: OperatorRole;
   handlers: readonly RequestHandler[];
 }
 
-/** Mounts the routes in their order, each for its role and those above, and names them for logs and metrics. */
+/** Mounts the routes in order, each for its role and higher ones, and names them for logs and metrics. */
 export function mountOperatorRoutes(router: Router, routes: readonly OperatorRoute[]): void {
   for (const { method, path, role, handlers } of routes) {
     const nameRoute: RequestHandler = (_request, response, next) => {

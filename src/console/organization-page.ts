@@ -38,7 +38,7 @@ import type { Page, Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
-/** The list of batches counts the vouchers left in a batch up to this number; the database, up to one more. */
+/** The vouchers left in a batch are shown up to this number. The database counts up to one more. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;
@@ -57,14 +57,14 @@ interface Cut<Item> {
   next: string | null;
 }
 
-/** One page of what was read, which is one entry more if others follow. `next` makes the link to them. */
+/** One page of `found`, which has one entry more than the page if others follow. `next` makes the link to them. */
 function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<Item> {
   const shown = found.slice(0, PAGE_SIZE);
   const last = shown.at(-1);
   return { shown, next: last === undefined || found.length === shown.length ? null : next(last) };
 }
 
-/** The redemption before which the page of redemptions begins; null for the newest. */
+/** The redemption after which the page begins in the list, which has the newest first; null for the first page. */
 function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: string } | null {
   const at = query("redeemedBefore");
   if (at !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(at)) {
@@ -133,7 +133,7 @@ ${sections}`,
   );
 }
 
-/** How much is redeemed, as far as the sweeper has counted. A time of which it has counted nothing has a dash. */
+/** How much is redeemed, as far as the sweeper has counted. A dash stands for times that it has not counted. */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs
@@ -202,7 +202,7 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
     renderTable(
       "API keys",
       ["Key", "State", "Last used", "Scopes", "Created"],
-      // The search links to the id of a key.
+      // The search links to the element with the id of a key.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
         html`${renderState(key)}${key.state === "Active" ? linkKeyActions(site, key) : null}`,

@@ -24,7 +24,7 @@ import { formPathOf } from "./actions/act-form.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
- * The start page of operators. Parts with `data-live` are replaced every five seconds; the script draws the plots from
+ * The start page of operators. A script replaces the parts with `data-live` every five seconds and draws the plots from
  * the tables.
  */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
@@ -73,7 +73,7 @@ ${renderFacts([
 
 type Named = Pick<SignedIn, "name" | "role">;
 
-/** Who has signed in. */
+/** Shows who has signed in. */
 function renderOperator({ name, role }: Named): Html {
   return html`<p class="fine">Signed in as <bdi>${name}</bdi>, with the role ${role}.</p>\n`;
 }
@@ -82,7 +82,7 @@ const live = (id: string, content: Html) => html`<div id="${id}" data-live>${con
 const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(value)} ms`);
 const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
 
-/** The figures that matter, first and large. */
+/** The most important figures, large and at the top. */
 function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: Overview): Html {
   const total = redeems.answered + redeems.unanswered;
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
@@ -101,7 +101,7 @@ function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: 
 
 const show = (count: number | null) => (count === null ? "–" : COUNT.format(count));
 
-/** The style of each severity, and its name, because colour alone does not distinguish them. */
+/** The style and the name of each severity. The name is needed because colour alone does not distinguish them. */
 const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
 const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
 
@@ -154,7 +154,7 @@ function renderSum(counts: readonly Counts[]): string {
   return sums.join(", ");
 }
 
-/** A table, collapsed at first, and the element in which the script draws its plot. */
+/** A table, collapsed at first, and the element into which the script draws its plot. */
 function renderPlot(caption: string, id: string, kind: string, table: Html): Html {
   return html`<h3>${caption}</h3>
 <div class="plot" data-plot="${kind}" data-of="${id}" role="img" aria-label="Plot: ${caption}" hidden></div>
@@ -162,7 +162,7 @@ function renderPlot(caption: string, id: string, kind: string, table: Html): Htm
 ${live(id, table)}</details>`;
 }
 
-/** Newest first. What is not complete yet is a dash. */
+/** Counts, newest first. A dash stands for a count that is not complete. */
 function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Html {
   return renderTable(
     "Counts",
@@ -225,7 +225,7 @@ function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
   );
 }
 
-/** When a process was last heard, and the form that dismisses one that vanished. */
+/** When a process last reported, and the form that dismisses a process that has vanished. */
 function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
   if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
   const last = html`<br>${renderTime(at, MINUTES)}`;

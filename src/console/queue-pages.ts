@@ -20,12 +20,12 @@ import { type QueueState, readQueues } from "../watch/read-queues.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 import type { Page, Visit } from "./visit.ts";
 
-/** Most workers of a queue on the page of all queues, and on its own page. */
+/** Maximum number of workers of a queue, on the page of all queues and on its own page. */
 const WORKERS_MAX = { ofAll: 8, ofOne: 100 };
-/** Most failed jobs on a queue's page. */
+/** Maximum number of failed jobs on a queue's page. */
 const FAILED_MAX = 50;
 
-/** All queues: the figures of each, its workers, and what can be done. @throws AppError `unavailable`. */
+/** All queues with their figures, workers and possible acts. @throws AppError `unavailable`. */
 export const queuesPage: Page<QueuesDeps> = async (visit) => {
   const { ctx, site } = visit;
   const sections = (await readQueues(ctx)).map((queue) =>
@@ -60,7 +60,7 @@ ${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`
 
 const countOf = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
 
-/** A notice that a queue is paused, by whom and why; nothing otherwise. */
+/** A notice that a queue is paused, who paused it and why; null if it is not paused. */
 function renderPause({ paused, pausedShards, shards, newestPause }: QueueState): Html | null {
   if (!paused) return null;
   const part =
@@ -93,7 +93,7 @@ function describeTimes(percentiles: Percentiles | undefined): string {
   return p50 === null || p99 === null ? "no jobs" : `p50 ${describeMs(p50)}, p99 ${describeMs(p99)}`;
 }
 
-/** A time to two digits or more, in a unit that fits. */
+/** A duration with at least two digits, in a unit that fits. */
 function describeMs(ms: number): string {
   if (ms < 1_000) return `${COUNT.format(ms)} ms`;
   const [unit, length] =

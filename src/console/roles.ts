@@ -1,22 +1,22 @@
 import type { OperatorRole } from "../acts/operator-role.ts";
 
 /**
- * The role that is needed to see credentials, which let their holder use a voucher, or prove that one was used: codes,
- * redeem codes, tickets and the codes of links. Why a job
- * failed counts as one, too, because errors quote what they are about.
+ * The role that is needed to see credentials: codes, redeem codes, tickets and the codes of links. Their holder can use
+ * a voucher, or prove that one was used. The errors of failed jobs count as credentials too, because they may quote
+ * some.
  */
 export const CREDENTIALS_ROLE: OperatorRole = "operator";
 
-/** What those who see no credentials read instead of why a job failed. */
+/** What viewers read instead of the error of a failed job. */
 export const CAUSE_HIDDEN = "not shown to viewers";
 
 /**
- * The role that a path after `/ops` needs. Its query does not count.
- * @throws Error for a path that does not exist, which nothing may link to.
+ * Returns the role that a path after `/ops` needs. A query in the path is ignored.
+ * @throws Error for a path that does not exist, so that no page links to it.
  */
 export type Roles = (path: string) => OperatorRole;
 
-/** Finds roles in a table of paths. A segment that begins with a colon stands for any text. */
+/** Looks up roles in a table of paths. A segment that begins with a colon stands for any text. */
 export function openRoles(table: () => readonly { path: string; role: OperatorRole }[]): Roles {
   let patterns: (readonly [pattern: RegExp, role: OperatorRole])[] | null = null;
   return (path) => {

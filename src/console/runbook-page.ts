@@ -3,12 +3,12 @@ import { type Html, html } from "../pages/html.ts";
 import { layOutForOperators, renderSection } from "../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
-/** The document with the runbook. The container image includes it. */
+/** The document that contains the runbook. The container image includes it. */
 const DOCUMENT = new URL("../../docs/operations.md", import.meta.url);
 
 /**
  * Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the
- * alert's name.
+ * name of its alert.
  */
 export const runbookPage: Page = async ({ site }) => {
   const alerts = /^## Alerts$([\s\S]*?)^## /m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";

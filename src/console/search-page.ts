@@ -19,14 +19,14 @@ import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
 /**
- * The search by itself. A code must not be part of a URL, which proxies log and browsers remember, so a query is not
- * read.
+ * The empty search page. It ignores the query: a code must not be part of a URL, which proxies log and browsers
+ * remember.
  */
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**
- * The page of the entity that the words identify, or a list of the vouchers that they identify, or else of the entities
- * whose names contain them.
+ * The page of the entity that the entered text identifies. Otherwise a list of the vouchers that it identifies or, if
+ * there are none, of the entities whose names contain it.
  */
 export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
   const { ctx, site, seesCredentials, entered, recordVisit } = visit;
@@ -79,7 +79,7 @@ request id, and no organization, brand or product this name.${
 };
 
 /**
- * The URL of the page for the id of an organization, a batch, a webhook endpoint or a key; null for another text.
+ * The URL of the page of an organization, a batch, a webhook endpoint or a key with this id; null for any other text.
  * @throws AppError `not_found` for a key that does not exist or has no organization.
  */
 async function findById({ ctx, site }: Visit, words: string): Promise<string | null> {
@@ -98,8 +98,8 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
 }
 
 /**
- * The URL of the page for an id, or of the calls of the last hour with this request id; null for another text. A page
- * if calls of several organizations had this id.
+ * The URL of the page for an id, or of the calls of the last hour with this request id; null for any other text. A list
+ * page if calls of several organizations had this request id.
  */
 async function findByIdOrRequest(
   visit: Visit<DepsOf<typeof findCallers>>,
@@ -107,7 +107,7 @@ async function findByIdOrRequest(
 ): Promise<Html | string | null> {
   const page = await findById(visit, words);
   if (page !== null || !ACCEPTED_ID.test(words)) return page;
-  // The search works without Redis.
+  // The search must also work while Redis does not answer.
   const found = await findCallers(visit.ctx, words, CALLERS_MAX).catch(() => []);
   const links = found.map((id) => {
     const path = opsPath(visit.site, "organizations", id, "calls");
@@ -122,12 +122,12 @@ ${renderTable("Organizations with this request id", ["Calls"], rows)}`;
   return layOutForOperators(visit.site, "Find a call", main, words);
 }
 
-/** Organizations that are listed if their calls had the same request id. */
+/** Maximum number of organizations that are listed for one request id. */
 const CALLERS_MAX = 20;
 
 const KINDS = { organizations: "Organization", brands: "Brand", products: "Product" } as const;
 
-/** At most ten organizations, ten brands and ten products with the words in their name, as rows of a table. */
+/** At most ten organizations, ten brands and ten products whose names contain the text, as rows of a table. */
 async function findNamed({ ctx, site }: Visit, name: string): Promise<(Html | string)[][]> {
   if (name === "" || name.includes("\0")) return [];
   const rows: (Html | string)[][] = [];

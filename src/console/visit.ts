@@ -34,15 +34,15 @@ export interface Visit<Deps = object> {
   /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
   query(name: string): string;
   /**
-   * A parameter of the query that is a whole number; null if it is missing. @throws AppError `invalid_request` for
-   * another one, or several.
+   * A query parameter that is a whole number; null if it is missing.
+   * @throws AppError `invalid_request` if it is not such a number, or occurs several times.
    */
   number(name: string, min: number, max: number): number | null;
-  /** A field of the form that was sent. Empty as in `query`. */
+  /** A field of the submitted form. Empty in the same cases as in `query`. */
   entered(name: string): string;
   /**
-   * Records the visit before the page is sent, with the operator's name and how it is known. `args` must contain no
-   * secret and no voucher code.
+   * Records the visit before the page is sent, with the operator's name and how the operator was identified. `args`
+   * must contain no secret and no voucher code.
    */
   recordVisit(
     command: VisitEntry["command"],
@@ -52,15 +52,15 @@ export interface Visit<Deps = object> {
 }
 
 /**
- * Reads what a page shows and returns it, or the URL to redirect to. Pages with data of partners or customers record
- * each view.
+ * Reads the page's data and returns the page, or the URL to redirect to. Pages with data of partners or customers
+ * record each view.
  */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
 /** Pages by their paths after `/ops`, each with the role that it needs. */
 export type Pages<Deps = object> = Readonly<Record<string, readonly [role: OperatorRole, page: Page<Deps>]>>;
 
-/** The dependencies of a table of pages: those of all its pages together. */
+/** The dependencies of a table of pages: everything that its pages need together. */
 export type DepsOfPages<Pages> = (
   Pages[keyof Pages] extends infer Each
     ? Each extends readonly [OperatorRole, Page<infer Deps>]
@@ -109,7 +109,7 @@ function siteOf({ config, roles }: PageDeps, { role }: SignedIn): OperatedSite {
   return { ...config, offers: (path) => config.ops.writable && isAllowed(role, roles(path)) };
 }
 
-/** A text that was sent; empty if it is missing, is repeated or contains NUL. */
+/** A submitted text; empty if it is missing, is repeated or contains NUL. */
 export function textOf(value: unknown): string {
   return typeof value === "string" && !value.includes("\0") ? value : "";
 }

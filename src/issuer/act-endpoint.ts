@@ -9,13 +9,13 @@ import { pickFields, sampleOf, text } from "../platform/api/fields.ts";
 import { endpoint } from "../platform/http/endpoint.ts";
 import { type IssuerDeps, inIssuer } from "./issuer.ts";
 
-/** Keys that may issue. */
+/** The security of endpoints for keys that may issue. */
 export const ISSUER_KEY = partnerKey("voucher.issue");
 
 /** The path parameter for the id of an entity. */
 export const idOf = (kind: EntityKind) => text(`The id of a ${kind} of your organization.`);
 
-/** `createProduct` for `product create`. */
+/** The operation's id: `createProduct` for `product create`. */
 const operationOf = (name: string) =>
   name.replace(/^(\w)(\w*) (\w+)$/, (_, first, rest, verb) => verb + first.toUpperCase() + rest);
 
@@ -29,10 +29,10 @@ const IDS: Partial<Record<EntityKind, string>> = {
 };
 const exampleOf = ({ shape }: z.ZodObject, kind: EntityKind) => ("id" in shape ? { id: IDS[kind] } : {});
 
-/** What a body contains, for the audit trail. */
+/** The given values of a body, for the audit trail. */
 export const givenIn = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
-/** The endpoint of an act: its path, its body, its problems and its response follow from the act. */
+/** The endpoint of an act. Its path, body, problems and response follow from the act. */
 export function endpointOf<F extends Fields, Result extends object>(act: Act<F, Result>) {
   const { name, on, creates, title, about, fields, refusals = [] } = act;
   if (on === null) throw new Error(`${name} is on nothing, so it cannot belong to an organization`);

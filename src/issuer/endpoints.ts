@@ -10,10 +10,10 @@ import { products } from "./routes/products.ts";
 import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 
-/** Acts with a route of their own: one names its voucher in the body, the other is done in portions. */
+/** Acts with their own route: a voucher to void is named in the body, and a batch is voided in portions. */
 const OWN_ROUTE = ["voucher void", "batch void"];
 
-/** The other acts for programs take nothing from the process, so their endpoints follow from the acts alone. */
+/** The other acts for programs need nothing from the process, so their endpoints follow from the acts alone. */
 const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name)).map((act) =>
   endpointOf(act as unknown as Act<Fields, object>),
 );

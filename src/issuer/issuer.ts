@@ -11,53 +11,53 @@ import type { RandomBytes } from "../platform/base32.ts";
 import { pathId } from "../platform/http/endpoint.ts";
 import { watchForEnd } from "../platform/watch-for-end.ts";
 
-/** Connections with the rights of voucherctl, places on them, and a signal that ends long acts. */
+/** Connections with the rights of voucherctl, a limit on their users, and a signal that ends long acts. */
 export interface Issuer {
   pool: pg.Pool;
   calls: Bulkhead<"organization">;
   stopping: AbortSignal;
 }
 
-/** What the routes take. They are mounted only if there is an issuer. */
+/** The dependencies of the routes. Without an issuer, the routes are not mounted. */
 export interface IssuerDeps {
   issuer: Issuer | null;
   randomBytes: RandomBytes;
 }
 
-/** A call of a key on the issuer's connections, of which it may use one at a time. */
+/** The context of a key's call. It may use one of the issuer's connections at a time. */
 export interface IssuerCall extends AuditContext {
-  /** @throws AppError `not_found` for an entity of another organization exactly as for one that does not exist. */
+  /** @throws AppError `not_found`, the same for an entity of another organization and for one that does not exist. */
   requireOwn(kind: EntityKind, id: string): Promise<Lineage>;
-  /** Runs a long act. It must call `assertGoing` often, which throws {@link KeyEnded}, or `unavailable`. */
+  /** Runs a long act. It must often call `assertGoing`, which throws {@link KeyEnded} or `unavailable`. */
   whileKeyWorks<T>(run: (assertGoing: () => void) => Promise<T>): Promise<T>;
 }
 
-/** One error for what does not exist and what belongs to another organization. */
+/** The same error for an entity that does not exist and for one of another organization. */
 export const notOwn = (): AppError => new AppError("not_found", ({ inDetail }) => inDetail.notOwn);
 
-/** Longest wait of a void for a lock. The calls of partners hold them for milliseconds. Milliseconds. */
+/** Longest wait of a void for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */
 export const VOID_LOCK_WAIT_MS = 2_000;
 
-/** The key was revoked or has expired while a long act ran. */
+/** Thrown when the key was revoked or has expired during a long act. */
 export class KeyEnded extends AppError {
   constructor() {
     super("unknown_key", ({ inDetail }) => inDetail.keyEnded.nothingDone);
   }
 }
 
-/** The process stops while a long act runs. */
+/** Thrown when the process stops during a long act. */
 class Stopping extends AppError {
   constructor() {
     super("unavailable");
   }
 }
 
-/** Whether the error has ended an act from outside, at a point where it may end. */
+/** Whether the error ended an act from outside, at a point where the act may end. */
 export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || error instanceof Stopping;
 
 /**
- * Runs a call of a key once it may have a connection.
- * @param command as in the audit trail. `args` must contain no secret and no voucher code.
+ * Runs a call of a key once a connection is free for it.
+ * @param command its name in the audit trail. `args` must contain no secret and no voucher code.
  * @param wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
  */
@@ -89,7 +89,7 @@ export function inIssuer<T>(
   return calls(caller, run, wait);
 }
 
-/** Pauses for as long as the part before has worked, so that the other calls of the process get half of its time. */
+/** Pauses after each part for as long as the part took, so that the process's other calls get half of the time. */
 function openPause(): () => Promise<void> {
   let workingSince = performance.now();
   return async () => {

@@ -6,10 +6,10 @@ import { input, named, pickFields, queryInteger, sampleOf, text, timestamp } fro
 import { problem } from "../platform/api/problems.ts";
 import { type IssuerCall, type IssuerDeps, inIssuer } from "./issuer.ts";
 
-/** Most items on a page. */
+/** Maximum number of items on a page. */
 const LIMIT_MAX = 1_000;
 
-/** The query of every list. `cursor` has the form of its cursors. */
+/** The query parameters of every list. `cursor` matches the list's cursors. */
 export const pageQuery = (cursor: RegExp) => ({
   cursor: z
     .string({ error: problem("notOneValue") })
@@ -19,10 +19,10 @@ export const pageQuery = (cursor: RegExp) => ({
   limit: queryInteger(1, LIMIT_MAX, 100, "Maximum number of items on the page."),
 });
 
-/** The cursor of a list in the order of ids. */
+/** The cursor of a list in id order. */
 export const ID_CURSOR = /^[a-z]{3}_[0-9a-z]{26}$/;
 
-/** A list's response. */
+/** The response of a list. */
 export function pageOf(id: string, item: z.ZodObject, order: string) {
   const page = named(id, {
     items: z.array(item).meta({ description: `In the order of ${order}.` }),
@@ -32,21 +32,21 @@ export function pageOf(id: string, item: z.ZodObject, order: string) {
   return page;
 }
 
-/** The id of an entity that a list is limited to. */
+/** The parameter that limits a list to one entity. */
 export const onlyOf = (kind: string) =>
   input.optional().meta({ description: `The id of a ${kind}, to list only what belongs to it.` });
 
 export const createdAt = timestamp("When it was created.", EXAMPLE.issuedAt);
 
-/** Times as responses have them. */
+/** Replaces times by texts, as responses have them. */
 export const withTexts = (row: object): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
   );
 
 /**
- * A page of one of the catalog's lists, of the caller's organization and, if given, of one of its entities.
- * @param complete adds to the items what the catalog's list does not have.
+ * A page of one of the catalog's lists, for the caller's organization and, if given, for one of its entities.
+ * @param complete adds fields to the items that the catalog's list does not have.
  */
 export function listOwn(
   deps: IssuerDeps,

@@ -4,13 +4,13 @@ import { hasKeyEnded } from "../core/keys/db/api-keys.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type IssuerCall, type IssuerDeps, inIssuer } from "./issuer.ts";
 
-/** How many vouchers an own batch has. @throws AppError `not_found`. */
+/** Returns the number of vouchers in a batch of the caller's organization. @throws AppError `not_found`. */
 export const sizeOf = async (ctx: IssuerCall, id: string) => Number((await ctx.requireOwn("batch", id)).voucherCount);
 
 /**
- * The parts of a CSV file with the codes of an own batch. Each chunk takes a place of its own, so a slow reader keeps
- * none, and waits for it however full the line is, so no other call cuts a file that has begun. Before each chunk the
- * key is looked up.
+ * The parts of a CSV file with the codes of a batch of the caller's organization. Each chunk takes and returns its own
+ * connection, so a slow reader occupies none. A chunk may wait even when the queue for connections is full, so other
+ * calls cannot interrupt a file. Before each chunk the key is checked.
  * @throws AppError `not_found`, `overloaded`. While the parts are read: AppError `unknown_key` once the key has ended,
  * CallerLeft.
  */

@@ -17,8 +17,8 @@ import type { ApiContext } from "./open-api.ts";
 import { each } from "./wings/api.ts";
 
 /**
- * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints to measure them with
- * this middleware.
+ * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure these with
+ * the same middleware.
  */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
   const app = express();
@@ -33,7 +33,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
-  // Without an issuer, its addresses are as unknown as any other.
+  // Without an issuer, its addresses get the 404 of unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;
   for (const route of joinRoutes(served.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
   const further = each("routes").flatMap((routes: (deps: ApiContext) => readonly Route[]) => routes(ctx));

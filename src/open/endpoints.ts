@@ -32,12 +32,12 @@ const ALL = [
 
 const groupOf = ({ tag }: Endpoint) => TAGS.findIndex(({ name }) => name === tag);
 
-/** Every endpoint, in the order of the API reference. */
+/** All endpoints, in the order of the API reference. */
 export const ENDPOINTS = ALL.toSorted((a, b) => groupOf(a) - groupOf(b));
 
 const described: Partial<DescribedParts>[] = each("described");
 
-/** What the API reference describes. */
+/** The content of the API reference. */
 export const REFERENCE: DescribedParts = {
   endpoints: ENDPOINTS,
   files: Object.assign({}, ...described.map(({ files }) => files)),

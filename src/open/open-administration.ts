@@ -5,16 +5,16 @@ import { openPool } from "../platform/db/pool.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 
 /**
- * A connection of administration that gets no reply for this long counts as lost. Longer than any statement of an act
- * takes: a search of all audit entries is the longest. Milliseconds.
+ * A connection of administration counts as lost if a reply takes longer than this. No statement of an act takes so
+ * long: a search of all audit entries takes the longest. Milliseconds.
  */
 const ANSWER_TIMEOUT_MS = 120_000;
 
 export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "admitLogin">; log: Logger };
 
 /**
- * Opens an API process's connections with the rights of voucherctl. They are read-only except within `withAuditEntry`,
- * and reach only the server that the process uses.
+ * Opens connections of an API process with the rights of voucherctl. They are read-only except within `withAuditEntry`,
+ * and only connect to the database server that the process uses.
  */
 export function openAdministration(
   { deployment, log, use }: AdministrationDeps,

@@ -10,7 +10,7 @@ import { openQueues } from "./open-queues.ts";
 import { openService } from "./open-service.ts";
 import { openWings } from "./wings/api.ts";
 
-/** Opens an API process. Postgres and Redis need not be reachable yet. The configuration is from learnRedis. */
+/** Opens an API process. Postgres and Redis need not be reachable yet. The configuration must come from learnRedis. */
 export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });

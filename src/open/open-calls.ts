@@ -14,7 +14,7 @@ import { openLimits } from "../platform/limits/open-limits.ts";
 import { PauseWatch } from "../platform/pauses.ts";
 import type { ServiceContext } from "./open-service.ts";
 
-/** Opens what checks, limits and answers calls. */
+/** Opens what authenticates calls, limits them and answers them. */
 export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
   const { config, pool, redis, deployment, traces, log, use } = service;
   const observed = { pool, metrics, traces };

@@ -3,12 +3,12 @@ import { ISSUER_CALLS } from "../core/callers/caller-kinds.ts";
 import type { Config } from "../platform/config.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 
-/** One connection looks whether the keys of long acts still work, while these use the others. */
+/** One connection checks whether the keys of long acts are still valid, while these acts use the others. */
 const WATCHING_CONNECTIONS = 1;
 
 /**
- * Opens what the issuer API needs: connections, the places on them, and a signal that ends long acts when the process
- * closes. Null if the issuer API is off.
+ * Opens what the issuer API needs: connections, the limit on their users, and a signal that ends long acts when the
+ * process closes. Null if the issuer API is off.
  */
 export function openIssuer(ctx: AdministrationDeps & { config: Pick<Config, "issuer"> }) {
   const { databaseUrl } = ctx.config.issuer;

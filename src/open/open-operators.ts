@@ -7,8 +7,8 @@ import { type AdministrationDeps, openAdministration } from "./open-administrati
 import { each } from "./wings/api.ts";
 
 /**
- * Postgres connections of operators who change something: one issues or voids a batch, the others work meanwhile.
- * Opened on demand.
+ * Postgres connections for operators' changes: while one issues or voids a batch, the others are free. Opened on
+ * demand.
  */
 const CONSOLE_CONNECTIONS_MAX = 3;
 
@@ -16,7 +16,7 @@ type Watched = Omit<Parameters<typeof watchFaults>[0], "readFinders" | "alerts">
 type Told = Omit<ConstructorParameters<typeof AlertTeller>[0], "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
-/** Opens what tells operators of faults, and what they sign in and change something with. */
+/** Opens what operators need: alerts of faults, the sign-in, and the means to change something. */
 export function openOperators(ctx: Watched & Told & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));

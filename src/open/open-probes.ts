@@ -7,10 +7,10 @@ import type { openQueues } from "./open-queues.ts";
 import type { ServiceContext } from "./open-service.ts";
 import { each } from "./wings/api.ts";
 
-/** Longest wait for an answer to a probe. Milliseconds. */
+/** Longest wait for a server's response to a probe. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 1_500;
 
-/** Opens what finds out whether the servers work, and the metrics, which tell it. */
+/** Opens the probes of the servers, and the metrics, which report the result. */
 export function openProbes(service: ServiceContext, { redeemQueue }: ReturnType<typeof openQueues>) {
   const { config, deployment, log, use } = service;
   const probes = openPool({

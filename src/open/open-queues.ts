@@ -5,7 +5,7 @@ import { QueueViews } from "../platform/queues/queue-views.ts";
 import { ReplyInbox } from "../platform/queues/reply-inbox.ts";
 import type { ServiceContext } from "./open-service.ts";
 
-/** Opens the queues whose replies calls wait for, and the views of all queues. */
+/** Opens the queues whose replies API calls wait for, and the views of all queues. */
 export function openQueues(service: ServiceContext, onForeignReply: () => void) {
   const { config, redis, deployment, log, use } = service;
   const inbox = use(new ReplyInbox(config.redisUrl, log));

@@ -2,13 +2,13 @@ import { type Config, ConfigError } from "../platform/config.ts";
 import { BadRedisUrl, markAsCluster } from "../platform/redis/addresses.ts";
 import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
 
-/** Longest wait for a server at the start of a process, which goes on without an answer. Milliseconds. */
+/** Longest wait for a server at the start. After it, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks the servers of REDIS_URL what they are, and returns the configuration for their kind. Without an answer, the
- * number of addresses decides.
- * @throws ConfigError when they answer and no process could ever use them as they are.
+ * Asks the servers of REDIS_URL for their kind, and returns the configuration for it. Without a response, the number of
+ * addresses decides.
+ * @throws ConfigError when they respond and no process could ever use them in their present state.
  */
 export async function learnRedis(config: Config): Promise<Config> {
   const { redisUrl, queueShards } = config;

@@ -15,7 +15,7 @@ import { RedisWatch } from "../platform/servers/watch-redis.ts";
 import type { Traces } from "../platform/traces/traces.ts";
 
 /**
- * Opens what API and worker processes have in common. Postgres and Redis need not be reachable yet.
+ * Opens what API and worker processes share. Postgres and Redis need not be reachable yet.
  * @param config from learnRedis, so that the connections fit the kind of the servers.
  */
 export function openService(
@@ -56,7 +56,7 @@ export function openService(
     deployment,
     redis,
     redisWatch,
-    /** What operators see of this process. */
+    /** What this process reports for operators. */
     report,
     stalls,
     leases: new Leases(redis, deployment),

@@ -4,8 +4,8 @@ import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openService } from "./open-service.ts";
 
 /**
- * Postgres connections of a worker process, at most: redemptions (fast path, slow path), seals (the same), sweeper,
- * log, webhooks (reads, attempts, confirmations), a mark.
+ * Maximum number of Postgres connections of a worker process: redemptions (fast path, slow path), seals (the same),
+ * sweeper, log, webhooks (reads, attempts, confirmations), and one for a mark.
  */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
@@ -25,8 +25,8 @@ export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
     ...service,
     metrics: config.metricsPort === null ? null : openWorkerMetrics(service),
     /**
-     * The webhook worker sets the listener. Without one in this process, another process reads the outbox within a
-     * second.
+     * The webhook worker sets the listener. If this process has no webhook worker, another process reads the outbox
+     * within a second.
      */
     announcements,
     /** Called after a commit with events for webhook endpoints. */

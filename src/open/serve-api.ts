@@ -6,8 +6,8 @@ import { createApp } from "./app.ts";
 import type { ApiContext } from "./open-api.ts";
 
 /**
- * Listens on PORT and METRICS_PORT. When the context closes, the servers close first, so that calls under way are
- * answered with all that they use.
+ * Listens on PORT and METRICS_PORT. When the context closes, the servers close first, so calls in progress can still
+ * use everything that they need.
  */
 export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const metrics = await serveMetrics(ctx);

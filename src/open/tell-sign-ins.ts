@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { OperatorSignIn } from "../console/sign-in/operator-sign-in.ts";
 import { type Config, missingSignIn } from "../platform/config.ts";
 
-/** Longest wait for Postgres at the start of a process, which goes on without an answer. Milliseconds. */
+/** Longest wait for Postgres at the start. After it, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
 
 interface Deps {
@@ -15,8 +15,8 @@ interface Deps {
 
 /**
  * Logs how operators can sign in. A process in production that depends on named operators waits for Postgres, which
- * tells whether there are any.
- * @throws ConfigError in production if there is no way to sign in, and the pages are not off.
+ * knows whether any exist.
+ * @throws ConfigError in production if there is no way to sign in and the operator pages are on.
  */
 export async function tellSignIns({ signIn, deployment, config, log }: Deps): Promise<void> {
   const { token, jwksUrl, isOff } = config.ops;

@@ -10,7 +10,7 @@ export interface Asset {
   content: Buffer;
 }
 
-/** A file with this name. Its content is these parts, by default the file with this name in `static/`. */
+/** Makes an asset with this name. Its content is the given parts, by default the file with this name in `static/`. */
 function makeAsset(name: string, ...parts: string[]): Asset {
   const content = Buffer.from(parts.length === 0 ? readStatic(name) : parts.join(""));
   const { name: stem, ext } = parse(name);
@@ -22,7 +22,7 @@ const { resolve } = createRequire(import.meta.url);
 /** Reads a file of an installed package. */
 const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
 
-// A test renders the file from packages/tlog and static/check-receipt.js.
+// A test checks that this file is made from packages/tlog and static/check-receipt.js.
 const receiptVerifier = readFileSync(new URL("../../docs/receipt-verifier.html", import.meta.url), "utf8");
 const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(receiptVerifier)?.[1] ?? "";
 

@@ -9,19 +9,19 @@ import { layOut, renderSandboxNotice, renderScriptTexts, type Site } from "./lay
 import type { Locale } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
-/** What a wing says about the entries of a history. */
+/** What a wing adds to the page of a history. */
 export interface ChainNotes {
-  /** Above the entries. */
+  /** Shown above the entries. */
   statement: Html;
-  /** A column of the entries. The class names its cells for the style sheet. */
+  /** A column of the table of entries. The class marks its cells for the style sheet. */
   column: { name: string; className: string; cell: (event: PublicEvent) => Html };
-  /** Below the entries. */
+  /** Shown below the entries. */
   section: Html;
-  /** A paragraph about what the page shows. */
+  /** A paragraph about what this page proves. */
   meaning: Html;
 }
 
-/** Reads what a wing says, or null. `path` is that of the history. */
+/** Reads what a wing adds, or null. `path` is the path of the history. */
 export type ReadChainNotes<Deps = never> = (
   deps: Deps,
   visitor: Visitor,
@@ -39,8 +39,7 @@ interface ChainExcerpt {
 }
 
 /**
- * The public page of a voucher's chain, with the same content as the JSON: a timeline, which a script checks in the
- * browser.
+ * The public page of a voucher's chain, with the same content as its JSON. A script in the browser checks the entries.
  */
 export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & { config: Site }>(
   deps: Deps,
@@ -110,8 +109,8 @@ ${notes.map(({ meaning }) => meaning)}
 }
 
 /**
- * The page's first sentence: what happened last, in UTC, or which entries of a longer history the page has. The script
- * adds local time and whether the chain is intact.
+ * The page's first sentence: the last event and its time in UTC, or the range of entries if the page shows only a part.
+ * The script adds the local time and whether the chain is intact.
  */
 function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
@@ -135,8 +134,8 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
 
 function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[], locale: Locale): Html {
   const { number, what, when, seal, hashes } = locale.texts.chain.columns;
-  // The explicit roles repeat those of the elements, because browsers drop them when CSS changes the display of table
-  // parts.
+  // The explicit roles repeat the roles of the elements, because browsers drop those when CSS changes the display of
+  // table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
 ${[number, what, when, seal, ...notes.map(({ column }) => column.name), hashes].map(
@@ -148,7 +147,7 @@ ${events.map((event) => renderRow(event, events, notes, locale))}
 </table>`;
 }
 
-/** Says that the content of an entry was erased, and when, if the entry that erased it is on the page. */
+/** Says that an entry's content was erased, and when if the erasing entry is on the page. */
 function sayErased({ erasedBy }: PublicEvent, events: readonly PublicEvent[], locale: Locale): Html | null {
   if (erasedBy === undefined) return null;
   const erasing = events.find(({ sequence }) => sequence === erasedBy);

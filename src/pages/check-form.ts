@@ -11,7 +11,7 @@ import { pageHeaders } from "./page-headers.ts";
 /** Longest text that the form accepts: a verify link with a long base address. */
 const CHECK_INPUT_MAX = 500;
 
-/** The form "Check a voucher". `problem` says why the text `entered` is not accepted. */
+/** The form "Check a voucher". `problem` says why `entered` is refused. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
   const { check } = locale.texts;
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="get">
@@ -30,8 +30,8 @@ aria-describedby="voucher-problem"`
 }
 
 /**
- * The id in a verify link or an id that a person has entered, or null. The history page says whether the voucher
- * exists.
+ * The id in the text that a person has entered: an id, or a link with one. Null without an id. The history page says
+ * whether the voucher exists.
  */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();

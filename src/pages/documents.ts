@@ -14,7 +14,7 @@ import { ASSETS } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
-/** The files of `docs/` that partners need, in the order of the list on every page. */
+/** The files of `docs/` for partners, in the order of the list on every page. */
 const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
   webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
@@ -28,7 +28,7 @@ const PATHS = new Map(
   NAMES.map((name) => [name, name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`]),
 );
 
-/** The address that the documents give the service. Pages show the service's own. */
+/** The service's address in the documents. Pages replace it with the real address. */
 const EXAMPLE_ADDRESS = "https://vouchers.example.com";
 
 for (const language of [bash, javascript, json, php, python, typescript])
@@ -42,7 +42,7 @@ export interface ServedDocument {
   text: string;
 }
 
-/** Every served file. Read at the start, so that a release in which a file is missing does not start. */
+/** All served files, read when the process starts: a release in which a file is missing does not start. */
 export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
   path,
   sentAs: name.endsWith(".md") ? null : extname(name),
@@ -50,8 +50,8 @@ export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, pa
 }));
 
 /**
- * Highlights the code of a document, one block in each turn of the event loop: the first block of a language takes some
- * 10 ms.
+ * Highlights the code of a document, one block in each turn of the event loop, because the first block of a language
+ * takes some 10 ms.
  */
 async function highlightCode(source: string): Promise<Map<string, string>> {
   const marked = new Marked();
@@ -69,7 +69,7 @@ async function highlightCode(source: string): Promise<Map<string, string>> {
   return highlighted;
 }
 
-/** A Markdown document as a page, with links to the other pages. The text is our own, so markup in it is trusted. */
+/** Renders a Markdown document as a page, with links to the other pages. The project's own text may contain markup. */
 export async function renderDocument(site: Site, { text }: ServedDocument): Promise<Html> {
   const source = text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
   const highlighted = await highlightCode(source);
@@ -79,7 +79,7 @@ export async function renderDocument(site: Site, { text }: ServedDocument): Prom
       if (token.type === "link" || token.type === "image") token.href = addressOf(site, token.href);
     },
     hooks: {
-      // Tables and pictures scroll on small screens. The tab stop lets the keyboard scroll them too.
+      // Tables and pictures scroll on small screens. The tab stop makes this possible with the keyboard.
       postprocess: (markup) =>
         markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
     },
@@ -112,7 +112,7 @@ ${body}
   });
 }
 
-/** A link to each page, by its first heading. */
+/** A link to each page. The text is the page's first heading. */
 function listPages({ basePath }: Site): Html[] {
   return DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(
     ({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`,
@@ -120,7 +120,7 @@ function listPages({ basePath }: Site): Html[] {
 }
 
 /**
- * The address of a link's target: another served file, or an address outside the documents.
+ * The address for a link in a document: that of another served file, or the given address outside the documents.
  * @throws Error for a file that is not served.
  */
 function addressOf({ basePath }: Site, href: string): string {

@@ -7,7 +7,7 @@ import { CHECK_PATH, layOut, type Site } from "./layout.ts";
 import { localeIn } from "./locale.ts";
 import type { PageTexts } from "./texts/page-texts.ts";
 
-/** {@link negotiate} with this site's page for errors. */
+/** Calls {@link negotiate} with this site's error page. */
 export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestHandler {
   return negotiate((...refusal) => renderErrorPage(site, ...refusal), usual);
 }
@@ -19,7 +19,7 @@ function headingOf(code: ErrorCode, status: number, { error }: PageTexts): strin
   return headings[status] ?? error.otherHeading;
 }
 
-/** The page of an error, below `top`. */
+/** The page of an error, with `top` above it. */
 export function renderErrorPage(
   site: Site,
   refusal: AppError,
@@ -33,8 +33,8 @@ export function renderErrorPage(
 }
 
 /**
- * What the page of an error says. Its message and request id are those that a JSON response has in `error` and
- * `requestId`.
+ * The content of an error page. Its message and request id are the same as `error` and `requestId` in the JSON
+ * response.
  */
 export function describeError(
   site: Site,

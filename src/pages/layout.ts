@@ -5,7 +5,7 @@ import { Html, html } from "./html.ts";
 import { ENGLISH, type Locale } from "./locale.ts";
 import { SCRIPT_TEXTS } from "./texts/texts.ts";
 
-/** What a page needs to build URLs. */
+/** The settings from which a page builds URLs. */
 export type Site = Pick<Config, "basePath" | "baseUrl" | "storefrontUrl">;
 
 /** The path of the guide for partners, below the base path. */
@@ -14,17 +14,17 @@ export const GUIDE_PATH = "/docs/guide";
 /** The path, below the base path, of the page whose form opens a voucher's history. */
 export const CHECK_PATH = "/check";
 
-/** One page of the site. */
+/** The content of one page of the site. */
 interface PageContent {
   /** Shown in the browser's tab, before the name of the service. */
   title: string;
-  /** One sentence for previews of a shared link. */
+  /** One sentence for the previews of a shared link. */
   description?: string;
-  /** The one address of the page, for previews. */
+  /** The canonical address of the page, for previews. */
   address?: string;
   main: Html;
   scripts?: readonly Asset[];
-  /** Further style sheets, after the style of all pages or its replacement. */
+  /** More style sheets, loaded after the style of all pages or its replacement. */
   styles?: readonly Asset[];
   style?: Asset;
   /** English by default. */
@@ -72,12 +72,12 @@ ${main}
 }
 
 /**
- * The sentences of a page's scripts, as data that no browser runs. Nothing for English, which the scripts have
- * themselves.
+ * The sentences of a page's scripts, as data that no browser runs. Nothing for English, because the scripts contain the
+ * English sentences.
  */
 export function renderScriptTexts({ language }: Locale): Html | null {
   if (language === "en") return null;
-  // No text can end the element.
+  // The escape keeps a text from ending the element.
   const texts = JSON.stringify(SCRIPT_TEXTS[language]).replaceAll("<", "\\u003c");
   return new Html(`<script type="application/json" id="script-texts">${texts}</script>\n`);
 }

@@ -6,7 +6,7 @@ import type { PageTexts } from "./texts/page-texts.ts";
 import { TEXTS } from "./texts/texts.ts";
 import { DATE_LOCALES, type MINUTES, renderTime } from "./time.ts";
 
-/** How a page speaks: its texts, and how its language writes moments, amounts and numbers. */
+/** The texts of a language, and how it writes moments, amounts and numbers. */
 export interface Locale {
   language: Language;
   texts: PageTexts;
@@ -32,7 +32,7 @@ const LOCALES = new Map<Language, Locale>(
   }),
 );
 
-/** How a page in this language speaks. */
+/** The locale of a language. */
 export function localeIn(language: Language): Locale {
   return LOCALES.get(language) as Locale;
 }

@@ -14,14 +14,14 @@ import { type Locale, localeOf } from "./locale.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
 import { assetsRoute, wellKnownRoutes } from "./serve-assets.ts";
 
-/** A page for anyone, at the path of an endpoint. */
+/** A page for anyone, at the path of an endpoint that serves JSON. */
 export interface PublicPage<Deps> {
   path: string;
-  /** What a caller without a preference gets; JSON by default. */
+  /** The format for a caller without a preference; JSON by default. */
   usual?: "json" | "html";
-  /** Those of most pages by default. */
+  /** The page's headers. By default those of most pages. */
   headers?: RequestHandler;
-  /** Null if only the errors of the endpoint are pages. */
+  /** Null if the endpoint has only error pages. */
   render:
     | null
     | ((
@@ -32,7 +32,7 @@ export interface PublicPage<Deps> {
       ) => Promise<Html>);
 }
 
-/** What a wing adds to the pages for anyone. */
+/** What a wing adds to the public pages. */
 export interface PagesPart<Deps = never> {
   pages?: readonly PublicPage<Deps>[];
   readChainNotes?: ReadChainNotes<Deps>;
@@ -44,7 +44,7 @@ type PagesDeps = LimitingAddresses & { config: Site };
 export const CHAIN_PATH = "/integrity/events/:entityType/:entityId";
 
 /**
- * Mounts the pages, and those of wings. Where a path serves both a page and JSON, the page's handler comes first and
+ * Mounts the pages, and those of wings. Where a path serves both a page and JSON, the page's handler comes first. It
  * passes requests that prefer JSON on to the endpoint, or to the 404 of an unknown address.
  */
 export function mountPages<

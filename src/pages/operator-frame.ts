@@ -24,18 +24,18 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
 }
 
-/** What an operator page needs to link to others: the sections that wings add to the navigation. */
+/** What an operator page needs for its links: the site, and the sections that wings add to the navigation. */
 type NavigatedSite = Site & { sections?: readonly string[] };
 
-/** What a page needs to offer actions, too. */
+/** What a page needs to offer actions as well. */
 export type OperatedSite = NavigatedSite & {
   /** Whether the operator may use the action at this path after `/ops`. */
   offers(path: string): boolean;
 };
 
 /**
- * Links to the actions on an entity: each with its path after the entity's and its label. Only those that the operator
- * may use.
+ * Links to the actions on an entity, each with its path after the entity's path and its label. Leaves out actions that
+ * the operator may not use.
  */
 export function linkActions(
   site: OperatedSite,
@@ -48,7 +48,7 @@ export function linkActions(
   return html`<p class="actions">${links}</p>`;
 }
 
-/** The pages of what an entity belongs to, from the organization down, with its own if it has one. */
+/** Links to the pages of an entity's parents, from the organization down, and to its own page if it has one. */
 function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[] {
   const steps = [
     ["organizations", lineage.organizationId, lineage.organizationName],
@@ -64,12 +64,12 @@ function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[
   );
 }
 
-/** The page of an entity; of a key, which has none, that of its organization. */
+/** The path of an entity's page. A key has no page, so it gets the page of its organization. */
 export function pathOf(site: Site, lineage: Lineage): string {
   return String(stepsTo(site, lineage).at(-1)?.path);
 }
 
-/** Links to what an entity belongs to. */
+/** Links to the parents of an entity. */
 export function renderTrail(site: Site, lineage: Lineage): Html {
   const links = stepsTo(site, lineage).map(
     ({ path, label }) => html`<li><a href="${path}"><bdi>${label}</bdi></a></li> `,
@@ -103,7 +103,7 @@ ${main}`,
   });
 }
 
-/** Gives the pages of errors the frame of the operators' pages. Mount it where the operator has signed in. */
+/** Puts the navigation of operator pages on error pages. Mount it where the operator has signed in. */
 export function frameErrors(site: Site): RequestHandler {
   return (_request, response, next) => {
     if (wantsPage(response)) {
@@ -116,7 +116,7 @@ export function frameErrors(site: Site): RequestHandler {
   };
 }
 
-/** The search, one line of the header. What it finds is folded. */
+/** The search, in one line of the header. The list of what it finds is collapsed. */
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
@@ -129,14 +129,14 @@ maxlength="${SEARCH_MAX}"
 </form>`;
 }
 
-/** What the search finds. */
+/** The list of what the search finds. */
 const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, or batch and serial: \
 <code>bat_… 17</code>. For all but viewers also by code, ticket or redeem code. An organization, brand or product by \
 its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /**
- * A table that scrolls sideways on narrow screens. Shows `none` instead when there are no rows. Columns of numbers are
- * aligned at the right; texts that people have chosen must be markup, because they may be digits only.
+ * A table that scrolls sideways on narrow screens. Without rows it shows `none`. Columns of numbers are aligned at the
+ * right. Pass texts that people have chosen as markup, because they may consist of digits.
  */
 export function renderTable(
   caption: string,
@@ -154,36 +154,36 @@ ${rows.map((cells) => html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? 
 </table></div>`;
 }
 
-/** A number in any language, with a unit or without. */
+/** A number, with or without a unit. */
 const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,$US]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
 /** The texts that stand for a missing number. */
 const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
 
-/** Whether a column has figures, and nothing else. Such columns are aligned at the right. */
+/** Whether a column contains only figures. Such columns are aligned at the right. */
 function hasFigures(cells: readonly (Html | string | undefined)[]): boolean {
   const isFigure = (cell: Html | string | undefined) => typeof cell === "string" && FIGURE.test(cell);
   return cells.some(isFigure) && cells.every((cell) => isFigure(cell) || NO_FIGURE.includes(cell as string));
 }
 
-/** The figures of a page that matter most, large, each with a name. */
+/** The most important figures of a page, in large type, each with a name. */
 export function renderFigures(...figures: readonly (readonly [name: string, figure: Html | string])[]): Html {
   return html`<dl class="figures">
 ${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>\n`)}</dl>`;
 }
 
-/** A part of a page, under a heading that is its anchor. */
+/** A part of a page under a heading, with an anchor for links. */
 export function renderSection(id: string, title: Html | string, ...content: (Html | null)[]): Html {
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
 ${content.filter((part) => part !== null)}</section>
 `;
 }
 
-/** The link to the page of a list that follows; nothing when there is none. */
+/** The link to the next page of a list; null without one. */
 export function linkNext(href: string | null, label = "More"): Html | null {
   return href === null ? null : html`<p><a rel="next" href="${href}">${label}</a></p>`;
 }
 
-/** A list of facts, each with a name and a value. Facts with null values are left out. */
+/** A list of facts, each with a name and a value. Leaves out facts with null values. */
 export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   return html`<dl class="facts">
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
@@ -203,7 +203,7 @@ export function renderStatus(status: string, shown = status): Html {
   return html`<span class="badge ${look}">${shown}</span>`;
 }
 
-/** Why an endpoint is disabled, as a sentence. */
+/** Sentences that say why an endpoint is disabled. */
 export const WEBHOOK_REASONS = ENGLISH.texts.portal.reasons;
 
 export const { usd: USD, count: COUNT } = ENGLISH;

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import helmet from "helmet";
 
 /**
- * The headers of a page: it loads styles, scripts and images from this origin only, opens no connections, submits no
- * form and cannot be framed, unless `directives` of the Content-Security-Policy permit more.
+ * The headers of a page. It loads styles, scripts and images from this origin only, opens no connections, submits no
+ * form and cannot be framed. `directives` of the Content-Security-Policy can permit more.
  */
 export function headersOf(directives: Record<string, string[]> = {}): RequestHandler {
   return helmet({
@@ -23,7 +23,7 @@ export function headersOf(directives: Record<string, string[]> = {}): RequestHan
     referrerPolicy: { policy: "same-origin" },
     xFrameOptions: { action: "deny" },
     originAgentCluster: false,
-    // Only the proxy that terminates TLS can tell whether the whole host uses https.
+    // Only the proxy that terminates TLS knows whether the whole host uses https.
     strictTransportSecurity: false,
   });
 }

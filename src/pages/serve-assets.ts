@@ -7,10 +7,10 @@ import { TEXT } from "../platform/http/respond.ts";
 import { ASSETS } from "./assets.ts";
 import { serveFile } from "./serve-file.ts";
 
-/** One year. A changed file gets a new name. */
+/** One year. A changed file gets a new name, so caches never serve an old version. */
 const MAX_AGE_SECONDS = 31_536_000;
 
-/** Each asset by its name. All applications of a process share them. */
+/** The handler of each asset, by file name. All applications of a process share them. */
 const FILES = new Map<unknown, RequestHandler>(
   Object.values(ASSETS).map(({ fileName, content }) => [
     fileName,
@@ -39,7 +39,7 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // The pages of vouchers are for people who have their address, not for search engines.
+    // A voucher's page is for people who have its address, not for search engines.
     getRoute(
       "/robots.txt",
       serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n"),

@@ -10,26 +10,26 @@ import type { Html } from "./html.ts";
 interface Representations {
   etag: string;
   contents: ReadonlyMap<string, Buffer>;
-  /** The encodings, the smallest content first, and `identity` before those that save less than a tenth. */
+  /** The encodings by size, smallest first. `identity` comes before encodings that save less than a tenth. */
   preferred: readonly string[];
 }
 
 /**
- * One at a time, so that compression never takes more than one of the four threads that also look names up for
+ * Compresses one file at a time: compression then takes at most one of the four threads that also look up names for
  * connections.
  */
 const compressing = pLimit(1);
 
 const compressors = {
-  // The largest file takes 0.1 s of a thread. Qualities 10 and 11 take 1 and 2.5 s for a tenth less.
+  // The largest file takes 0.1 s of a thread. Quality 10 takes 1 s and quality 11 2.5 s, for a tenth less.
   br: (content: Buffer) => promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (content: Buffer) => promisify(gzip)(content),
 };
 
 /**
- * Serves a public file, which is the same for everyone, with a media type or an extension. It is made and compressed
- * once, on the first request, and kept. A caller that has it already gets 304. Secrets must not be compressed: they can
- * be guessed by their length.
+ * Serves a public file, which is the same for everyone, with a media type or an extension. It is made and compressed on
+ * the first request, and kept. A caller that already has it gets 304. Never serve a secret this way: compression
+ * reveals secrets by the length of the response.
  */
 export function serveFile(
   contentType: string,
@@ -45,7 +45,7 @@ export function serveFile(
     const { etag, contents, preferred } = await made;
     response.set({ "Cache-Control": caching, ETag: etag, "X-Content-Type-Options": "nosniff" });
     response.vary("Accept-Encoding");
-    // A caller that accepts none gets the file as it is: RFC 9110, section 12.4.1, allows to disregard the field.
+    // A caller that accepts none gets the plain file: RFC 9110, section 12.4.1, allows this.
     const encoding = new Negotiator(request).encoding(preferred, { preferred }) ?? "identity";
     if (encoding !== "identity" && !request.fresh) response.setHeader("Content-Encoding", encoding);
     response.type(contentType).send(contents.get(encoding));
@@ -63,10 +63,10 @@ async function represent(make: () => string | Buffer | Promise<string | Buffer>)
   for (const [encoding, compress] of Object.entries(compressors)) {
     contents.set(encoding, await compressing(() => compress(content)));
   }
-  // A caller should not have to decompress what is hardly smaller, such as a package.
+  // A file that compression hardly shrinks, such as a package, is not worth the caller's decompression.
   const costOf = (encoding: string) => Number(contents.get(encoding)?.length) * (encoding === "identity" ? 0.9 : 1);
   return {
-    // Weak, because the encodings share it.
+    // A weak tag, because all encodings share it.
     etag: `W/"${hash("sha256", content, "base64url")}"`,
     contents,
     preferred: [...contents.keys()].toSorted((a, b) => costOf(a) - costOf(b)),

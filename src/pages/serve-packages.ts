@@ -14,7 +14,7 @@ export const PACKAGES_PATH = "/docs/packages";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What partners install, by name: what it is, and the command. */
+/** What partners can install, by name: a description, and the command that installs it. */
 const PACKAGES: Record<string, { what: string; use: (address: string) => string }> = {
   "partner-voucher-client": {
     what: "A typed client for TypeScript and JavaScript, which keeps the retry rule.",
@@ -33,7 +33,7 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 const BRUNO = "bruno.zip";
 
 /**
- * The built package with this name, without its version. `npm ci` builds the packages.
+ * Reads the built package with this name, which contains no version. `npm ci` builds the packages.
  * @throws AppError `not_found`.
  */
 async function readPackage(name: string): Promise<Buffer> {

@@ -25,7 +25,7 @@ function makeFormats(locale: string) {
 
 const FORMATS = {} as Record<Language, ReturnType<typeof makeFormats>>;
 
-/** Made once per language, when it is first used: a format takes longer to make than a page. */
+/** Made when a language is first used and then kept: making a format takes longer than making a page. */
 function formatsOf(language: Language) {
   FORMATS[language] ??= makeFormats(DATE_LOCALES[language]);
   return FORMATS[language];
@@ -44,8 +44,8 @@ export function renderTime(
 }
 
 /**
- * Until when something is valid: the last day alone if it counts to its last minutes, otherwise the day and the time.
- * In UTC.
+ * The end of a validity, in UTC: the day alone if it ends in the last minutes of that day, otherwise the day and the
+ * time.
  */
 export function renderEnd(end: Date): Html {
   const last = new Date(end.getTime() - 1);

@@ -5,19 +5,19 @@ import { renderTable } from "../pages/operator-frame.ts";
 import { layOutForPortal, type PortalCaller, portalPath } from "./portal-frame.ts";
 import { dayOf, renderSumTables, renderTotal, startOfDay, total } from "./redemption-pages.ts";
 
-/** The first day of a month, `YYYY-MM`, or of the month that is some months later. */
+/** The start of a month, `YYYY-MM`, or of the month that is some months later. */
 export function startOfMonth(month: string, monthsLater = 0): Date {
   const start = startOfDay(`${month}-01`);
   start.setUTCMonth(start.getUTCMonth() + monthsLater);
   return start;
 }
 
-/** The month of a moment: `YYYY-MM` in UTC. */
+/** The month that contains a moment: `YYYY-MM` in UTC. */
 export function monthOf(at: Date): string {
   return dayOf(at).slice(0, 7);
 }
 
-/** A month's redemptions by day, product and key, up to the time at which they are final. */
+/** A month's redemptions by day, product and key, up to the time before which they are final. */
 export function renderMonthPage(
   site: Site,
   caller: PortalCaller,

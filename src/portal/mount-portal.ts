@@ -45,11 +45,11 @@ const periodQuery = z.object({
     .optional(),
 });
 
-/** A day in the query of the CSV file counts as a time. */
+/** Reads a day in the query of the CSV file as a time. */
 const asTime = (given: unknown, use: TimeUse) =>
   typeof given === "string" && given.length === 10 ? (readTime(given, use)?.toISOString() ?? given) : given;
 
-/** The reference in the path, or else in the query. */
+/** The reference in the path or, without one, in the query. */
 function referenceOf({ params, query }: Request): string {
   return String(params.externalRef ?? validate(receiptQuery, query).externalRef);
 }
@@ -67,7 +67,7 @@ function page(render: Render): RequestHandler {
   };
 }
 
-/** What the portal takes. */
+/** The dependencies of the portal. */
 type PortalDeps = DepsOf<typeof listRedemptions> &
   DepsOf<typeof findOrders> &
   DepsOf<typeof findRedemption> &
@@ -79,8 +79,8 @@ type PortalDeps = DepsOf<typeof listRedemptions> &
 type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
- * Mounts the portal, where people of a partner see its redemptions. What is not batched uses connections of the portal.
- * Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
+ * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use connections of the
+ * portal. Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -121,8 +121,8 @@ function overviewPage(deps: PortalDeps): Render {
 }
 
 /**
- * A code must not be part of a URL, which proxies log and browsers remember, so the search is a POST, and a query is
- * not read.
+ * Finds vouchers by a form that is sent with POST, and ignores the query: a code must not be part of a URL, which
+ * proxies log and browsers remember.
  */
 function findPage(deps: PortalDeps): Render {
   return (caller, { body }) => {
@@ -138,7 +138,7 @@ async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string):
   return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
 }
 
-/** A month or a day, which is the present one by default. */
+/** The page of a month or a day, by default the present one. */
 function redemptionsPage(deps: PortalDeps): Render {
   return async (caller, { query: { cursor, ...query } }) => {
     const { month, day = dayOf(await deps.completeUntil(caller)) } = validate(periodQuery, query);
@@ -190,7 +190,7 @@ function furtherPage<Deps>(deps: Deps, { path, render }: PortalPage<Deps>): Rend
   };
 }
 
-/** Says on the pages of refused sign-ins how to sign in. */
+/** Explains how to sign in, on the error pages of refused sign-ins. */
 function explainSignIn(site: Site): RequestHandler {
   return (_request, response, next) => {
     if (wantsPage(response)) {
@@ -204,8 +204,8 @@ function explainSignIn(site: Site): RequestHandler {
 }
 
 /**
- * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, as partners'
- * calls are admitted. Errors after that have the portal's navigation.
+ * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, under the
+ * rules for partners' API calls. Error pages after that have the portal's navigation.
  */
 function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPage<Deps>[]): RequestHandler {
   const assertScopes = (scopes: ReadonlySet<string>) => {
@@ -249,7 +249,7 @@ async function showOrder<Deps extends PortalDeps>(
   return renderOrderPage(deps.config, caller, order);
 }
 
-/** The page of the only order that the words name, or a page of all vouchers that they name. */
+/** The page of the order, if the text names exactly one, or a page of all vouchers that it names. */
 async function search(deps: PortalDeps, caller: PortalCaller, words: string): Promise<Html | string> {
   const [only, ...others] = words.trim() === "" ? [] : await findOrders(deps, caller, words);
   if (only?.externalRef && others.length === 0) return orderPath(deps.config, only.externalRef);

@@ -10,11 +10,11 @@ interface Order {
   history: VoucherHistory;
   redemption: NonNullable<VoucherHistory["redemption"]>;
   priceUsd: number;
-  /** Those of wings. */
+  /** The sections that wings add. */
   sections: readonly Html[];
 }
 
-/** An order: what was redeemed, when and by which key, the voucher's history, and the sections of wings. */
+/** An order: the redeemed voucher, the time and the key of its redemption, its history, and the sections of wings. */
 export function renderOrderPage(site: Site, caller: PortalCaller, order: Order): Html {
   const { history, redemption, priceUsd, sections } = order;
   const { voucher, events } = history;
@@ -39,7 +39,7 @@ ${sections}`;
   return layOutForPortal(site, caller, `${columns.order} ${redemption.externalRef}`, main);
 }
 
-/** What a search found, unless it is one order, whose page is shown instead. */
+/** The results of a search. A search that finds one order shows that order's page instead. */
 export function renderFoundPage(site: Site, caller: PortalCaller, words: string, found: readonly FoundVoucher[]): Html {
   const { locale } = caller;
   const { portal } = locale.texts;

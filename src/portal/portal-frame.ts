@@ -16,7 +16,7 @@ export interface PortalCaller extends Caller {
 
 /** A page that a wing adds to the portal and to its navigation. */
 export interface PortalPage<Deps = never> {
-  /** After the portal's path. */
+  /** The path after the portal's path. */
   path: string;
   label: (locale: Locale) => string;
   isOpenTo: (deps: Deps, scopes: ReadonlySet<string>) => boolean;
@@ -27,9 +27,9 @@ export interface PortalPage<Deps = never> {
 export interface OrderPart<Deps = never> {
   section: (deps: Deps, caller: PortalCaller, externalRef: string) => Promise<Html>;
   file: {
-    /** The last segment of its path. */
+    /** The last segment of the file's path. */
     segment: string;
-    /** Under which it is saved. */
+    /** The file name under which browsers save it. */
     name: string;
     read: (deps: Deps, caller: Caller, externalRef: string) => Promise<string>;
   };
@@ -46,14 +46,14 @@ export function portalPath(site: Site, ...segments: string[]): string {
   return [site.basePath + PORTAL_PATH, ...segments.map(encodeURIComponent)].join("/");
 }
 
-/** The path of an order's page, or of the file of an order with this segment. */
+/** The path of an order's page, or of the order's file with this segment. */
 export function orderPath(site: Site, externalRef: string, file?: string): string {
   if (survivesInPath(externalRef))
     return portalPath(site, "orders", externalRef, ...(file === undefined ? [] : [file]));
   return `${portalPath(site, file ?? "orders")}?${new URLSearchParams({ externalRef })}`;
 }
 
-/** The first part of every page: navigation, whether this is a sandbox, and the search with the text `entered`. */
+/** The top of every page: navigation, a notice if this is a sandbox, and the search with the text `entered`. */
 export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller, entered = ""): Html {
   const { portal } = locale.texts;
   const path = portalPath(site);

@@ -7,21 +7,21 @@ import type { Locale } from "../pages/locale.ts";
 import { linkNext, renderSection, renderTable } from "../pages/operator-frame.ts";
 import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
-/** Rows of one table of sums. The rest is one row more, so that the table adds up to the total. */
+/** Maximum rows in a table of sums. One more row sums up the rest, so that the table adds up to the total. */
 const ROWS_MAX = 20;
 /** Days of the plot. */
 const PLOT_DAYS = 30;
-/** Days for which the overview reads sums: enough for the plot and for the longest month. */
+/** Days of sums that the overview reads: enough for the plot and for the longest month. */
 export const OVERVIEW_DAYS = 31;
-/** Redemptions on one page of a day. The page stays below 100 kB. */
+/** Maximum redemptions on one page of a day. It keeps the page below 100 kB. */
 export const DAY_PAGE_MAX = 100;
 
-/** The day of a moment: `YYYY-MM-DD` in UTC. */
+/** The day that contains a moment: `YYYY-MM-DD` in UTC. */
 export function dayOf(at: Date): string {
   return at.toISOString().slice(0, 10);
 }
 
-/** The first moment of a day, or of the day that is some days later. */
+/** The start of a day, or of the day that is some days later. */
 export function startOfDay(day: string, daysLater = 0): Date {
   return new Date(Date.parse(day) + daysLater * 86_400_000);
 }
@@ -30,7 +30,7 @@ function add(sums: readonly RedemptionSum[], field: "redemptions" | "cents"): nu
   return sums.reduce((total, sum) => total + sum[field], 0);
 }
 
-/** Their number and value, as cells. Exact below 2^53 cents. */
+/** The number and the value of redemptions, as cells. Exact below 2^53 cents. */
 export function total(sums: readonly RedemptionSum[], { count, usd }: Locale): [redemptions: string, value: string] {
   return [count.format(add(sums, "redemptions")), usd.format(add(sums, "cents") / 100)];
 }
@@ -40,7 +40,7 @@ export function renderTotal(sums: readonly RedemptionSum[], locale: Locale): Htm
   return html`<strong>${portal.total(add(sums, "redemptions"), ...total(sums, locale))}</strong>`;
 }
 
-/** Today, yesterday and this month by product and by key, and thirty days as a plot and as a table. */
+/** Today, yesterday and this month by product and by key; and the last thirty days as a plot and a table. */
 export function renderOverview(
   site: Site,
   caller: PortalCaller,
@@ -99,7 +99,7 @@ function renderPeriod(
   return renderSection(id, title, lead, ...renderSumTables(title, sums, locale));
 }
 
-/** A table by product and one by key. None without redemptions. */
+/** A table by product and a table by key. No table without redemptions. */
 export function renderSumTables(title: string, sums: readonly RedemptionSum[], locale: Locale): Html[] {
   if (sums.length === 0) return [];
   const { product, key } = locale.texts.portal.columns;

@@ -10,8 +10,8 @@ export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLangu
 const MARK = "\ufeff";
 
 /**
- * Texts that a spreadsheet would run as a formula, or take for a number or a date and so change: leading zeros, more
- * than 15 digits, exponents. U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms.
+ * Texts that a spreadsheet would run as a formula, or change because it takes them for numbers or dates: leading zeros,
+ * more than 15 digits, exponents. U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms of + - = @.
  */
 const CHANGED = [
   /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/,
@@ -20,7 +20,7 @@ const CHANGED = [
 ];
 const isChanged = (text: string) => CHANGED.some((form) => form.test(text));
 
-/** A text as a spreadsheet keeps it: with an apostrophe before it if needed. */
+/** A text that a spreadsheet does not change: with an apostrophe before it if needed. */
 const asText = (value: string | null) => (value !== null && isChanged(value) ? `'${value}` : (value ?? ""));
 
 type Column = readonly [name: string, cell: (redemption: ListedRedemptionView, decimal: string) => string | number];
@@ -43,7 +43,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /**
- * Redemptions as a CSV file that a spreadsheet of the language opens right: the header first, then a part for each
+ * Redemptions as a CSV file that a spreadsheet in this language opens correctly: the header first, then a part for each
  * page.
  */
 export async function* spreadsheetCsv(

@@ -11,31 +11,31 @@ import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { TimeUse } from "../../platform/times.ts";
 import { type Acting, type Action, type ActionDeps, type Field, FieldProblem, type Fields } from "./action.ts";
 
-/** Products to choose from, at most. */
+/** Maximum number of products in a choice. */
 const PRODUCTS_MAX = 1_000;
 const HOUR_MS = 3_600_000;
 /** Longest duration that a form takes: a year. */
 const HOURS_MAX = 8_760;
 
-/** How to enter a time. What a date alone means depends on its use. */
+/** How to enter a time. The meaning of a date without a time depends on the field's use. */
 const TIME_HINT: Record<TimeUse, string> = {
   start: "From this day on: 2027-12-01. With a time: 2027-12-01 08:00.",
   end: "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
   rangeEnd: "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
 };
 
-/** What of an act says where its form is. */
+/** The parts of an act that decide where its form is. */
 export type FormPlace = Pick<Act, "on" | "creates" | "name">;
 
-/** The path after `/ops` of an act's form. `named` is the id of what the act is on. */
+/** The path of an act's form after `/ops`. `named` is the id of the entity that the act changes. */
 export function formPathOf({ on, creates, name }: FormPlace, named = ":id"): string {
   const place = on === null ? "" : `/${ENTITIES[on].collection}/${named}`;
   return creates === undefined ? `${place}/${name.split(" ")[1]}` : `${place}/${ENTITIES[creates].collection}/new`;
 }
 
 /**
- * The form of an act. `takes` is what the act takes from the process that serves it, besides what all forms have.
- * `named` is what it is on, if the form is for one thing only.
+ * The form of an act. `takes` supplies what the act needs from the serving process, besides what all forms have.
+ * `named` is the entity's id if the form serves one entity only.
  */
 export function formOf<F extends ActFields, Result extends object, Deps extends object, Api = object>(
   act: Act<F, Result, Deps>,
@@ -85,7 +85,7 @@ const contextOf = ({ pool, randomBytes, audited }: AuditContext): AuditContext =
 
 const NOT_EMPTY = z.string().min(1, "must not be empty").max(1_000);
 
-/** What to do with the secret of an entity, and where the entity is listed. */
+/** What to do with the new secret of an entity, and the page that lists the entity. */
 const SECRETS: Partial<Record<EntityKind, { use: (config: Site) => Html; page: string }>> = {
   key: {
     use: ({ basePath }) => html`Try it in <a href="${basePath}/docs#/Partner/redeemVoucher">the API reference</a>: \
@@ -98,7 +98,7 @@ choose Authorize, enter the key, and redeem a voucher's code.`,
   },
 };
 
-/** A secret, which is shown only here, and what to do with it. */
+/** Shows a secret, which appears only here, and what to do with it. */
 function renderSecret({ config }: Pick<Acting, "config">, kind: EntityKind | null, said: string, secret: string): Html {
   return html`<strong>Copy this now. It is not shown again.</strong></p>
 <pre class="secret"><code>${secret}</code></pre>
@@ -162,7 +162,7 @@ function formField(field: ActField): Field {
   }
 }
 
-/** A form takes times in UTC without their zone. */
+/** Adds the zone: a form takes times in UTC without one. */
 const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
 
 const HOURS = z
@@ -176,7 +176,7 @@ async function listProducts(ctx: ActionDeps, { brandId }: Lineage) {
   return items.map(({ id, name }): [string, string] => [id, name]);
 }
 
-/** The act's values among those of its form. */
+/** The act's values, from the values of its form. */
 function valuesOf<F extends ActFields>(fields: F, entered: Record<string, unknown>): Values<F> {
   const values = Object.entries(fields).map(([name, field]) => {
     const key = nameIn(name, field);

@@ -14,7 +14,7 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
-/** What forms and actions take from the process that serves them. */
+/** What forms and actions need from the process that serves them. */
 export type ActionDeps = DepsOf<typeof releaseLease> &
   OperatorReads &
   Reports & {
@@ -24,33 +24,33 @@ export type ActionDeps = DepsOf<typeof releaseLease> &
     queueViews: Pick<QueueViews, "open">;
   };
 
-/** A choice of a field: the value that is sent, and what the operator reads. */
+/** One choice of a field: the value that is sent, and the text that the operator reads. */
 export type Choice = readonly [value: string, label: string];
 
-/** A field of a form. The sentences of its schema follow its label: "must not be empty". */
+/** A field of a form. Error sentences of its schema continue the label: "must not be empty". */
 export interface Field {
   label: string;
   hint?: string;
   /** The type of the input. */
   type?: "checkbox";
-  /** Makes the field a list, or boxes if `many`. */
+  /** Makes the field a list, or check boxes if `many` is set. */
   choices?: readonly Choice[] | ((ctx: ActionDeps, lineage: Lineage) => Promise<Choice[]>);
   many?: boolean;
   /** What the empty form contains. */
   initial?: readonly string[];
-  /** Whether a link to the form may fill the field, by a parameter of its query with the field's name. */
+  /** Whether a link to the form may fill in the field, with a query parameter of the field's name. */
   fromQuery?: boolean;
-  /** A confirmation, which is not written into the audit entry. */
+  /** Whether the field is a confirmation, which is not written into the audit entry. */
   unrecorded?: boolean;
-  /** Whether surrounding blanks are part of what was entered. */
+  /** Whether to keep the blanks before and after what was entered. */
   verbatim?: boolean;
-  /** Gets a text, or all chosen values. */
+  /** Validates the text, or all chosen values. */
   schema: z.ZodType;
 }
 
 export type Fields = Record<string, Field>;
 
-/** What was entered in `field` cannot be used. The message follows the field's label. */
+/** Thrown when the value entered in `field` cannot be used. The message continues the field's label. */
 export class FieldProblem extends Error {
   readonly field: string;
 
@@ -60,13 +60,11 @@ export class FieldProblem extends Error {
   }
 }
 
-/**
- * What an action runs with: connections that may write, the audit entry that it leaves, and the process's own context.
- */
+/** The context of a running action: connections that may write, its audit entry, and the process's own context. */
 export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "config"> {
   api: ActionDeps & Deps;
   /**
-   * Shows how much of a long run is done.
+   * Shows the progress of a long run.
    * @throws RunLeft when the operator has left the page, or the process stops.
    */
   advance(done: number, total: number, soFar?: object): void;
@@ -75,31 +73,31 @@ export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "c
 /** One thing that an operator can do: a page with a form. */
 export interface Action<Deps = object> {
   /**
-   * The path after `/ops`, whose `:id` names the entity; the command of voucherctl that does the same; the page's
+   * The path after `/ops`, in which `:id` stands for the entity's id; the equal command of voucherctl; the page's
    * title.
    */
   is: readonly [path: string, command: string, title: string];
-  /** The role that the form needs, to be shown and to be sent. */
+  /** The role that an operator needs to see and to send the form. */
   role: OperatorRole;
-  /** What the operator should know before. */
+  /** Sentences for the operator to read first. */
   about?: string;
   fields: Fields;
   /** Whether the field `name` should be unique among the entity's children. */
   asksNamesake: boolean;
-  /** What the act refuses of the values that can be read; the others are undefined. */
+  /** Finds what the act refuses. Values that cannot be read are undefined. */
   findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
-  /** The field that a refusal of the service concerns. */
+  /** The field to blame for a refusal by the service that names no field. */
   refused?: string;
   /**
-   * For a form that creates something: the path after `/ops` of the next page, or what to show, if the form is sent
-   * again after it has created the entity with this id. `parentId` is the id in the form's path. Such a form acts once.
+   * Only for a form that creates an entity, which it does once. What follows when the form is sent again after it has
+   * created the entity `id`: the next page's path after `/ops`, or content. `parentId` is the id in the form's path.
    */
   creates?(id: string, parentId: string): string | Html;
-  /** What a long run that ended early had done, as a sentence. Without it, such a run does nothing. */
+  /** What a long run did before it ended early, as a sentence. Without it, a run that ends early changes nothing. */
   partly?(done: number, total: number, soFar?: object): string | null;
   /**
-   * Returns the path after `/ops` of the next page, or what to show once; if the action `creates`, the id of the entity
-   * instead of the path. Null: the entity's own page is next.
+   * Returns the path after `/ops` of the next page, or content to show once. An action with `creates` returns the new
+   * entity's id instead of a path. Null: the entity's own page is next.
    */
   run: (
     ctx: Acting<Deps>,

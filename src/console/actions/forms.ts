@@ -9,11 +9,11 @@ import { linkActions } from "../../pages/operator-frame.ts";
 import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
 import { formOf } from "./act-form.ts";
 
-/** Acts that take something from the process, besides those on queues. Forms of the others follow from them alone. */
+/** Acts, besides those on queues, that need something from the process. Other forms follow from their acts alone. */
 const TAKING: readonly string[] = [voidVoucher.name, dismissProcess.name];
 const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.includes(name));
 
-/** The forms of all acts but those of wings. Those on queues have one for each queue. */
+/** The forms of all acts except those of wings. An act on queues has one form for each queue. */
 export const FORMS = [
   ...PLAIN.map((act) => formOf(act)),
   formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
@@ -23,7 +23,7 @@ export const FORMS = [
   ),
 ];
 
-/** Links to the forms of all acts on an entity that create nothing. Does not look at its state. */
+/** Links to the forms of all acts on an entity that create nothing, without regard to the entity's state. */
 export function linkActs(site: Parameters<typeof linkActions>[0], kind: EntityKind, id: string): Html | null {
   const acts = PLAIN.filter(({ on, creates }) => on === kind && creates === undefined);
   const links = acts.map(({ name, title }) => [String(name.split(" ")[1]), title] as const);

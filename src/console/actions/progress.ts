@@ -9,14 +9,14 @@ const LINE_EVERY_MS = 500;
 
 const MARKER = new Html("<!-- progress -->");
 
-/** The operator has left the page, or the process stops. */
+/** Ends a run when the operator has left the page, or the process stops. */
 export class RunLeft extends AppError {
   constructor(message = "The run was stopped before everything was done.") {
     super("unavailable", message);
   }
 }
 
-/** The operator was revoked, or the operator or the JWT has expired, while the run went on. */
+/** Ends a run when the operator was revoked, or the operator or the JWT has expired. */
 class SignInEnded extends RunLeft {
   /** @param outcome what was done, as a sentence. */
   constructor(outcome: string) {
@@ -24,13 +24,13 @@ class SignInEnded extends RunLeft {
   }
 }
 
-/** What a run that ended early had done, as a sentence; null if that is nothing. */
+/** What a run did before it ended early, as a sentence; null if it did nothing. */
 type Partly = (done: number, total: number, soFar?: object) => string | null;
 
 /**
- * Shows a long run on a page that grows until the run ends. It needs no script and no state: leaving the page ends the
- * run.
- * @param run.render the page, with its argument where the progress goes.
+ * Shows a long run on a page that grows until the run ends. The page needs no script and the server keeps no state: the
+ * run ends when the operator leaves the page.
+ * @param run.render returns the page, with its argument in the place of the progress.
  */
 export function openProgress(
   response: Response,
@@ -43,17 +43,17 @@ export function openProgress(
   response.once("close", () => left.abort());
   let hasSignInEnded: (() => boolean) | null = null;
   return {
-    /** Begins the page at its first call. @throws RunLeft, SignInEnded. */
+    /** Begins the page on the first call. @throws RunLeft, SignInEnded. */
     advance(done: number, total: number, soFar?: object): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
       hasSignInEnded ??= watchForEnd(async () => !(await run.stillHolds()), left.signal);
       if (hasSignInEnded()) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
-      // What is done at once needs no progress.
+      // A run that ends in one step needs no progress.
       if (tail === null && done >= total) return;
       if (tail === null) {
         const [head = "", rest = ""] = run.render(MARKER).markup.split(MARKER.markup);
         tail = rest;
-        // A proxy must not keep the lines back.
+        // A proxy must pass on each line at once.
         response.set({ "Cache-Control": "no-store", "X-Accel-Buffering": "no" }).type("html").write(head);
       }
       if (performance.now() - shownAt < LINE_EVERY_MS) return;

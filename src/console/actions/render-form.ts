@@ -4,13 +4,13 @@ import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
 import type { Action, ActionDeps, Choice, Field } from "./action.ts";
 
-/** What was entered, by field: the values as the form sent them. */
+/** The values of a form by field, as the browser sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
 
 /** The hidden field whose random value names one opening of a form. */
 export const FORM_TOKEN = "formToken";
 
-/** A page of an action: where it acts, its title, and `content`. */
+/** The page of an action: its place, its title, and `content`. */
 export function renderPage(
   site: Site,
   { is: [, , title] }: Action<never>,
@@ -21,10 +21,7 @@ export function renderPage(
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
 
-/**
- * An action's form, with what was entered and why it is refused: by field, or under the empty name for the form as a
- * whole.
- */
+/** An action's form, with what was entered and the problems: by field, or under the empty name for the whole form. */
 export async function renderFormPage(
   ctx: ActionDeps,
   action: Action<never>,

@@ -3,8 +3,8 @@ import { OPS_PATH, type OperatedSite } from "../../pages/operator-frame.ts";
 import { type FormPlace, formPathOf } from "./act-form.ts";
 
 /**
- * What a page shows instead of an empty list: the sentence `empty`, and how to add the first entry. That is a link to
- * the form of `act` on the entity `id` for operators who may use it, and the command for all others.
+ * The content of an empty list: the sentence `empty`, and how to add the first entry. Operators who may use the form of
+ * `act` on the entity `id` get a link to it; all others get the command.
  */
 export function sayEmpty(site: OperatedSite, empty: string, act: FormPlace & { title: string }, id = ""): Html {
   const path = formPathOf(act, encodeURIComponent(id));

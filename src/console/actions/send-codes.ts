@@ -15,14 +15,14 @@ import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openLineage } from "./serve-action.ts";
 
-/** Labels on one sheet of A4: three columns of eight. A page shows one sheet, unless the operator chooses serials. */
+/** Labels on one A4 sheet: three columns of eight. Without chosen serials, a page shows one sheet. */
 const SHEET = 24;
-/** Labels that are made in one turn: 4 ms, because of the QR codes. A sheet has a whole number of pieces. */
+/** Labels made in one turn of the event loop: 4 ms, because of the QR codes. A sheet is a whole number of pieces. */
 const PIECE = 8;
-/** Most labels on one page: two megabytes. */
+/** Maximum number of labels on one page: two megabytes. */
 const LABELS_MAX = 1_200;
 
-/** Sends all codes of a batch as CSV, in the form of `voucherctl batch export`. */
+/** Sends all codes of a batch as the CSV file that `voucherctl batch export` writes. */
 export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/codes.csv", request)) as Lineage;
@@ -45,7 +45,7 @@ export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   };
 }
 
-/** The sheet of a batch's active vouchers, by default of the first ones, to be printed on A4 and cut. */
+/** The labels of a batch's active vouchers, to print on A4 and cut. By default of the first ones. */
 export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
@@ -117,7 +117,7 @@ ${SHEETS}`,
 /** The content of a voucher's label. */
 type Label = Pick<IssuedVoucher, "code" | "serial">;
 
-/** Makes the sheets while they are sent, a few labels in a turn of the event loop. */
+/** Renders the sheets while they are sent, a few labels in each turn of the event loop. */
 async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncGenerator<string> {
   for (let at = 0; at < labels.length; at += PIECE) {
     await nextPiece();

@@ -21,8 +21,7 @@ import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
 
 /**
- * The means of an operator's changes: connections that may write, and a signal that ends long runs when the process
- * stops.
+ * What an operator's changes need: connections that may write, and a signal that ends long runs when the process stops.
  */
 export interface Console {
   pool: pg.Pool;
@@ -42,7 +41,7 @@ export function actingAs(
   return { pool: console.pool, randomBytes: ctx.randomBytes, audited };
 }
 
-/** The entity that a path such as `/brands/:id/…` names; null if it names none that belongs to an organization. */
+/** The entity that a path such as `/brands/:id/…` names, with its parents; null if it belongs to no organization. */
 export async function openLineage(ctx: ActionDeps, path: string, { params }: Request): Promise<Lineage | null> {
   const [, collection = ""] = path.split("/");
   return path.includes(":id") && hasLineage(collection)
@@ -70,7 +69,7 @@ function entityIn(path: string): EntityNames {
   return found;
 }
 
-/** Does what a form asks for and goes on, or shows the form again with what was entered and what is wrong with it. */
+/** Performs a form's action and continues, or shows the form again with what was entered and what is wrong with it. */
 export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, action: Action<Deps>): RequestHandler {
   const [path, command] = action.is;
   const { option, collection, listedOn = [collection] } = entityIn(path);
@@ -108,7 +107,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     try {
       const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
       if (namesake !== null) {
-        // The namesake may be what this form has created.
+        // The entity with the same name may be the one that this form has created.
         await assertNotSent(console.pool, act.audited);
         return refuse(409, { name: namesake }, true);
       }
@@ -130,7 +129,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
   };
 }
 
-/** What to say if another entity of the same parent has this name; null if none has. */
+/** What to say if another entity of the same parent has this name; otherwise null. */
 async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Record<string, unknown>) {
   const namesake = await findNamesake(pool, { parentId, name: String(name) });
   return namesake === null ? null : sayNamesake(namesake, String(name));
@@ -142,7 +141,7 @@ const SENT_BEFORE =
 /** SQLSTATE insufficient_privilege. */
 const NOT_ALLOWED = "42501";
 
-/** What an error means to the operator. */
+/** Turns an error into one that tells the operator what it means. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   if (mayHaveWritten && isDatabaseUnavailable(cause)) {
     return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
@@ -162,7 +161,7 @@ function enteredIn({ fields }: Action<never>, body: unknown): Entered {
 }
 
 /**
- * Parses what was entered. `recorded` are the values for the audit entry: those that were given, except confirmations.
+ * Parses the values of a form. `recorded` has the values for the audit entry: all given values except confirmations.
  */
 async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [
@@ -182,7 +181,7 @@ async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   return { values, recorded, problems: { ...explainProblems(action, further), ...problems } };
 }
 
-/** What is wrong with each field, in the words of the form. */
+/** The problem of each field, in the texts of the form. */
 function explainProblems(action: Action<never>, { problems }: InvalidValues): Record<string, string> {
   const labelled = problems.map((problem): [string, string] => [
     problem.field,
@@ -191,10 +190,10 @@ function explainProblems(action: Action<never>, { problems }: InvalidValues): Re
   return Object.fromEntries(labelled.toReversed());
 }
 
-/** The label of a field, without what stands in brackets after it. */
+/** The label of a field, without a part in brackets at its end. */
 const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$/, "");
 
-/** A problem as the API says it: the field's name and what is wrong with it. */
+/** A problem in the style of the API: the field's name and what is wrong with it. */
 function say(action: Action<never>, name: string, problem: string): string {
   return `${labelOf(action, name)} ${problem}.`;
 }

@@ -10,7 +10,7 @@ export interface AuthenticatingDeps extends LimitingRefusals {
   report: { faults: { count(kind: "signInsFailed"): void } };
 }
 
-/** Leaves the router of the operator pages, as if it did not exist, while there is no way to sign in. */
+/** Skips the router of the operator pages, as if it did not exist, while there is no way to sign in. */
 export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): RequestHandler {
   return async (_request, _response, next) => ((await signIn.isOpen()) ? next() : next("router"));
 }
@@ -33,7 +33,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
     const { attempts } = ctx.signIn;
     const verify = () => ctx.signIn.verify(given);
     const operator = await attempts.run(networkOf(request.ip), verify, (found) => found === null);
-    // Pages read again every few seconds, so after the JWT has ended they would use up the attempts of the address.
+    // Open pages reload every few seconds. After the JWT has expired they would use up the attempts of the address.
     if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {
       response.locals.operator = operator;
@@ -46,7 +46,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
 }
 
 const BASIC = 'Basic realm="Operators", charset="UTF-8"';
-/** Browsers do not ask for a password: the proxy signs people in. */
+/** Makes browsers ask for no password, because the proxy signs people in. */
 const BEARER = 'Bearer error="invalid_token"';
 
 /** Answers 401, so that browsers forget the password that they send. */

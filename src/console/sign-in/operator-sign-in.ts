@@ -17,12 +17,12 @@ import type { SignedIn } from "./signed-in.ts";
 
 /** Longest name of an operator in an audit entry. Characters. */
 const NAME_MAX = 100;
-/** How long a process remembers whether there are named operators. Milliseconds. */
+/** How long a process remembers whether named operators exist. Milliseconds. */
 const KNOWN_MS = 1_000;
-/** Tokens in one query, and tokens that wait for theirs. Few operators exist, so more of them are made up. */
+/** Tokens in one query, and tokens that wait for a query. Few operators exist, so further tokens are made up. */
 const TOKENS = { batchMax: 64, waitingMax: 256 };
 
-/** What a request gives to sign in with. */
+/** The credentials of a request. */
 type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
 
 interface SignInDeps extends OperatorReads {
@@ -36,7 +36,7 @@ interface SignInDeps extends OperatorReads {
  * proxy.
  */
 export class OperatorSignIn {
-  /** Those of all operator pages of the process, so that an address blocked on one is blocked on all. */
+  /** Failed sign-ins to all operator pages of the process: an address that is blocked on one page is blocked on all. */
   readonly attempts = new SignInAttempts();
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
@@ -44,7 +44,7 @@ export class OperatorSignIn {
   readonly #sharedDigest: Buffer | null;
   readonly #tokens: TokenAuthenticator<TokenOperator> | null;
   /**
-   * Tokens are not cached, so a revoked one stops working at once. One query runs at a time, so made-up tokens take at
+   * Tokens are not cached, so a revoked token stops working at once. One query runs at a time, so made-up tokens use at
    * most one connection.
    */
   readonly #named: Batcher<string, NamedOperator | null>;
@@ -63,8 +63,8 @@ export class OperatorSignIn {
   }
 
   /**
-   * Whether anyone can sign in. Named operators count within a second of their creation.
-   * @throws AppError `unavailable` if that depends on Postgres, which does not answer.
+   * Whether anyone can sign in. Notices new named operators within a second.
+   * @throws AppError `unavailable` if the answer depends on Postgres, and Postgres does not respond.
    */
   async isOpen(): Promise<boolean> {
     if (this.#ops.isOff) return false;
@@ -75,7 +75,7 @@ export class OperatorSignIn {
     return areThere;
   }
 
-  /** The ways that are open, in words for the log. */
+  /** The open ways to sign in, in words for the log. */
   async describeWays(): Promise<string[]> {
     const { isOff, jwksUrl } = this.#ops;
     if (isOff) return [];
@@ -87,7 +87,7 @@ export class OperatorSignIn {
     ];
   }
 
-  /** What a request gives to sign in with; null for nothing. HTTP Basic counts first, because a proxy adds its JWT. */
+  /** The credentials of a request, or null. HTTP Basic wins over the JWT, which a proxy adds to every request. */
   findCredentials(request: Request): Credentials | null {
     const basic = parse(request.get("authorization") ?? "");
     if (basic !== undefined) return { kind: "basic", name: basic.name, password: basic.pass };
@@ -98,7 +98,7 @@ export class OperatorSignIn {
   }
 
   /**
-   * The operator with these credentials; null if they are wrong; "expired" for a JWT that was valid until it ended.
+   * The operator with these credentials; null for wrong credentials; "expired" for a valid JWT that has expired.
    * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
    */
   async verify(credentials: Credentials): Promise<SignedIn | "expired" | null> {
@@ -133,13 +133,13 @@ export class OperatorSignIn {
   }
 }
 
-/** @throws AppError `unavailable` instead of the errors of a Postgres that does not answer. */
+/** Throws AppError `unavailable` in place of an error that says that Postgres does not respond. */
 function throwUnchecked(cause: unknown): never {
   if (!isDatabaseUnavailable(cause)) throw cause;
   throw new AppError("unavailable", ({ inDetail }) => inDetail.signInUnchecked, { cause });
 }
 
-/** The user name that came with the shared token, without control characters; `operator` if there is none. */
+/** The user name that came with OPS_TOKEN, without control characters; `operator` if there is none. */
 function printable(name: string): string {
   const shown = name.replaceAll(/\p{Cc}/gu, "").trim();
   return shown.slice(0, NAME_MAX) || "operator";

@@ -4,7 +4,7 @@ import { isPrintable, TokenAuthenticator } from "../../core/keys/authenticate-us
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
-/** The operator that a proxy's JWT names; without a role if none of the claim's values is one. */
+/** The operator that a proxy's JWT names. The role is null if no value of the claim is a role. */
 export interface TokenOperator {
   name: string;
   role: OperatorRole | null;
@@ -26,7 +26,7 @@ export function openOperatorTokens(ops: TokenSettings, clock: DatabaseClock): To
   });
 }
 
-/** A claim by its name; if none has it, by the path that its parts name, as in `realm_access.roles`. */
+/** Finds a claim by its name or, if no claim has this name, by its path, as in `realm_access.roles`. */
 function findClaim(claims: JWTPayload, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   return name
@@ -41,7 +41,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 /**
  * The highest role among the values of a claim: a list, or a text with values between commas. Blanks do not separate
- * values, because the names of groups have them: "Billing admin" is no role.
+ * values, because group names contain them: "Billing admin" is not a role.
  */
 function highestRole(claim: unknown): OperatorRole | null {
   const values: unknown[] =

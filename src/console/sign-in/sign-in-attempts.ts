@@ -1,33 +1,33 @@
 import { AppError } from "../../platform/api/errors.ts";
 
 /**
- * Failed sign-ins that each process allows per address in 15 minutes, by any way. Only keeps the log short:
- * OPS_TOKEN and the tokens of operators are too long to guess, and so are the signatures of JWTs.
+ * Failed sign-ins of any kind that a process allows per address in 15 minutes. The limit only keeps the log short:
+ * OPS_TOKEN, the tokens of operators and the signatures of JWTs are too long to guess.
  */
 const FAILED_MAX = 10;
 /** Milliseconds. */
 const FAILED_MS = 900_000;
 
-/** The sign-ins of an address that are not decided. */
+/** The sign-ins of an address that are still being decided. */
 interface Undecided {
   /** How many are being verified. Each may fail. */
   underWay: number;
-  /** Those that wait until others are decided. */
+  /** Wakes the attempts that wait until others are decided. */
   waiting: (() => void)[];
 }
 
 /**
- * Limits failed sign-ins per address. An attempt is counted before it is verified, and given back unless it fails, so
- * a burst verifies no more attempts than the limit leaves. An attempt that would exceed the limit only if others fail
- * waits for them.
+ * Limits failed sign-ins per address. An attempt counts before it is verified, and no longer counts once it succeeds,
+ * so a burst verifies no more attempts than the limit leaves. An attempt waits while it would exceed the limit only if
+ * earlier attempts fail.
  */
 export class SignInAttempts {
-  /** Failures by address, with the time at which they are forgotten, on the monotonic clock: the first to end first. */
+  /** Failures by address, the first to be forgotten first. `until` is when, on the monotonic clock. */
   readonly #failures = new Map<string, { count: number; until: number }>();
   readonly #undecided = new Map<string, Undecided>();
 
   /**
-   * Verifies a sign-in, unless too many of the address have failed. One whose `verify` rejects has not failed.
+   * Verifies a sign-in, unless too many from the address have failed. A rejection of `verify` is no failed sign-in.
    * @throws AppError `rate_limited`; what `verify` throws.
    */
   async run<Result>(
@@ -61,7 +61,7 @@ export class SignInAttempts {
     }
   }
 
-  /** Lets one waiting attempt look again, or all if they are to be refused. */
+  /** Lets one waiting attempt check the limit again, or all of them if they will be refused. */
   #wake(address: string, { underWay, waiting }: Undecided): void {
     const isBlocked = this.#failedOf(address) >= FAILED_MAX;
     for (const decided of waiting.splice(0, isBlocked ? waiting.length : 1)) decided();
@@ -81,7 +81,7 @@ export class SignInAttempts {
     this.#failures.set(address, failures);
   }
 
-  /** The failures of an address that are not forgotten. Forgets those of all addresses whose time is over. */
+  /** The number of remembered failures of an address. Forgets the failures of all addresses whose time is over. */
   #failedOf(address: string): number {
     for (const [known, { until }] of this.#failures) {
       if (until > performance.now()) break;

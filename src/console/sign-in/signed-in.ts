@@ -5,12 +5,12 @@ import { AppError } from "../../platform/api/errors.ts";
 
 /** An operator who has signed in. */
 export interface SignedIn {
-  /** As audit entries name the operator. */
+  /** The name as audit entries show it. */
   name: string;
   role: OperatorRole;
-  /** How the name is known. */
+  /** How the operator was identified. */
   by: Extract<ActingBy, "operator" | "jwt" | "shared">;
-  /** Whether the sign-in is still good: false once a named operator is revoked, or the operator or JWT has expired. */
+  /** Whether the sign-in is still valid: false once the operator is revoked, or the operator or the JWT has expired. */
   stillHolds(): Promise<boolean>;
 }
 
@@ -30,7 +30,7 @@ export function operatorOf({ res }: Pick<Request, "res">): SignedIn {
   return operator;
 }
 
-/** Who an audit entry names for an act or a visit of this request. */
+/** The user that an audit entry names for an act or a visit of this request. */
 export function actingOf(request: Request): { user: string; by: ActingBy } {
   const { name, by } = operatorOf(request);
   return { user: name, by };

@@ -7,7 +7,7 @@ import { ISSUER_KEY } from "../act-endpoint.ts";
 import type { IssuerDeps } from "../issuer.ts";
 import { createdAt, ID_CURSOR, listOwn, onlyOf, pageOf, pageQuery } from "../lists.ts";
 
-/** What lists and readings of a batch have in common. */
+/** The fields that a batch has both in the list and by itself. */
 export const BATCH_FIELDS = {
   id: text("The batch's id.", EXAMPLE.batchId),
   productId,

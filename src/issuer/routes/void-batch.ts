@@ -9,12 +9,12 @@ import { endpoint } from "../../platform/http/endpoint.ts";
 import { givenIn, ISSUER_KEY, idOf } from "../act-endpoint.ts";
 import { type IssuerDeps, inIssuer, isEnd, KeyEnded, VOID_LOCK_WAIT_MS } from "../issuer.ts";
 
-/** Longest wait for a connection, which leaves the portion some time. Milliseconds. */
+/** Longest wait for a connection. It leaves some time for the portion. Milliseconds. */
 const PLACE_WAIT_MS = 2_000;
 
 /**
- * Time after its arrival at which a call begins no range of vouchers and waits for no lock. A range takes less than
- * half a second, so the response comes within five seconds on a busy machine, too. Milliseconds.
+ * This long after its arrival, a call begins no further range of vouchers and waits for no further lock. A range takes
+ * less than half a second, so the response comes within five seconds, even on a busy machine. Milliseconds.
  */
 const PORTION_MS = 2_500;
 

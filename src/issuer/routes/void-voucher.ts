@@ -71,7 +71,7 @@ redeemed or has expired cannot be voided.`,
   },
 });
 
-/** The id of the caller's own voucher. A code that matches none counts as a miss, as it does at a till. */
+/** The id of a voucher of the caller's organization. A code without one counts as a miss, as it does at a till. */
 async function findTarget(
   { limits: { misses } }: Deps,
   ctx: IssuerCall,

@@ -4,7 +4,7 @@ import type { All } from "./all.ts";
 
 /** What a wing adds to the sweeper. */
 interface SweeperPart {
-  /** Opens what its tasks take. */
+  /** Opens the dependencies of its tasks. */
   open: (service: never) => object;
   tasks: Tasks<never>;
 }
@@ -15,12 +15,12 @@ type Part = (typeof WINGS)[number];
 type OpenDeps = All<Parameters<Part["open"]>[0]>;
 type OpenPart = { open: (service: OpenDeps) => object };
 
-/** What the tasks of wings take. */
+/** The dependencies of the tasks of wings. */
 export type TaskDeps = object & All<ReturnType<Part["open"]>> & All<Parameters<Part["tasks"][keyof Part["tasks"]]>[0]>;
 
 export const WING_TASKS: Tasks<TaskDeps> = Object.assign({}, ...WINGS.map(({ tasks }: SweeperPart) => tasks));
 
-/** Opens what the tasks of wings take. */
+/** Opens the dependencies of the tasks of wings. */
 export function openTasks(service: OpenDeps): object & All<ReturnType<Part["open"]>> {
   return Object.assign({}, ...WINGS.map(({ open }: OpenPart) => open(service)));
 }

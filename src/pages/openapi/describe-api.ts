@@ -19,12 +19,12 @@ import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 /** The API's OpenAPI document. */
 export type ApiDescription = oas31.OpenAPIObject;
 
-/** What the API consists of. */
+/** The parts of the API. */
 export interface DescribedParts {
   endpoints: readonly Endpoint[];
-  /** By their paths. */
+  /** Files by their paths. */
   files: Readonly<Record<string, DescribedFile>>;
-  /** The requests that it sends to partners, by the type of their event. */
+  /** The requests that the service sends to partners, by event type. */
   webhooks: ZodOpenApiPathsObject;
 }
 
@@ -73,13 +73,13 @@ function describeOperation(
     tags: [endpoint.tag],
     summary: endpoint.summary,
     description: typeof description === "string" ? description : description(settings),
-    // Only OAuth schemes may name scopes in a requirement.
+    // Only requirements with OAuth schemes may name scopes.
     security: endpoint.security.map((scheme) => Object.fromEntries(Object.keys(scheme).map((name) => [name, []]))),
     ...(scopes.length > 0 && { "x-scopes": scopes }),
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
-      // Probes are read by machines and operators.
+      // Machines and operators read probes, so these have one language.
       ...(endpoint.tag !== "Health" && { header: ACCEPT_LANGUAGE }),
     },
     ...(body !== undefined && {

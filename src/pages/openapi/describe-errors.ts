@@ -8,10 +8,10 @@ import { DOCUMENTS } from "../documents.ts";
 import { CONTENT_LANGUAGE } from "./reader-language.ts";
 import { ALLOW, RATE_LIMIT, REQUEST_ID, RETRY_AFTER, WWW_AUTHENTICATE } from "./response-headers.ts";
 
-/** Statuses with `Retry-After`. */
+/** Statuses whose responses have `Retry-After`. */
 const RETRY_LATER = [429, 503];
 
-/** What docs/errors.md says about each code. */
+/** The meaning of each code, from docs/errors.md. */
 const MEANINGS = new Map(
   Array.from(
     DOCUMENTS.find(({ path }) => path === "/docs/errors")?.text.matchAll(/^\| \d+ \| `(\w+)` \| (.+) \|$/gm) ?? [],
@@ -22,8 +22,8 @@ const MEANINGS = new Map(
 type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
 
 /**
- * The error responses of one OpenAPI document. Equal ones share an object, which zod-openapi processes once: a fifth of
- * its time.
+ * The error responses of one OpenAPI document. Equal responses share one object, because zod-openapi then processes
+ * them only once.
  */
 export type ErrorDescriptions = Map<string, ZodOpenApiResponseObject>;
 
@@ -80,7 +80,7 @@ function exampleErrors(codes: readonly ErrorCode[], details: Record<string, stri
   );
 }
 
-/** A Markdown list of what the codes mean. */
+/** A Markdown list of codes with their meanings. */
 function listCodes(codes: readonly ErrorCode[]): string {
   return codes.map((code) => `- \`${code}\`: ${MEANINGS.get(code)}.`).join("\n");
 }

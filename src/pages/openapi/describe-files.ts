@@ -6,14 +6,14 @@ import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
 const FILE_ERRORS: ReadonlySet<ErrorCode> = new Set(["not_found", "rate_limited"]);
 
-/** What is served to anyone and is not JSON. */
+/** A public file that is not JSON. */
 export interface DescribedFile {
   id: string;
   summary: string;
   description: string;
   /** The media type. */
   type: string;
-  /** What the parameter of its path is. */
+  /** A description of the parameter in its path. */
   parameter?: string;
 }
 

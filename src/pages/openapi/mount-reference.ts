@@ -15,8 +15,8 @@ interface ReferenceDeps extends LimitingAddresses {
 }
 
 /**
- * Mounts the OpenAPI document at `/openapi.json`, a page at `/docs` that shows it and can send requests, and the
- * documents for partners.
+ * Mounts the OpenAPI document at `/openapi.json`, the documents for partners, and a page at `/docs` that shows the
+ * OpenAPI document and can send requests.
  */
 export function mountReference(router: Router, deps: ReferenceDeps, parts: DescribedParts): void {
   const { config } = deps;
@@ -63,8 +63,8 @@ function documentRoute(site: Site, document: ServedDocument): Route {
     );
   const send = serveFile(sentAs, () => text);
   return getRoute(path, pageHeaders, (request, response, next) => {
-    // The receipt verifier is downloaded, not shown: the Content-Security-Policy of the pages forbids its inline
-    // script.
+    // Browsers download the receipt verifier: they cannot show it, because the Content-Security-Policy of the pages
+    // forbids its inline script.
     if (sentAs === ".html") response.attachment("receipt-verifier.html");
     return send(request, response, next);
   });
@@ -72,7 +72,7 @@ function documentRoute(site: Site, document: ServedDocument): Route {
 
 /** The reference loads scripts from this origin only, and sends requests to it only. */
 const referenceHeaders = headersOf({
-  // Swagger UI's style sheet contains its arrows as data URLs.
+  // The style sheet of Swagger UI contains its arrows as data URLs.
   "img-src": ["'self'", "data:"],
   "connect-src": ["'self'"],
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { LANGUAGES } from "../../platform/api/sentences/languages.ts";
 import { header } from "./response-headers.ts";
 
-/** The header of requests whose responses have sentences for people. */
+/** The header of requests whose responses contain sentences for people. */
 export const ACCEPT_LANGUAGE = z.object({
   "Accept-Language": z
     .string()
@@ -20,7 +20,7 @@ export const CONTENT_LANGUAGE = header(
   "The language of the sentences in the body, such as `de`.",
 );
 
-/** The header of a success that has a sentence. */
+/** The header of a successful response that contains a sentence. */
 export const CONTENT_LANGUAGE_OF_REASON = {
   "Content-Language": z.string().optional().meta({ description: "With a `reason`: the language in which it is." }),
 };

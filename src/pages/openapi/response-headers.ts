@@ -34,8 +34,8 @@ export const RATE_LIMIT = {
   ),
 };
 
-/** On 405. */
+/** The header of responses 405. */
 export const ALLOW = header("Allow", text.optional(), "With 405: the methods that the address accepts.");
 
-/** The header of a 401 of an endpoint for users. */
+/** The header of responses 401 of endpoints for users. */
 export const WWW_AUTHENTICATE = header("WWW-Authenticate", z.literal("Bearer"), "The required authentication scheme.");

@@ -1,5 +1,5 @@
-// The part of a chain's script after check-receipt.js and copy.js: checks the chain in the reader's browser, from the
-// text on the page, without a request. Reloads the page while an entry is not sealed or not in the log yet.
+// A part of the script of a chain's page, after check-receipt.js and copy.js. Checks the chain in the reader's browser,
+// from the text on the page, without a request. Reloads the page while an entry is not sealed or not in the log yet.
 
 /** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
 function readPreviousEntry() {
@@ -9,8 +9,8 @@ function readPreviousEntry() {
 }
 
 /**
- * A sentence that says what is wrong with what an entry erases, or with its own erasure, or null. The entry that erased
- * it may be on a later page.
+ * What is wrong with an erasure that the entry claims or that it underwent, as a sentence, or null. The entry that
+ * erased it may be on a later page.
  */
 function findFalseErasure(entry) {
   if (entry.erases.some((erased) => !(erased < entry.sequence)))
@@ -68,7 +68,7 @@ function showVerdict(verdict, faults) {
   explain(`${describeLinks(entries[0].sequence, sealed.length)} ${say("Your browser checked this just now.")}`);
 }
 
-/** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first one. */
+/** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first entry. */
 function describeLinks(first, sealedCount) {
   if (first === 1)
     return sealedCount === 1
@@ -100,7 +100,7 @@ function showLocalTimes() {
 }
 
 /**
- * The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last one repeats.
+ * The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last wait repeats.
  * Seconds.
  */
 const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];

@@ -13,7 +13,7 @@ const KINDS = {
   ],
 };
 
-/** The columns of a table, the oldest row first; null for a dash. */
+/** The columns of a table, oldest row first. A dash becomes null. */
 function readTable(id) {
   const rows = [...document.querySelectorAll(`#${id} tbody tr`)].reverse();
   const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1_000);
@@ -26,7 +26,7 @@ function readTable(id) {
   return [times, ...columns];
 }
 
-/** The colour of a custom property, as a canvas needs it. */
+/** The colour of a custom property, in the form that a canvas needs. */
 function colour(name) {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -73,7 +73,7 @@ function drawPlots() {
 
 const clock = (seconds) => new Date(seconds * 1_000).toISOString().slice(11, 16);
 
-/** Whether someone reads this part with the keyboard or has selected text in it. */
+/** Whether a reader has focused an element in this part or selected text in it. */
 function isInUse(part) {
   const selection = getSelection();
   const isSelected = selection !== null && !selection.isCollapsed && selection.containsNode(part, true);
@@ -104,7 +104,7 @@ async function refresh() {
         for (const { plot, of } of plots) plot.setData(readTable(of));
       }
       document.documentElement.toggleAttribute("data-stale", !response.ok);
-      // The sign-in has ended. Asking again would count as further failed sign-ins of this address.
+      // The sign-in has ended. Another request would count as a further failed sign-in of this address.
       if (response.status === 401) return;
     } catch {
       document.documentElement.toggleAttribute("data-stale", true);

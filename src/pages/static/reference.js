@@ -5,12 +5,12 @@ const followScheme = () => document.documentElement.classList.toggle("dark-mode"
 dark.addEventListener("change", followScheme);
 followScheme();
 
-// Names the elements that Swagger UI leaves unnamed, for screen readers.
+// Gives names for screen readers to the elements that Swagger UI leaves unnamed.
 const nameElements = () => {
   for (const choice of document.querySelectorAll("select:not([aria-label])")) {
     choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
   }
-  // It follows a heading of level 2.
+  // The heading follows one of level 2.
   for (const heading of document.querySelectorAll(".models > h4")) heading.setAttribute("aria-level", "3");
   for (const [part, name] of [
     [".information-container", "About this API"],
@@ -23,8 +23,8 @@ const nameElements = () => {
 };
 new MutationObserver(nameElements).observe(document.body, { childList: true, subtree: true });
 
-// An operation's path is in the button that expands it, where another control is not allowed. The page's address
-// follows what is expanded.
+// Shows an operation's path as plain text: it is in the button that expands the operation, and a button must not
+// contain another control. The page's address names the expanded operation.
 const plainPaths = () => ({
   wrapComponents: {
     DeepLink:
@@ -35,7 +35,7 @@ const plainPaths = () => ({
 });
 
 const reference = document.querySelector("#reference");
-// Swagger UI has a main element of its own.
+// Swagger UI brings its own main element.
 const frame = Object.assign(document.createElement("div"), { id: "main" });
 frame.append(...reference.parentElement.childNodes);
 document.querySelector("main").replaceWith(frame);

@@ -5,12 +5,12 @@ import type { Html } from "../html.ts";
 export interface EventWords {
   title: string;
   sentence: string;
-  /** What holds after the event, if the voucher is still unused. */
+  /** The state after the event, if the voucher is still unused. */
   outcome?: string;
 }
 
 /**
- * What the pages of the portal, of links and of verification say in one language. Sentences of errors are in
+ * The texts of the pages for the portal, links and verification in one language. Sentences of errors are in
  * `src/platform/api/sentences`.
  */
 export interface PageTexts {
@@ -71,7 +71,7 @@ export interface PageTexts {
   };
   events: Record<EventType, EventWords>;
   chain: {
-    /** The time of the entry that erased another one, or null; and its number. */
+    /** The sentence about an erased entry: the time of the erasing entry, or null, and the erasing entry's number. */
     erased(when: Html | null, by: number): Html;
     title(id: string, sandbox: boolean): string;
     description: string;

@@ -1,4 +1,4 @@
-/** What the scripts of pages say, in English. {0} and {1} stand for values. A test compares it with the scripts. */
+/** The English sentences of the pages' scripts. {0} and {1} stand for values. A test compares them with the scripts. */
 export const SCRIPT_SENTENCES = [
   "Entry {0} is missing before it.",
   "Its hash is not a SHA-256 hash.",
@@ -96,5 +96,5 @@ Open its https address.",
   "this code",
 ] as const;
 
-/** The same in another language, by the English sentences. */
+/** The sentences in another language, by the English sentences. */
 export type ScriptTexts = Record<(typeof SCRIPT_SENTENCES)[number], string>;

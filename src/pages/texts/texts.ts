@@ -11,7 +11,7 @@ import { SCRIPT_FR } from "./script-fr.ts";
 import { SCRIPT_NL } from "./script-nl.ts";
 import type { ScriptTexts } from "./script-texts.ts";
 
-/** What the scripts of pages say, by language. They are in English themselves. */
+/** The sentences of the pages' scripts, by language. The scripts themselves contain the English sentences. */
 export const SCRIPT_TEXTS: Record<Exclude<Language, "en">, ScriptTexts> = {
   de: SCRIPT_DE,
   fr: SCRIPT_FR,
@@ -19,5 +19,5 @@ export const SCRIPT_TEXTS: Record<Exclude<Language, "en">, ScriptTexts> = {
   nl: SCRIPT_NL,
 };
 
-/** What pages say, by language. */
+/** The texts of pages, by language. */
 export const TEXTS: Record<Language, PageTexts> = { en: EN, de: DE, fr: FR, es: ES, nl: NL };
