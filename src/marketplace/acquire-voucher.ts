@@ -30,8 +30,8 @@ interface Deps {
 }
 
 /**
- * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if the
- * audience, the window or the availability would now refuse the user.
+ * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if a
+ * first request would now be refused because of the audience, the window or the availability.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
  * `sold_out`, `voucher_busy`; BatcherFull.
  */
@@ -40,7 +40,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
-  // A failover may give back the last voucher, if its acquisition has not reached the standby.
+  // A failover may bring back the last voucher, if its acquisition has not reached the standby.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(outcome.code);
   const { alreadyConfirmed, sandbox } = outcome;
@@ -58,7 +58,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
 }
 
 /**
- * Waits for the seal of the acquisition's event. If it takes too long or the queue is full, the event is sealed later.
+ * Waits for the seal of the acquisition's event. After a long wait, or if the queue is full, the event is sealed later.
  */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (!ctx.sealQueue.hasRoomFor({ voucherId })) {

@@ -20,25 +20,25 @@ import {
 } from "./decide-acquisitions.ts";
 
 /**
- * Requests in one shared read. When many users compete, it answers most of them in one turn of the event loop, at 0.1
- * ms each.
+ * Maximum number of requests in one shared read. When many users compete, the read answers most of them in one turn of
+ * the event loop, at 0.1 ms each.
  */
 const READ_MAX = 32;
-/** Shared reads that run at the same time. */
+/** Maximum number of concurrent shared reads. */
 const READ_CONCURRENCY = 2;
 /**
- * How long a request tries again while others lock the last vouchers, or while another call of the same user runs.
+ * How long a request tries again while other transactions lock the last vouchers or another call of the same user runs.
  * Milliseconds.
  */
 const LOCK_WAIT_MS = 3_000;
-/** Requests that may wait in one process: as many as it has connections to callers. */
+/** Maximum number of waiting requests in one process: as many as it has connections to callers. */
 const WAITING_MAX = 10_000;
 
 /**
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
- * cannot get a voucher. The others are decided by a group committer, whose transaction picks as many vouchers of each
- * batch as are requested, only unlocked ones. A request that finds only locked vouchers waits with all others for the
- * same source, and only while it has none.
+ * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
+ * from each batch, as many as are requested. A request that finds only locked vouchers waits together with all others
+ * for the same source, and only until a voucher is free.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -50,7 +50,7 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
-      // The read finds the organization.
+      // The organization is not known yet, because the read finds it.
       ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });
@@ -83,7 +83,7 @@ export class AcquisitionCommitter {
   }
 }
 
-/** Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked. */
+/** Decides candidates in one transaction. With `waitMs`, waits for a voucher if all vouchers are locked. */
 async function commitAcquisitions(
   deps: DecideDeps & { pool: pg.Pool },
   candidates: readonly Candidate[],
@@ -106,7 +106,7 @@ async function commitAcquisitions(
     );
   try {
     return await commit(false).catch((error) => {
-      // A picked voucher already has an event with the next sequence.
+      // A picked voucher already has an event with the next sequence, so damaged vouchers must be found.
       if (violates(error, "voucher_events_pkey")) return commit(true);
       throw error;
     });
@@ -126,7 +126,7 @@ interface Round {
 }
 
 /**
- * Locks unlocked vouchers of each candidate's batch at `batchIndex`. Sends one statement for each batch, all together.
+ * Locks unlocked vouchers of each candidate's batch at `batchIndex`, with one statement for each batch, sent together.
  */
 async function pickRound(
   tx: Transaction,
@@ -148,7 +148,7 @@ async function pickRound(
 }
 
 /**
- * Picks from the other batches of candidates that have no voucher yet. If no voucher was picked and `mayWait` is set,
+ * Picks from other batches for candidates that have no voucher yet. If no voucher was picked and `mayWait` is set,
  * waits for a locked one.
  */
 async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {

@@ -28,9 +28,9 @@ import {
 /** A user's request for a voucher. */
 export interface AcquisitionRequest {
   userId: string;
-  /** What the user acquires from: a listing, a product, or a referrer's link. */
+  /** The kind of source: a listing, a product, or a referrer's link. */
   way: WantedSource["way"];
-  /** Id of the listing or product, or code of the link. */
+  /** The id of the listing or product, or the code of the link. */
   id: string;
   /** Null for a claim. */
   paymentRef: string | null;
@@ -49,23 +49,23 @@ interface Refused {
 export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;
-  /** The batches to pick from, in order. */
+  /** The batches to pick from, in this order. */
   batchIds: readonly string[];
 }
 
-/** Ids of locked vouchers by batch. */
+/** The ids of locked vouchers, by batch. */
 export type Picked = Map<string, string[]>;
 
 /** The state from which candidates are decided, read after the vouchers were locked. */
 interface PickedState {
-  /** The one time that the transaction uses, in decisions and in what it writes. */
+  /** The time that the transaction uses in all decisions and in all rows that it writes. */
   now: Date;
   sources: Map<string, Source>;
   acquirers: readonly Acquirer[];
-  /** Locked vouchers without a live reservation by batch, in order of serials. Without the damaged ones. */
+  /** Locked vouchers by batch, in order of serials. Without damaged vouchers and those with a live reservation. */
   free: Map<string, LockedVoucher[]>;
   /**
-   * Ids of locked vouchers whose chains take no further event. They are set aside, so that they stop no other
+   * Ids of locked vouchers whose chains accept no further event. They are set aside, so that they block no other
    * acquisition.
    */
   damaged: readonly string[];
@@ -76,13 +76,13 @@ export interface DecideDeps {
   randomBytes: RandomBytes;
 }
 
-/** Answers repeats and requests that cannot get a voucher. The others need a transaction. */
+/** Answers repeats, and requests that cannot get a voucher. The other requests need a transaction. */
 export async function answerFromRead(
   pool: pg.Pool,
   requests: readonly AcquisitionRequest[],
 ): Promise<(AcquisitionOutcome | Candidate)[]> {
-  // Sources first: if the first statement no longer finds a voucher because this user acquired it, the second one finds
-  // the acquisition.
+  // Reads sources before acquirers. If this user's own acquisition takes the last voucher between the two statements,
+  // the second statement finds that acquisition.
   const sources = await readDistinctSources(pool, requests, []);
   const keyed = requests.flatMap((request) => {
     const source = sources.get(sourceKey(request)) as Source;
@@ -119,8 +119,8 @@ const NOT_FOUND = {
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
 /**
- * Which batches are open to a request. Only a sandbox's members and referrers use its listings and products, and
- * everyone its links.
+ * The batches that are open to a request. Only a sandbox's members and referrers may use its listings and products;
+ * everyone may use its links.
  */
 function findOpenBatches(
   { way }: AcquisitionRequest,
@@ -140,7 +140,7 @@ function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
 
 /**
  * Reads the state of picked vouchers.
- * @param checksChains whether to find damaged vouchers: only after an insert has failed because of one.
+ * @param checksChains whether to find damaged vouchers. Only needed after an insert failed because of one.
  */
 export async function readPickedState(
   tx: Transaction,
@@ -154,7 +154,7 @@ export async function readPickedState(
   const [locked, damaged, sources, acquirers] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
     checksChains ? findDamaged(tx, ids) : ([] as string[]),
-    // Sources first, as in the shared read.
+    // Sources before acquirers, as in the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readAcquirers(
       tx,
@@ -175,7 +175,7 @@ export async function readPickedState(
   return { now, sources, acquirers, free, damaged };
 }
 
-/** Decides candidates one after another on the state in memory. All acquisitions are written together. */
+/** Decides candidates one after another, on the state in memory. All their acquisitions are written together. */
 export function decideAcquisitions(
   deps: DecideDeps,
   candidates: readonly Candidate[],
@@ -248,7 +248,7 @@ async function readDistinctSources(
   return new Map([...wanted.keys()].map((key, index) => [key, sources[index] as Source]));
 }
 
-/** The first candidate of each acquisition. The others repeat it and need no voucher of their own. */
+/** The first candidate of each acquisition. Later ones repeat it and need no voucher of their own. */
 export function distinctByKey(candidates: readonly Candidate[]): Candidate[] {
   return [...new Map(candidates.toReversed().map((one) => [acquisitionKey(one.key), one])).values()].reverse();
 }

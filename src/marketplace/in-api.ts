@@ -15,10 +15,7 @@ import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 
-/**
- * Stock is counted for this many of the newest listings, up to this many vouchers each. So at most 100 000 index
- * entries are read.
- */
+/** The newest listings whose stock is counted, up to 1 000 vouchers each: at most 100 000 index entries are read. */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 
@@ -31,12 +28,12 @@ const listingsPage: PublicPage<DepsOf<typeof renderListings>> = {
 
 const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
   path: "/r/:code",
-  // People send links to each other, and programs that preview them accept anything.
+  // People send links to each other. Programs that preview a link accept any format.
   usual: "html",
   render: (deps, visitor, { params }, locale) => renderLink(deps, visitor, params.code, locale),
 };
 
-/** Listings, links, claims and purchases, as the API serves them. */
+/** What the marketplace adds to the API: listings, links, claims and purchases. */
 export const marketplace = {
   open: (service: OpenDeps) => ({
     acquisitions: service.use(new AcquisitionCommitter(service)),

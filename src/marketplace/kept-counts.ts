@@ -2,17 +2,15 @@ import type pg from "pg";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { countAvailable } from "./db/listings.ts";
 
-/**
- * Batches in one statement. Counting one takes milliseconds, so that a statement takes less than a tenth of a second.
- */
+/** Maximum number of batches in one statement. A count takes milliseconds, so the statement takes less than 0.1 s. */
 const BATCH_MAX = 16;
-/** Counts that may wait in one process. */
+/** Maximum number of waiting counts in one process. */
 const WAITING_MAX = 10_000;
-/** Age after which a count is shown once more, and then counted again. Milliseconds. */
+/** When a count of this age is read, it is still shown, and the batch is counted again. Milliseconds. */
 const RECOUNT_AFTER_MS = 10_000;
 /** Maximum age of a count that is shown. Milliseconds. */
 const AGE_MAX_MS = 20_000;
-/** Counts that a process keeps. */
+/** Maximum number of counts that a process keeps. */
 const KEPT_MAX = 10_000;
 
 interface Kept {
@@ -21,8 +19,8 @@ interface Kept {
 }
 
 /**
- * How many vouchers of each listed batch can be bought, counted at most every ten seconds however many pages of
- * listings are read. One connection counts for all callers.
+ * The number of vouchers of each listed batch that can be bought. A batch is counted at most every ten seconds, even if
+ * pages are read more often. One connection counts for all callers.
  */
 export class KeptCounts {
   readonly #kept = new Map<string, Kept>();
@@ -41,12 +39,12 @@ export class KeptCounts {
     );
   }
 
-  /** The count of a batch, up to 1 001 and at most 20 seconds old. @throws BatcherFull. */
+  /** The count of a batch, at most 1 001 and at most 20 seconds old. @throws BatcherFull. */
   async read(batchId: string): Promise<number> {
     const kept = this.#kept.get(batchId);
     const ageMs = performance.now() - (kept?.countedAt ?? Number.NEGATIVE_INFINITY);
     if (kept === undefined || ageMs > AGE_MAX_MS) return this.#count(batchId);
-    // The page does not wait. If this fails, a later page counts again, or waits.
+    // The page does not wait for the new count. If it fails, a later page counts again, or waits for a count.
     if (ageMs > RECOUNT_AFTER_MS) this.#count(batchId).catch(() => undefined);
     return kept.available;
   }

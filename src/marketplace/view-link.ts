@@ -10,27 +10,25 @@ import { AVAILABLE_MAX } from "./api/listings.ts";
 import { readSources } from "./db/acquisitions.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
-/** What a referrer's link offers to anyone who opens it. */
+/** What a referrer's link offers to every visitor. */
 export interface LinkOffer {
   product: LinkedProduct;
-  /** `open`: a claim through the link would get a voucher now. */
+  /** `open`: a claim through the link would get a voucher at this moment. */
   state: "open" | "window_closed" | "sold_out";
-  /**
-   * `validUntil` of the batch that a claim tries first: the first one that has vouchers. Null unless `state` is `open`.
-   */
+  /** `validUntil` of the first batch that a claim tries and that has vouchers. Null unless `state` is `open`. */
   validUntil: Date | null;
-  /** The batches that a claim tries and that have vouchers, in the order in which it tries them. */
+  /** The batches that have vouchers, in the order in which a claim tries them. */
   batchIds: string[];
   /** Whether the vouchers belong to a sandbox. */
   sandbox: boolean;
 }
 
-/** Batches whose vouchers are counted for one link. */
+/** Maximum number of batches whose vouchers are counted for one link. */
 const COUNTED_MAX = 100;
 
 /**
- * Reads what a referrer's link offers now.
- * @throws AppError `link_not_found`, also while its contract is not active; `overloaded`.
+ * Reads what a referrer's link offers at this moment.
+ * @throws AppError `link_not_found`, including when its contract is not active; `overloaded`.
  */
 export async function viewLink(
   { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
@@ -53,7 +51,7 @@ export async function viewLink(
   });
 }
 
-/** What a referrer's link offers, for programs. @throws As {@link viewLink}. */
+/** The same as JSON, for programs. @throws As {@link viewLink}. */
 export async function describeLink(
   ctx: Parameters<typeof viewLink>[0] & { keptCounts: KeptCounts; config: { baseUrl: string } },
   visitor: Requester<"visitor">,
@@ -61,7 +59,7 @@ export async function describeLink(
 ): Promise<LinkResponse> {
   const { product, state, validUntil, batchIds, sandbox } = await viewLink(ctx, visitor, linkCode);
   const counts = await Promise.all(batchIds.slice(0, COUNTED_MAX).map((batchId) => ctx.keptCounts.read(batchId)));
-  // Each of these batches has a voucher, even if its count is older.
+  // Each of these batches has at least one voucher, even if its older count is 0.
   const available = counts.reduce((sum, counted) => sum + Math.max(1, counted), 0);
   return pickFields(linkResponse, {
     ...product,

@@ -13,8 +13,8 @@ interface Deps {
 }
 
 /**
- * A page of listings that are still valid. A sandbox's are for its members and referrers only. Whether a listing is
- * sold out is read, and how many are left was counted at most 20 seconds ago.
+ * A page of listings that are still valid. Only a sandbox's members and referrers see its listings. Whether a listing
+ * is sold out is read now; the number of vouchers left was counted at most 20 seconds ago.
  * @throws AppError `overloaded`.
  */
 export async function viewListings(

@@ -1,51 +1,51 @@
 import { z } from "zod";
 
 /**
- * A fault ends for its alert when it has not been found for this long. Each return within {@link REMEMBERED_MS} doubles
- * it. Milliseconds.
+ * An alert ends when its fault has not been found for this long. Each return of the fault within {@link REMEMBERED_MS}
+ * doubles the time. Milliseconds.
  */
 const ENDS_AFTER_MS = 60_000;
-/** The longest such time. Milliseconds. */
+/** The maximum of the doubled time. Milliseconds. */
 const ENDS_AFTER_MAX_MS = 3_600_000;
 /** For how long an alert is remembered after its end. Milliseconds. */
 const REMEMBERED_MS = 3_600_000;
-/** Alerts at once. Later faults wait until one of these has ended. */
+/** Maximum number of open alerts. Further faults wait until one of these has ended. */
 const ALERTS_MAX = 100;
-/** Attempts to send a message. */
+/** Maximum number of attempts to send a message. */
 const ATTEMPTS_MAX = 8;
 /**
- * The time from the first attempt to the second; each later one waits twice as long. Longer than an attempt takes.
+ * The time from the first attempt to the second. Each later wait is twice as long. Longer than an attempt takes.
  * Milliseconds.
  */
 const RETRY_MS = 30_000;
-/** The longest one. Milliseconds. */
+/** Maximum wait between two attempts. Milliseconds. */
 const RETRY_MAX_MS = 3_600_000;
 
 /** The content of a message about a fault. */
 const told = z.object({ severity: z.string(), what: z.string(), subject: z.string(), since: z.iso.datetime() });
 export type ToldFault = z.output<typeof told>;
 
-/** A fault about which messages are sent, from its beginning until a while after its end was sent. */
+/** A fault about which messages are sent, from its beginning until some time after its end was sent. */
 const alert = told.extend({
-  /** Names the messages of this alert: a receiver may get one of them twice. */
+  /** Identifies the messages of this alert, because a receiver may get a message twice. */
   id: z.string(),
-  /** Tells faults apart. */
+  /** Identifies the fault. */
   fault: z.string(),
-  /** When it was found missing; null while it is found. */
+  /** When a look first missed the fault; null while looks find it. */
   missingSince: z.iso.datetime().nullable(),
   endedAt: z.iso.datetime().nullable(),
   sent: z.enum(["nothing", "begin", "end"]),
-  /** Attempts to send the next message, and the earliest time of another one. */
+  /** The number of attempts to send the next message, and the earliest time of a further attempt. */
   attempts: z.int(),
   nextAt: z.iso.datetime(),
-  /** Since when that message fails; null after one that was accepted. */
+  /** Since when the attempts to send that message fail; null after an accepted message. */
   failingSince: z.iso.datetime().nullable(),
   /** How often the fault has returned soon after its end. */
   returns: z.int(),
 });
 export type Alert = z.output<typeof alert>;
 
-/** What all API processes know of alerts. */
+/** The state of all alerts, which the API processes share. */
 export const alertState = z.object({
   /** Grows with each change. */
   version: z.int(),
@@ -55,19 +55,19 @@ export type AlertState = z.output<typeof alertState>;
 
 export const NO_ALERTS: AlertState = { version: 0, alerts: [] };
 
-/** A fault as a look has found it. */
+/** A fault that a look has found. */
 export type FoundFault = ToldFault & { fault: string };
 
 /** A message to send. */
 export interface AlertMessage {
-  /** The same for each attempt. */
+  /** The same for each attempt to send the message. */
   id: string;
   alert: Alert;
 }
 
 /**
- * Follows faults from one look to the next. A fault that returns before its end was sent goes on; one that returns soon
- * after its end must be gone for longer the next time, so that one that comes and goes sends few messages.
+ * Carries alerts from one look to the next. A fault that returns before its end was sent continues its alert. A fault
+ * that returns soon after its end must then be gone for longer, so that a fault that comes and goes sends few messages.
  * @param red the red faults of a look.
  */
 export function followFaults(
@@ -108,31 +108,31 @@ function begin(found: FoundFault, now: Date, id: string, returns: number): Alert
 
 const firstAttempt = (now: Date) => ({ attempts: 0, nextAt: now.toISOString() });
 
-/** A fault that was missing is there again. If its end was to be sent, it is not. */
+/** Continues the alert of a fault that is found again. If the message about its end was due, it is no longer sent. */
 function goOn({ endedAt }: Alert, now: Date): Partial<Alert> {
   return { missingSince: null, endedAt: null, ...(endedAt !== null && { ...firstAttempt(now), failingSince: null }) };
 }
 
-/** For how long an alert's fault must be gone until it has ended. Milliseconds. */
+/** For how long a fault must be gone before its alert ends. Milliseconds. */
 const endsAfterMs = ({ returns }: Alert) => Math.min(ENDS_AFTER_MS * 2 ** returns, ENDS_AFTER_MAX_MS);
 
 const passedMs = (since: string, now: Date) => now.getTime() - Date.parse(since);
 
-/** An ended alert whose last message was sent, or failed for good, long ago. */
+/** Whether an alert ended long ago, and its last message was sent or failed for good. */
 function mayForget(alert: Alert, now: Date): boolean {
   const isDone = alert.sent === "end" || alert.attempts >= ATTEMPTS_MAX;
   return alert.endedAt !== null && isDone && passedMs(alert.endedAt, now) > REMEMBERED_MS + endsAfterMs(alert);
 }
 
 /**
- * Takes the messages that are due, and counts an attempt of each, so that no other process sends them meanwhile. A
- * fault whose beginning could not be sent before its end gets one message.
+ * Takes the messages that are due. Counts an attempt for each, so that no other process sends them at the same time. A
+ * fault that ends before the message about its beginning was sent gets one message for both.
  */
 export function takeDue(state: AlertState, now: Date): { state: AlertState; due: AlertMessage[] } {
   const due: AlertMessage[] = [];
   const alerts = state.alerts.map((one): Alert => {
     const isSent = one.sent === (one.endedAt === null ? "begin" : "end");
-    // While a fault lasts, its receiver may be mended.
+    // While a fault lasts, attempts continue, because its receiver may be repaired.
     const isGivenUp = one.attempts >= ATTEMPTS_MAX && one.endedAt !== null;
     if (isSent || isGivenUp || passedMs(one.nextAt, now) < 0) return one;
     const nextAt = new Date(now.getTime() + Math.min(RETRY_MS * 2 ** one.attempts, RETRY_MAX_MS)).toISOString();
@@ -143,7 +143,7 @@ export function takeDue(state: AlertState, now: Date): { state: AlertState; due:
   return { state: { ...state, alerts }, due };
 }
 
-/** Records which messages were accepted. */
+/** Records that messages were accepted. */
 export function recordSent(
   state: AlertState,
   results: readonly { message: AlertMessage; accepted: boolean }[],
@@ -161,8 +161,8 @@ export function recordSent(
 }
 
 /**
- * Adds the alerts that a process has told before it could read the state, except those whose faults last in the state
- * as well.
+ * Adds the alerts that a process sent before it could read the state. Leaves out alerts for faults that are open in the
+ * state as well.
  */
 export function mergeAlerts(state: AlertState, told: readonly Alert[]): AlertState {
   const lasting = new Set(state.alerts.flatMap(({ fault, endedAt }) => (endedAt === null ? [fault] : [])));
@@ -172,13 +172,13 @@ export function mergeAlerts(state: AlertState, told: readonly Alert[]): AlertSta
   return { ...state, alerts: [...kept, ...added].slice(0, ALERTS_MAX) };
 }
 
-/** Since when messages are not accepted, or null. */
+/** Since when messages are not accepted; null if they are. */
 export function failingSinceOf({ alerts }: AlertState): Date | null {
   const times = alerts.flatMap(({ failingSince }) => failingSince ?? []).toSorted();
   return times[0] === undefined ? null : new Date(times[0]);
 }
 
-/** The body of a message: `text` is for people, and all that Slack and Teams read. */
+/** The body of a message. `text` is for people, and the only field that Slack and Teams read. */
 export function alertBody(
   { severity, what, subject, since, endedAt }: ToldFault & { endedAt: string | null },
   url: string,
@@ -188,6 +188,6 @@ export function alertBody(
     endedAt === null
       ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
       : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
-  // In Slack, angle brackets make links and call everyone in the channel.
+  // In Slack, angle brackets make links and notify everyone in the channel.
   return { text: text.replace(/[<>\p{Cc}]/gu, " "), severity, what, subject, since, endedAt, url };
 }

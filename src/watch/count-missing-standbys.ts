@@ -1,10 +1,10 @@
-/** A name in synchronous_standby_names: in double quotes, or without any. */
+/** A name in synchronous_standby_names, with or without double quotes. */
 const NAME = /"((?:[^"]|"")*)"|[^\s,()"]+/g;
 
 /**
- * How many standbys Postgres waits for in vain: its setting has their number, or names one of them. A standby that the
- * setting does not name is asynchronous and replaces none.
- * @param standbys the names of those that are connected.
+ * The number of standbys that Postgres waits for but that are not connected. Its setting has their number, or names one
+ * of them. A standby that the setting does not name is asynchronous and replaces none.
+ * @param standbys the names of the connected standbys.
  */
 export function countMissingStandbys({
   standbyNames,

@@ -43,54 +43,54 @@ export interface OverviewDeps {
   redeemQueue: { readonly hasOpened: boolean };
   report: Pick<ProcessReport, "self" | "redeems" | "readCounts" | "reportingMs" | "tell">;
   log: Logger;
-  /** Those of the wings. */
+  /** The readers of the wings. */
   readFinders: readonly ReadFinders[];
 }
 
-/** What a look reads. */
+/** The data of a look. */
 export interface Gathered {
   now: Date;
-  /** Why this process can use neither server, or one of them, as its readiness says. */
+  /** Why this process cannot use each server, in the words of its readiness; null for a usable one. */
   problems: { postgres: string | null; redis: string | null };
-  /** Shards whose servers take no jobs, while others do. */
+  /** Shards whose servers take no jobs while other shards' servers do. */
   refusing: readonly RefusingShard[];
   shards: readonly Shard[];
   clockAheadMs: number;
-  /** Of all processes; null if Redis does not answer: what this one has seen may be true of it alone. */
+  /** The outcomes of all processes. Null if Redis does not answer: this process's own may differ from others'. */
   redeems: RecentOutcomes | null;
   /** This process. */
   self: ProcessReport["self"];
-  /** The other API processes that report, as far as Redis tells. */
+  /** The other API processes that report, as far as Redis knows. */
   otherApis: readonly ReportedProcess[];
-  /** Null if it is not known: Redis does not answer, or the reports of others cannot have arrived yet. */
+  /** Null if not known: Redis does not answer, or the reports of other processes cannot have arrived yet. */
   processes: readonly ReportedProcess[] | null;
-  /** What all processes have counted for the faults; null if Redis does not answer. */
+  /** The counts of all processes for the faults; null if Redis does not answer. */
   counts: FaultCounts | null;
-  /** Of the redeems of about five minutes; null if Redis does not answer. */
+  /** The latencies of the redeems of about five minutes; null if Redis does not answer. */
   latencyMs: Percentiles | null;
-  /** Null if Redis does not answer. */
+  /** The backlogs; null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
-  /** Who paused queues with a page of this service, and when. */
+  /** Who paused queues on a page of this service, and when. */
   pauses: readonly QueuePause[];
   /** Changes with each pass of the sweeper; null if it is not known. */
   sweepMark: string | null;
-  /** Null if Postgres does not answer. */
+  /** The state of the server; null if Postgres does not answer. */
   postgres: PostgresState | null;
-  /** As `postgres`. */
+  /** The data of the database; null if Postgres does not answer. */
   database: DatabaseFacts | null;
 }
 
-/** What faults are judged by. */
+/** The facts from which faults are judged. */
 export interface Facts extends Gathered {
-  /** Whether Redis tells nothing of the other processes, and one of them can serve requests and looks for faults. */
+  /** Whether Redis shows no other process, but Postgres shows that one can serve requests and looks for faults. */
   isAlone: boolean;
   /** For how long the sweeper has made no pass; null if it is not known. Milliseconds. */
   unsweptMs: number | null;
 }
 
 /**
- * The faults that were found in the queues. Null, so that earlier faults stay, if none was found and a server that does
- * not answer may hide some.
+ * Returns the faults that were found in the queues. Null, so that earlier faults stay, if none was found but servers
+ * that do not answer may hide some.
  */
 export function unlessHidden({ queues }: Facts, found: Found[]): Found[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
@@ -108,7 +108,7 @@ interface DatabaseFacts {
   ofWings: Finders;
 }
 
-/** The faults that wings find. */
+/** The names of faults that wings find. */
 export type FaultOfWing =
   | "VouchersLogRefused"
   | "VouchersLogWitness"
@@ -120,29 +120,29 @@ export type FaultOfWing =
   | "VouchersWebhookOutboxGrows"
   | "VouchersWebhookEndpointDisabled";
 
-/** What finds faults of a wing in what was read when the finders were made. */
+/** For each fault of a wing, a function that finds it in the data that was read. */
 export type Finders = Readonly<Partial<Record<FaultOfWing, (limit: number) => Found[]>>>;
 
-/** Reads what the faults of a wing are judged by. */
+/** Reads the data from which the faults of a wing are judged. */
 export type ReadFinders = (ctx: OverviewDeps) => Promise<Finders>;
 
-/** Minutes of which redeems are read, as in the alert. */
+/** The minutes whose redeems are read. The Prometheus alert has the same number. */
 const LATENCY_MINUTES = 5;
-/** Most faults of one kind. */
+/** Maximum number of faults of one kind. */
 export const FAULTS_MAX = 20;
 /**
- * Batches whose stock is read, the newest, and vouchers that are counted of each: two million index entries at most,
- * some 100 ms.
+ * The newest batches whose stock is read, and the maximum count of vouchers of each: together at most two million index
+ * entries, some 100 ms.
  */
 export const STOCK = { batchesMax: 100, leftMax: 20_000 };
-/** Longest wait for what is read from a server. Milliseconds. */
+/** Longest wait for the data of a server. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
-/** Longest wait for all that is read of the data. It contains a wait for Redis. Milliseconds. */
+/** Longest wait for the data of the database. It includes a wait for Redis. Milliseconds. */
 const DATA_WAIT_MAX_MS = 5_000;
-/** For how long a process uses what it has read of the data, which changes slowly and costs much. Milliseconds. */
+/** How long a process uses the data of the database again, which changes slowly and costs much. Milliseconds. */
 const DATA_KEPT_MS = 15_000;
 
-/** Whether this process can serve requests, which it also reports to the others. */
+/** Returns whether this process can serve requests, and reports it to the others. */
 export async function probeSelf({ probeServers, redeemQueue, report }: OverviewDeps) {
   const probed = await probeServers();
   const problems = readinessOf(probed, redeemQueue.hasOpened);
@@ -151,7 +151,9 @@ export async function probeSelf({ probeServers, redeemQueue, report }: OverviewD
   return { problems, refusing: probed.shards };
 }
 
-/** What a server does not answer in time is null. Never rejects. @param maxAgeMs as in `lookForFaults`. */
+/**
+ * Gathers the data, with null for what a server does not answer. Never rejects. @param maxAgeMs as in `lookForFaults`.
+ */
 export async function gatherFacts(
   ctx: OverviewDeps,
   { problems, refusing }: Awaited<ReturnType<typeof probeSelf>>,
@@ -188,7 +190,7 @@ export async function gatherFacts(
     clockAheadMs: deployment.clock.aheadMs,
     redeems: processes === null ? null : addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]),
     self: report.self,
-    // While Redis takes no writes, their last reports are old.
+    // While Redis takes no writes, the last reports in it are old.
     otherApis: problems.redis === null ? others.filter(({ role }) => role === "api") : [],
     counts: processes === null ? null : addCounts([report.readCounts(), ...others.map(({ counts }) => counts)]),
     processes: report.reportingMs >= UP_MS ? processes : null,
@@ -199,7 +201,7 @@ export async function gatherFacts(
 
 const namesOf = (backlogs: readonly QueueBacklog[]) => [...new Set(backlogs.map(({ queue }) => queue))];
 
-/** The last pause or resumption of a queue by an operator of this service. */
+/** The last pause or resumption of a queue by an operator on a page of this service. */
 export interface QueuePause {
   queue: string;
   isPaused: boolean;
@@ -208,7 +210,7 @@ export interface QueuePause {
   since: Date;
 }
 
-/** One after the other, because all use a connection. */
+/** Reads one queue after the other, because each read uses a connection. */
 export async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<QueuePause[]> {
   const pauses: QueuePause[] = [];
   for (const queue of queues) {
@@ -220,7 +222,7 @@ export async function readPauses(pool: pg.Pool, queues: readonly string[]): Prom
   return pauses;
 }
 
-/** The database's time, or this host's before it is known. */
+/** The database's time, or this host's time before the database was reached. */
 export function timeOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
   try {
     return clock.steadyNow();
@@ -243,10 +245,10 @@ async function readFailingAlerts(pool: pg.Pool): Promise<Date | null> {
   return state === null ? null : failingSinceOf(state);
 }
 
-/** What each process has read of the data, and when, on the monotonic clock. */
+/** The data of each process's database, and when it was read, on the monotonic clock. */
 const data = new WeakMap<DatabaseFence, { facts: DatabaseFacts; readAtMs: number }>();
 
-/** One after the other, because all use a connection. */
+/** Reads one part after the other, because each read uses a connection. */
 async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFacts> {
   const { pool, deployment } = ctx;
   const known = data.get(deployment);

@@ -4,10 +4,10 @@ import * as counts from "./judge-counts.ts";
 import * as data from "./judge-data.ts";
 import * as redeeming from "./judge-redeeming.ts";
 
-/** The least first. */
+/** All severities, lowest first. */
 export const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
 
-/** What a fault harms, the worst first. */
+/** The kinds of harm, worst first. */
 export const HARMS = [
   "nothing is redeemed",
   "some are refused",
@@ -19,25 +19,25 @@ export const HARMS = [
 
 /** One kind of fault. */
 export interface Fault {
-  /** The name of its Prometheus alert, if it has one, and of its runbook entry, which says what to do. */
+  /** The name of its runbook entry, which says what to do, and of its Prometheus alert, if it has one. */
   name: string;
   severity: Severity;
   harm: (typeof HARMS)[number];
-  /** What is measured. */
+  /** The measured quantity. */
   measure: string;
   /**
-   * It is a fault if the measure is greater. Its alert compares with the same number. Null if there is nothing to
+   * A greater measure is a fault. The Prometheus alert compares with the same number. Null if there is nothing to
    * compare.
    */
   limit: number | null;
-  /** Finds it for the overview; null as its result if it cannot tell, so that the last one stays. */
+  /** Finds the faults for the overview. Returns null if it cannot tell, so that earlier faults stay. */
   find: ((facts: Facts, limit: number, before: readonly { what: string }[]) => Found[] | null) | null;
   hasAlert: boolean;
   /** Why the service cannot find it by itself; null if it can. */
   unseen: string | null;
 }
 
-/** What a process finds of itself alone. */
+/** The kind of fault that a process can find about itself alone. */
 export const OF_ONE_PROCESS = "VouchersServerAway";
 
 const [NOTHING, SOME, PROOF, WEBHOOKS, SIGN_INS, STOCK] = HARMS;
@@ -53,27 +53,27 @@ function fault(
   return { name, severity, harm, measure, limit, find, hasAlert: true, unseen: null };
 }
 
-/** A red one that the service cannot find by itself. */
+/** A red fault that only Prometheus can find. */
 function onlyPrometheus(name: string, harm: Fault["harm"], measure: string, unseen: string): Fault {
   return { ...fault(name, "red", harm, measure, null, null), unseen };
 }
 
-/** As `fault`, for one that a wing finds. Without the wing there is none. */
+/** Like `fault`, for a fault that a wing finds. Without the wing it never occurs. */
 function inWing(name: FaultOfWing, severity: Severity, harm: Fault["harm"], measure: string, limit: number): Fault {
   const find: Fault["find"] = ({ database }) => database && (database.ofWings[name]?.(limit) ?? []);
   return fault(name, severity, harm, measure, limit, find);
 }
 
-/** As `fault`, for one that Prometheus does not see. */
+/** Like `fault`, for a fault that Prometheus does not find. */
 const onlyOverview = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
 
 /**
- * Every kind of fault, in the order in which operators see them. The list of the overview is made from it. A test
- * compares it with the Prometheus rules and with the runbook.
+ * All kinds of faults, in the order in which operators see them. The list of the overview is made from this table. A
+ * test compares it with the Prometheus rules and with the runbook.
  */
 export const FAULTS: readonly Fault[] = [
-  // One locked voucher must not look like an outage: the outcome is red only if redeems of more vouchers than this
-  // have no answer. What a probe, a pause or missing heartbeats tell needs no redeems.
+  // One locked voucher must not look like an outage: missing responses are red only if they concern more vouchers than
+  // this. A failing probe, a pause or missing heartbeats are red without any redeems.
   fault("VouchersNothingRedeemed", "red", NOTHING, "vouchers without an answer", 2, redeeming.findNothingRedeemed),
   onlyPrometheus("VouchersApiDown", NOTHING, "API processes that Prometheus reaches", "no API process is left to look"),
   onlyPrometheus(
@@ -141,7 +141,7 @@ export const FAULTS: readonly Fault[] = [
   onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
 ];
 
-/** Orders the faults of a look: the red ones first, and among equals those that harm most. */
+/** Orders faults: red ones first, and faults of equal severity by their harm, worst first. */
 export function compareFaults(a: Placed, b: Placed): number {
   const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
   return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);
@@ -149,7 +149,7 @@ export function compareFaults(a: Placed, b: Placed): number {
 
 interface Placed {
   severity: Severity;
-  /** The name of its kind. */
+  /** The name of the fault's kind. */
   runbook: string;
 }
 

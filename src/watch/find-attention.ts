@@ -19,54 +19,54 @@ export interface Attention {
   severity: Severity;
   what: string;
   since: string;
-  /** Whom or what it touches. */
+  /** Who or what is affected. */
   subject: string;
-  /** The name of the runbook's entry. */
+  /** The name of the entry in the runbook. */
   runbook: string;
   /** The operator page of the subject, as segments after `/ops`; null without one. */
   page: readonly string[] | null;
 }
 
-/** Every fault at one time. */
+/** The result of one search for faults. */
 export interface Look {
   at: string;
   attention: Attention[];
-  /** Faults that are not shown yet, because what found them can be chance. */
+  /** Faults that are not shown yet, because chance can explain their measurement. */
   suspected: Attention[];
-  /** Whether the process that looked could not see the others, and has judged only itself. */
+  /** Whether the process that looked could not see other processes, and has judged only itself. */
   isAlone: boolean;
   sweeps: Sweeps;
 }
 
-/** What a look knows of the sweeper's passes. */
+/** The sweeper's passes, as looks have seen them. */
 interface Sweeps {
-  /** Changes with each pass. */
+  /** Changes with each pass of the sweeper. */
   mark: string;
-  /** For how long it has not changed: the sum of the times between looks, by Redis's clock. Milliseconds. */
+  /** How long the mark has not changed: the sum of the times between looks, by Redis's clock. Milliseconds. */
   unchangedMs: number;
 }
 
 /**
- * The most that one time between looks counts, so that a jump of Redis's clock alone does not make the sweeper silent.
+ * Maximum of one time between looks, so that a jump of Redis's clock alone does not make the sweeper look silent.
  * Milliseconds.
  */
 const SILENT_STEP_MAX_MS = 30_000;
 /** For how long Redis keeps a look. Milliseconds. */
 const KEPT_MS = 7 * 86_400_000;
 
-/** The last look that each process has made or read, for a Redis that keeps none. */
+/** The last look that each process has made or read, in case Redis has none. */
 const looks = new WeakMap<DatabaseFence, Look>();
 
 /**
- * The faults of the whole deployment, as a process found them at most `maxAgeMs` ago. Looks itself if none has. Since
- * when a fault exists is kept in Postgres, in Redis and in memory. Never rejects.
+ * The faults of the whole deployment. Uses another process's look of at most `maxAgeMs` ago, or else looks itself. The
+ * beginnings of faults are kept in Postgres, in Redis and in memory. Never rejects.
  */
 export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promise<Look> {
   const readiness = await probeSelf(ctx);
   const key = knownId(ctx.deployment) === null ? null : `${reportPrefix(ctx.deployment)}:look`;
   const last = key === null ? null : await readFinding<Look>(ctx.redis, key, KEPT_MS).catch(() => null);
   if (last !== null && isFresh(last, maxAgeMs)) {
-    // Kept here too, so that this process does not continue from an older look of its own while Redis is away.
+    // Also kept here, so that this process does not continue from an older look of its own while Redis does not answer.
     looks.set(ctx.deployment, last.value);
     return last.value;
   }
@@ -87,7 +87,7 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
   return look;
 }
 
-/** Adds the time since the last look to the time without a pass, if there was none. */
+/** If the sweeper made no pass since the last look, adds the time since then to the time without a pass. */
 function followSweeps(mark: string | null, last: Finding<Look> | null): Sweeps {
   const before = last?.value.sweeps;
   if (mark === null) return before ?? { mark: "", unchangedMs: 0 };
@@ -99,8 +99,8 @@ function followSweeps(mark: string | null, last: Finding<Look> | null): Sweeps {
 type Told = Pick<Look, "attention" | "suspected">;
 
 /**
- * What was known before this look: the last look, and what is open in Postgres, so that nothing is forgotten when Redis
- * and all processes start again. To a process that is alone, Postgres tells more than its memory, except of itself.
+ * The faults known before this look: those of the last look, and those open in Postgres. So nothing is forgotten when
+ * Redis and all processes restart. A process that is alone trusts Postgres more than its memory, except about itself.
  */
 function recall(newest: Look | null, kept: KeptFaults | null, { isAlone, self }: Facts): Told {
   const { attention, suspected } = newest ?? { attention: [], suspected: [] };
@@ -110,7 +110,7 @@ function recall(newest: Look | null, kept: KeptFaults | null, { isAlone, self }:
   return { attention: [...remembered, ...open.filter((fault) => !names.has(nameOf(fault)))], suspected };
 }
 
-/** A newer release may have recorded a fault of another kind. */
+/** Whether this release knows the kind. A newer release may have recorded another one. */
 const isKnown = (name: string) => FAULTS.some((kind) => kind.name === name);
 
 function toAttention({ name, severity, what, subject, beganAt, page }: OpenFault): Attention {
@@ -118,10 +118,10 @@ function toAttention({ name, severity, what, subject, beganAt, page }: OpenFault
   return { ...known, page: page === "" ? null : page.split("/") };
 }
 
-/** A fault with its kind, and for how long it must have been found. */
+/** A fault, and how long looks must have found it before it is shown. */
 type Judged = Attention & { confirmMs: number };
 
-/** What each kind finds. Where it is not known, what was found before stays. A process that is alone judges itself. */
+/** The faults of each kind. If a kind cannot be judged, its faults stay. A process that is alone judges only itself. */
 function judge(facts: Facts, before: Told): Judged[] {
   return FAULTS.flatMap((kind) => {
     const known = before.attention.filter(({ runbook }) => runbook === kind.name);
@@ -146,17 +146,17 @@ function toJudged(kind: Fault, { what, subject, page, since, severity, confirmMs
 }
 
 const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
-/** Tells faults apart. */
+/** Identifies a fault. */
 export const nameOf = (fault: Pick<Attention, "runbook" | "subject" | "page">) =>
   JSON.stringify([fault.runbook, fault.subject, pageOf(fault)]);
 const nameOfOpen = ({ name, subject, page }: FaultKey) => JSON.stringify([name, subject, page]);
 
-/** Divides faults into those that are shown and those that are suspected, each with the begin that Postgres knows. */
+/** Divides faults into shown and suspected ones, each with the beginning that Postgres has recorded. */
 function dateFaults(judged: readonly Judged[], kept: KeptFaults | null, now: Date): Told {
   const begins = new Map(kept?.open.map((one) => [nameOfOpen(one), one.beganAt]));
   const dated = judged.map(({ confirmMs, ...fault }) => {
     const told = begins.get(nameOf(fault));
-    // The database's clock may have been set back since the last look, and to before the deployment.
+    // The database's clock may have been set back since the last look, even to before the deployment began.
     const found = new Date(Math.min(Date.parse(fault.since), now.getTime()));
     const isConfirmed = told !== undefined || now.getTime() - found.getTime() >= confirmMs;
     const since = isConfirmed ? clamp(told ?? found, kept?.deployedAt) : found;
@@ -166,7 +166,7 @@ function dateFaults(judged: readonly Judged[], kept: KeptFaults | null, now: Dat
   return { attention, suspected: dated.flatMap(({ fault, isConfirmed }) => (isConfirmed ? [] : [fault])) };
 }
 
-/** Records in Postgres what has begun, changed or ended, and that this process has looked. Never rejects. */
+/** Records in Postgres which faults began, changed or ended, and that this process has looked. Never rejects. */
 async function keepFaults(
   { pool, log }: OverviewDeps,
   attention: readonly Attention[],
@@ -194,7 +194,7 @@ function toOpen({ runbook, subject, severity, what, since, page }: Attention): O
   return { beganAt: new Date(since), name: runbook, subject, page: (page ?? []).join("/"), severity, what };
 }
 
-/** No fault is older than the deployment. */
+/** Limits a time to the deployment's age, because no fault is older than the deployment. */
 function clamp(since: Date, deployedAt: Date | undefined): Date {
   return new Date(Math.max(since.getTime(), deployedAt?.getTime() ?? 0));
 }

@@ -1,20 +1,20 @@
 import type { ReportedProcess } from "../core/processes/read-processes.ts";
 
-/** What a process reports of its work. */
+/** How busy a process reports to be. */
 export type ReportedUse = Pick<ReportedProcess, "role" | "queues" | "state" | "busy">;
 
-/** A part of the service, and how much of the time it worked during a load. */
+/** A part of the service, and the share of the time that it worked during a load. */
 export interface Part {
   name: "API" | "worker" | "Redis" | "Postgres";
-  /** Share of the time, of its busiest process. Null when it is not known. */
+  /** The share of its busiest process. Null when it is not known. */
   busy: number | null;
   processes: number;
 }
 
-/** From this share of the time on, a part is the limit: calls wait for it. */
+/** A part that works at least this share of the time is the limit: calls wait for it. */
 const LIMIT_MIN = 0.7;
 
-/** The part that works most, or null while each of them rests for much of the time. */
+/** The busiest part; null if every part has spare time. */
 export function findLimit(parts: readonly Part[]): Part["name"] | null {
   const [busiest] = parts
     .filter(({ busy }) => busy !== null && busy >= LIMIT_MIN)
@@ -22,7 +22,7 @@ export function findLimit(parts: readonly Part[]): Part["name"] | null {
   return busiest?.name ?? null;
 }
 
-/** The parts whose processes report themselves: the APIs, and the workers that redeem. */
+/** The parts whose processes report their own work: the APIs, and the workers that redeem. */
 export function partsOf(processes: readonly ReportedUse[]): Part[] {
   const up = processes.filter(({ state }) => state === "up");
   const kinds = [

@@ -1,19 +1,19 @@
 /**
- * `red`: partners are refused, or the data may be wrong. `amber` can wait for working hours. `grey` is worth knowing.
+ * `red`: partners' calls fail, or the data may be wrong. `amber`: can wait for working hours. `grey`: worth knowing.
  */
 export type Severity = "red" | "amber" | "grey";
 
-/** A fault as it was found. */
+/** A fault as one look finds it. */
 export interface Found {
   what: string;
-  /** Whom or what it touches. */
+  /** Who or what is affected. */
   subject: string;
   /** The operator page of the subject, as segments after `/ops`. */
   page?: readonly string[];
-  /** Without its begin, that of the first look that found it counts. */
+  /** When it began. By default the time of the first look that found it. */
   since?: Date | null;
-  /** Less than that of its kind. */
+  /** A lower severity than that of its kind. */
   severity?: Severity;
-  /** For how long looks must have found it, because one alone can be chance. Milliseconds. */
+  /** How long looks must find it before it is shown, because chance can explain one finding. Milliseconds. */
   confirmMs?: number;
 }

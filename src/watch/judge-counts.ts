@@ -7,7 +7,7 @@ const EVERYONE = "All organizations";
 const MINUTE_MS = 60_000;
 const PERCENT = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
 
-/** A kind whose fault is that it was counted more often than the limit. */
+/** A kind that is a fault when a count is greater than the limit. */
 const ofCount =
   (kind: keyof typeof COUNTED, describe: (count: number) => string, confirmMs = 0) =>
   ({ counts }: Facts, limit: number): Found[] | null => {
@@ -43,10 +43,10 @@ export const findDroppedLines = ofCount(
   (count) => `${several(count, "log line was", "log lines were")} dropped`,
 );
 
-/** More failures than mistyped passwords explain: as many as one address may have in 15 minutes. */
+/** More failures than mistyped passwords explain: the maximum of one address in 15 minutes. */
 const SIGN_INS_MANY = 10;
 
-/** @param failuresMax sign-ins to the operator pages that may fail. */
+/** @param failuresMax maximum number of failed sign-ins to the operator pages that is no fault. */
 export function findFailedSignIns({ counts }: Facts, failuresMax: number): Found[] | null {
   if (counts === null) return null;
   const count = counts.signInsFailed ?? 0;
@@ -55,7 +55,7 @@ export function findFailedSignIns({ counts }: Facts, failuresMax: number): Found
   return [{ what, subject: "Operator pages", ...(count < SIGN_INS_MANY && { severity: "grey" }) }];
 }
 
-/** @param shareMax of the responses of a minute. */
+/** @param shareMax maximum share of a minute's responses that is no fault. */
 export function findErrors({ counts }: Facts, shareMax: number): Found[] | null {
   if (counts === null) return null;
   const share = (counts.errors ?? 0) / Math.max(1, counts.responses ?? 0);
@@ -63,7 +63,7 @@ export function findErrors({ counts }: Facts, shareMax: number): Found[] | null 
   return share > shareMax ? [{ what, subject: EVERYONE, confirmMs: 5 * MINUTE_MS }] : [];
 }
 
-/** Tasks of the sweeper that have failed again and again, and still do. */
+/** Finds tasks of the sweeper that failed repeatedly, and still fail. */
 export function findSweepFailures({ counts }: Facts, failuresMax: number): Found[] | null {
   if (counts === null) return null;
   return Object.entries(counts).flatMap(([name, count]) => {
@@ -73,7 +73,7 @@ export function findSweepFailures({ counts }: Facts, failuresMax: number): Found
   });
 }
 
-/** @param callsMax calls of a process that may wait for a connection. */
+/** @param callsMax maximum number of calls of a process that wait for a connection and are no fault. */
 export function findExhaustedPools({ processes }: Facts, callsMax: number): Found[] | null {
   if (processes === null) return null;
   const what = "Calls of a process wait for a connection to Postgres";
@@ -82,7 +82,7 @@ export function findExhaustedPools({ processes }: Facts, callsMax: number): Foun
     .map((one) => ({ what, subject: nameProcess(one), confirmMs: 2 * MINUTE_MS }));
 }
 
-/** @param secondsMax within which 99 % of the redeems of five minutes end. */
+/** @param secondsMax the time within which 99 % of the redeems of five minutes must end. */
 export function findSlowRedeems({ latencyMs }: Facts, secondsMax: number): Found[] | null {
   if (latencyMs === null) return null;
   if ((latencyMs.p99 ?? 0) <= secondsMax * 1_000) return [];

@@ -27,14 +27,14 @@ export function findBrokenChains({ database }: Facts): Found[] | null {
   }));
 }
 
-/** @param secondsMax the longest time without a pass. */
+/** @param secondsMax the longest time without a pass of the sweeper that is no fault. */
 export function findSilentSweeper({ unsweptMs }: { unsweptMs: number | null }, secondsMax: number): Found[] | null {
   if (unsweptMs === null) return null;
   return unsweptMs > secondsMax * 1_000 ? [{ what: "The sweeper does not run", subject: "All organizations" }] : [];
 }
 
 /**
- * How long a backlog must last to be a fault, as its alert has it: a worker that starts may need minutes. Milliseconds.
+ * How long a backlog must last to be a fault, as in its Prometheus alert. A new worker may need minutes. Milliseconds.
  */
 export const BACKLOG_MS = 300_000;
 
@@ -60,7 +60,7 @@ export function findBatchEnds({ database }: Facts): Found[] | null {
   });
 }
 
-/** Why a batch's stock needs attention, or null. @param now the database's time, by which batches end. */
+/** Why a batch's stock needs attention, or null. @param now the database's time, which decides when batches end. */
 function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
   if (left === 0) return "A batch is sold out";
   if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";

@@ -11,16 +11,16 @@ import type { Found } from "./found.ts";
 
 type AnyQueue = (typeof QUEUES)[number];
 
-/** A probe can be slow by chance: what it finds must be found again after this time. Milliseconds. */
+/** How long what a probe finds must last, because a probe can be slow by chance. Milliseconds. */
 const AGAIN_MS = 3_000;
-/** Workers that are replaced leave some seconds without any: from the last heartbeat. Milliseconds. */
+/** How long no worker may report after the last heartbeat: replacing workers takes some seconds. Milliseconds. */
 const REPLACED_MS = 10_000;
 const EVERYONE = "All organizations";
 
 const isUp = ({ state }: ReportedProcess) => state === "up";
-/** The sentence about a fault has no full stop. */
+/** Removes the full stop, because the sentence about a fault has none. */
 const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
-/** A sentence after a colon, in lower case; a name keeps its capital. */
+/** Makes a sentence begin in lower case, for use after a colon. A name keeps its capital. */
 const startSmall = (sentence: string) => sentence.replace(/^(A|No|The|This|Redeems)\b/, (word) => word.toLowerCase());
 export const nameProcess = ({ role, pid, host }: Pick<ReportedProcess, "role" | "pid" | "host">) =>
   `${role} ${pid} on ${host}`;
@@ -30,10 +30,10 @@ const NO_HEARTBEAT = `No worker has sent a heartbeat for the queue ${redeemQueue
 const tellCause = (what: string) => `Nothing is redeemed: ${startSmall(what)}`;
 
 /**
- * Whether anything is redeemed: by its outcome, and by each thing that would stop it. The first that is found names the
- * cause.
- * @param vouchersMax vouchers whose redeems of a minute may end without an answer by chance.
- * @param before what the last look found.
+ * Finds out whether anything is redeemed: from the outcomes of redeems, and from each problem that would stop redeems.
+ * The first problem found names the cause.
+ * @param vouchersMax maximum number of vouchers whose redeems may all end without an answer in a minute by chance.
+ * @param before the faults of the last look.
  */
 export function findNothingRedeemed(
   facts: Facts,
@@ -43,7 +43,7 @@ export function findNothingRedeemed(
   const stop = findProblem(facts) ?? findStop(facts) ?? findLostStandby(facts);
   const cause = stop ?? findNoAnswer(facts, vouchersMax) ?? findStuckJobs(facts);
   if (cause !== null) return [{ subject: EVERYONE, ...cause, what: tellCause(cause.what) }];
-  // What the last look found may go on unseen.
+  // The fault of the last look may still exist, but cannot be seen now.
   const isHidden = facts.processes === null && before.some(({ what }) => what === tellCause(NO_HEARTBEAT));
   return isHidden || facts.queues === null || facts.redeems === null ? null : [];
 }
@@ -75,11 +75,11 @@ function findNoAnswer({ redeems }: Facts, vouchersMax: number): Cause | null {
   return silent === undefined ? null : { what: `${silent.unanswered} redeems had no answer, and none had one` };
 }
 
-/** Whether none had an answer. Redeems of few vouchers tell nothing about others: they may be locked. */
+/** Whether no redeem had an answer. Few vouchers do not show an outage, because they may be locked. */
 const isSilent = ({ answered, vouchers }: Outcomes, vouchersMax: number) =>
   answered === 0 && vouchers.length > vouchersMax;
 
-/** Postgres commits nothing while it waits for a standby. */
+/** The fault that Postgres waits for a missing standby, and so commits nothing. */
 function findLostStandby({ postgres }: Facts): Cause | null {
   if (postgres === null || countMissingStandbys(postgres) === 0) return null;
   return { what: STANDBY_AWAY, confirmMs: AGAIN_MS };
@@ -94,17 +94,17 @@ export function findStandbyAway({ postgres }: Facts): Found[] | null {
   return [{ what, subject: "Postgres", confirmMs: AGAIN_MS }];
 }
 
-/** Whether jobs wait in each shard that has any, although no worker is known to be missing. */
+/** The fault that jobs wait in each shard that has jobs, although workers report. An idle worker takes jobs at once. */
 function findStuckJobs(facts: Facts): Cause | null {
   const waiting = backlogsOf(facts, redeemQueue.name).filter((backlog) => backlog.waiting > 0);
   if (waiting.length === 0 || facts.redeems === null || facts.redeems.recent.answered > 0) return null;
   if (!waiting.every(({ oldestWaitingMs, active }) => oldestWaitingMs > STUCK_MS && active === 0)) return null;
   return { what: "Redeems wait, and no worker takes them", confirmMs: AGAIN_MS };
 }
-/** An idle worker takes a job within milliseconds. Milliseconds. */
+/** Longest wait of a job while a worker is idle, which normally is some milliseconds. Milliseconds. */
 const STUCK_MS = 5_000;
 
-/** Why servers cannot be used. While other API processes can use them, it is this process alone. */
+/** The servers that cannot be used. If other API processes can use them, the fault concerns this process alone. */
 export function findServersAway(facts: Facts): Found[] {
   const problems = problemsOf(facts);
   if (problems.length > 0 && !canOthersServe(facts)) return problems.map((one) => ({ ...one, confirmMs: AGAIN_MS }));
@@ -116,16 +116,16 @@ export function findServersAway(facts: Facts): Found[] {
   });
 }
 
-/** Why this process cannot use its servers, which it has asked. */
+/** Why this process cannot use its servers. It has just asked them. */
 const problemsOf = ({ problems: { postgres, redis } }: Facts) =>
   Object.entries({ Postgres: postgres, Redis: redis }).flatMap(([subject, problem]) =>
     problem === null ? [] : [{ what: withoutStop(problem), subject }],
   );
 
-/** Whether another API process can serve requests, as far as this one can know. */
+/** Whether another API process can serve requests, as far as this process can know. */
 const canOthersServe = ({ isAlone, otherApis }: Facts) => isAlone || otherApis.some(({ problem }) => problem === null);
 
-/** Pauses of queues. Only that of redeems refuses anybody. */
+/** Pauses of queues. Only a pause of the redeem queue makes calls fail. */
 export function findPausedQueues(facts: Facts): Found[] | null {
   if (facts.queues === null) return null;
   const found = QUEUES.flatMap(({ name }): Found[] => {
@@ -136,14 +136,14 @@ export function findPausedQueues(facts: Facts): Found[] | null {
   return unlessHidden(facts, found);
 }
 
-/** A pause that was made elsewhere, or resumed elsewhere since, has no name. */
+/** A pause or resumption that was not made with this service has no known author. */
 function describePause(facts: Facts, name: string): Cause {
   const what = `The queue ${name} is paused${nameShards(pausedShards(facts, name), backlogsOf(facts, name).length)}`;
   const pause = facts.pauses.find(({ queue, isPaused }) => queue === name && isPaused);
   return pause === undefined ? { what } : { what: `${what} by ${pause.by}`, since: pause.since };
 }
 
-/** The shards that a fault touches, unless it touches all. They belong in its text: its subject must stay the same. */
+/** Names the shards of a fault, if not all. The names are in its text, because its subject must stay the same. */
 function nameShards(names: readonly string[], count: number): string {
   if (names.length === count) return "";
   const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";
@@ -151,7 +151,7 @@ function nameShards(names: readonly string[], count: number): string {
 }
 const SHARDS_NAMED_MAX = 8;
 
-/** Queues and shards that no worker serves, except queues that may have no worker. */
+/** Finds queues and shards that no worker serves. Leaves out queues that need no worker. */
 export function findUnservedQueues(facts: Facts): Found[] | null {
   const found = QUEUES.filter(({ isOptional }) => !isOptional).map((definition): Found[] | null => {
     const { name } = definition;
@@ -170,7 +170,7 @@ export function findUnservedQueues(facts: Facts): Found[] | null {
 const shardsOf = ({ shards }: Facts, { shardBy }: { shardBy?: string }) =>
   shardBy === undefined ? shards.slice(0, 1) : shards;
 
-/** The names of the shards of a queue that no worker serves; null if heartbeats are not known. */
+/** The names of a queue's shards that no worker serves; null if heartbeats are not known. */
 function unservedShards(facts: Facts, definition: AnyQueue): string[] | null {
   if (facts.processes === null) return null;
   const workers = facts.processes.filter((one) => isUp(one) && one.queues.includes(definition.name));
@@ -181,7 +181,7 @@ function unservedShards(facts: Facts, definition: AnyQueue): string[] | null {
   return unserved.map(({ name }) => name);
 }
 
-/** When the last worker of a queue was heard, of those that are gone or have ended. */
+/** The last report of the queue's workers that have vanished or ended. */
 function lastHeartbeat({ processes }: Facts, name: string): Date | null {
   const heard = (processes ?? []).filter((one) => !isUp(one) && one.queues.includes(name));
   return heard.length === 0 ? null : new Date(Math.max(...heard.map(({ at }) => Date.parse(at))));
@@ -193,7 +193,7 @@ const backlogsOf = ({ queues }: Facts, name: string): QueueBacklog[] =>
 const pausedShards = (facts: Facts, name: string) =>
   backlogsOf(facts, name).flatMap(({ paused, shard }) => (paused ? [shard] : []));
 
-/** Shards whose servers do not answer, or take no jobs, while others do. */
+/** Finds shards whose servers do not answer, or take no jobs, while the servers of others do. */
 export function findShardsAway({ queues, refusing, problems, shards }: Facts): Found[] | null {
   if (problems.redis !== null || queues === null) return null;
   const silent = queues.flatMap(({ shard, queues }) => (queues === null ? [shard.name] : []));
@@ -209,27 +209,27 @@ export function findShardsAway({ queues, refusing, problems, shards }: Facts): F
 
 const FEW = 0.01;
 
-/** @param max redeems of a minute, and vouchers of these, that may be without an answer by chance. */
+/** @param max maximum number of redeems in a minute, and of their vouchers, that end without an answer by chance. */
 export function findUnanswered({ redeems }: Facts, max: number): Found[] | null {
   if (redeems === null) return null;
   const { minute } = redeems;
   if (minute.unanswered <= max || isSilent(minute, max)) return [];
   const total = minute.unanswered + minute.answered;
   const what = `${minute.unanswered} of ${total} redeems had no answer in the last minute`;
-  // A few of many: a caller that repeats them gets its answer. Of few vouchers: these may be locked.
+  // Mild: few of many redeems, which callers repeat; or redeems of few vouchers, which may be locked.
   const isMild = minute.unanswered < total * FEW || minute.vouchers.length <= max;
   const milder = isMild ? ({ severity: "amber" } as const) : {};
   return [{ what, subject: EVERYONE, ...milder }];
 }
 
-/** @param secondsMax the longest wait of a redeem for a worker. */
+/** @param secondsMax the longest wait of a redeem for a worker that is no fault. */
 export function findBacklog(facts: Facts, secondsMax: number): Found[] | null {
   if (facts.queues === null) return null;
   const oldestMs = Math.max(0, ...backlogsOf(facts, redeemQueue.name).map(({ oldestWaitingMs }) => oldestWaitingMs));
   if (oldestMs <= secondsMax * 1_000) return unlessHidden(facts, []);
   return [{ what: "Redeems wait long for a worker", subject: redeemQueue.name, confirmMs: BACKLOG_MS }];
 }
-/** The limit that the alert has, too. Milliseconds. */
+/** How long a backlog must last. The Prometheus alert has the same time. Milliseconds. */
 const BACKLOG_MS = 60_000;
 
 export function findVanishedProcesses({ processes }: Facts): Found[] | null {
@@ -239,7 +239,7 @@ export function findVanishedProcesses({ processes }: Facts): Found[] | null {
     .map((one) => ({ what: "A process has vanished", subject: nameProcess(one), since: new Date(one.at) }));
 }
 
-/** @param minutesMin for how long a process stalls again and again. */
+/** @param minutesMin how long a process must have stalled repeatedly. */
 export function findStallingProcesses({ processes }: Facts, minutesMin: number): Found[] | null {
   if (processes === null) return null;
   return processes

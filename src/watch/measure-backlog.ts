@@ -31,28 +31,27 @@ interface Deps {
   log: Logger;
 }
 
-/** What a wing measures in Postgres, by the name of its field. */
+/** The measurements of a wing in Postgres, by the names of their fields. */
 export type BacklogMeasures = {
   [Field in "log" | "stock" | "webhooks"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
 };
 
 /**
- * For how long a process uses what another one has measured: less than the usual 15 seconds between scrapes.
- * Milliseconds.
+ * How long a process uses another process's measurements: less than the usual 15 seconds between scrapes. Milliseconds.
  */
 const SHARED_MS = 10_000;
 
-/** Longest wait for what another process has measured. Milliseconds. */
+/** Longest wait for another process's measurements. Milliseconds. */
 const SHARED_WAIT_MAX_MS = 500;
 
-/** What a process has measured, for the others. */
+/** The measurements that a process shares with the others. */
 interface SharedBacklog extends Omit<Backlog, "down"> {
   by: string;
 }
 
 /**
- * Returns a function that measures the backlogs in Redis and Postgres, or takes what another process has measured in
- * the last ten seconds, if both servers answer this process. Never rejects: the part of a server that does not respond
+ * Returns a function that measures the backlogs in Redis and Postgres. If both servers answer this process, it uses
+ * another process's measurements of the last ten seconds. It never rejects: the part of a server that does not respond
  * within two seconds is null.
  */
 export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise<Backlog> {
@@ -88,20 +87,20 @@ function downOf({ unusable, redisProblem, shards }: Probed): Backlog["down"] {
 
 const keyOf = ({ deployment }: Deps) => `${reportPrefix(deployment)}:backlog`;
 
-/** What another process has measured. What this one has measured is as old as its last scrape. */
+/** Another process's measurements. This process's own would be as old as its last scrape. */
 async function readShared(ctx: Deps, self: string): Promise<SharedBacklog | null> {
   const found = await readFinding<SharedBacklog>(ctx.redis, keyOf(ctx), SHARED_MS);
   return found === null || found.value.by === self || !isFresh(found, SHARED_MS) ? null : found.value;
 }
 
-// Async: while the deployment's id is unknown, `deployment.id` throws, and the promise must reject instead.
+// Async, because `deployment.id` throws while the id is unknown, and the returned promise must reject instead.
 async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBacklog[]> {
   return measureQueues(redis, deployment.id, config.queueShards);
 }
 
 async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeasures): Promise<DatabaseBacklog> {
   const ofWings: [string, unknown][] = [];
-  // One after the other: a scrape uses one connection.
+  // One measurement after the other, so that a scrape uses only one connection.
   for (const [field, measure] of Object.entries(measures)) ofWings.push([field, await measure(pool)]);
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 
-/** A failed job, without what the dashboard may not show. */
+/** A failed job, without the fields that the dashboard may not show. */
 export interface FailedJob {
   id: string;
   reason: string;
@@ -11,7 +11,7 @@ export interface FailedJob {
   endpointId: string | null;
 }
 
-/** The failed jobs of a queue, the newest first, at most `max`; null when a server of Redis does not answer. */
+/** The newest failed jobs of a queue, at most `max`; null when a Redis server does not answer. */
 export async function readFailedJobs(
   { queueViews, log }: { queueViews: Pick<QueueViews, "open">; log: Logger },
   name: QueueName,
@@ -33,7 +33,7 @@ export async function readFailedJobs(
 async function readShard({ queue, shown }: QueueView, max: number): Promise<FailedJob[]> {
   const jobs = await queue.getJobs("failed", 0, max - 1);
   return jobs.flatMap((job): FailedJob[] => {
-    // A job that was removed meanwhile.
+    // A job that was removed since the list was read is undefined.
     if (job === undefined || job.id === undefined) return [];
     const textIn = (field: string) => {
       const value: unknown = Object(job.data)[field];

@@ -13,16 +13,14 @@ import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
 import { lookForFaults } from "./find-attention.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 
-/**
- * Redemptions and claims, which are exact, and refusals and latencies as processes report them, of a minute or an hour.
- */
+/** Counts of a minute or an hour: exact redemptions and claims, and refusals and latencies that processes report. */
 export type Counts = ReturnType<typeof merge>[number];
 
 export type Overview = Awaited<ReturnType<typeof readOverview>>;
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
-/** Organizations that can be chosen, the newest. */
+/** Maximum number of organizations to choose from: the newest ones. */
 const ORGANIZATIONS_MAX = 200;
 /** Longest wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
@@ -33,15 +31,15 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /**
- * Reads what operators see at a glance, of an organization or of all but sandboxes. Processes, queues, servers and
- * faults are those of the whole deployment. What is read from a server is empty or null while it does not answer.
+ * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are those of
+ * the whole deployment. What a server does not answer is empty or null.
  */
 export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { redis, deployment, config } = ctx;
   const look = await lookForFaults(ctx, LOOK_MAX_AGE_MS);
   const database = await readDatabase(ctx, organizationId);
   const now = database?.now ?? timeOf(deployment);
-  // Async: while the deployment's id is unknown, it throws, and the promise must reject instead.
+  // Async, because reading the id throws while it is unknown, and the returned promise must reject instead.
   const inTime = <T>(read: () => Promise<T>, fallback: T) =>
     pTimeout((async () => read())(), { milliseconds: WAIT_MAX_MS }).catch((error): T => {
       ctx.log.debug({ err: error }, "cannot read a part of the overview");
@@ -61,13 +59,13 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   return {
     at: now,
     organizationId,
-    /** Up to this time, redemptions and claims are complete. */
+    /** Redemptions and claims before this time are completely counted. */
     completeUntil: database?.completeUntil ?? null,
     minutes: merge(minuteTimes, database?.minutes ?? null, ofMinutes),
     hours: merge(hourTimes, database?.hours ?? null, ofHours),
-    /** Of the last five minutes. */
+    /** The latencies of the last five minutes. */
     latencyMs: percentilesOf(ofMinutes.slice(-LATENCY_MINUTES).flatMap(({ latencies }) => latencies)),
-    /** Of the last minute. */
+    /** The outcomes of the last minute. */
     redeems: sumRedeems(ctx, processes),
     liveReservations: database?.liveReservations ?? null,
     queues: summarizeQueues(shards, processes),
@@ -80,7 +78,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   };
 }
 
-/** What is read from Postgres, or null if it does not answer. One after the other, because all use a connection. */
+/** Reads from Postgres; null if it does not answer. One query after the other, because each uses a connection. */
 async function readDatabase({ pool, log }: OverviewDeps, organizationId: string | null) {
   const read = async () => ({
     ...(await readActivity(pool, organizationId)),
@@ -96,22 +94,22 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
   });
 }
 
-/** The redeems of the last minute, as all API processes report them, and this one knows them. */
+/** The outcomes of the last minute's redeems, from the reports of other API processes and this process's own data. */
 function sumRedeems({ report }: OverviewDeps, processes: readonly ReportedProcess[]) {
   const others = processes.filter(({ id, state }) => state === "up" && id !== report.self.id);
   return addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]).minute;
 }
 
-/** How old the faults on a page may be. Milliseconds. */
+/** Maximum age of the faults on a page. Milliseconds. */
 const LOOK_MAX_AGE_MS = 3_000;
 
-/** The starts of the last spans, the present one included, the oldest first. */
+/** The starts of the last spans, oldest first, including the present span. */
 function timesUntil(now: Date, lengthMs: number, count: number): Date[] {
   const last = now.getTime() - (now.getTime() % lengthMs);
   return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
 }
 
-/** @param counts null if they are not known. */
+/** @param counts null if the counts are not known. */
 function merge(times: readonly Date[], counts: readonly ActivityCount[] | null, reported: readonly ReportedCounts[]) {
   const known = new Map(counts?.map((count) => [count.at.getTime(), count]));
   const none = counts === null ? null : 0;

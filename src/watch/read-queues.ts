@@ -19,13 +19,13 @@ const WAIT_MAX_MS = 1_500;
 export interface QueueState extends Omit<QueueSummary, "workers"> {
   shards: number;
   pausedShards: number;
-  /** Its last pause or resumption on a page of this service, if it is paused; null if there is none. */
+  /** For a paused queue: its last pause or resumption on a page of this service, or null if there is none. */
   newestPause: QueuePause | null | "unknown";
-  /** The processes that serve it and have reported lately. */
+  /** The processes that serve the queue and have reported lately. */
   workers: ReportedProcess[];
   /** Jobs that these workers ended in the last minute. */
   jobsPerMinute: number;
-  /** Of the last five minutes; null while Redis does not answer. */
+  /** The times of the last five minutes; null while Redis does not answer. */
   times: JobTimes | null;
 }
 
@@ -38,7 +38,7 @@ export interface QueuesDeps {
 }
 
 /**
- * Reads the state of every queue. What a shard of Redis or Postgres does not tell is empty, null or unknown.
+ * Reads the state of every queue. What Postgres or a Redis server does not answer is empty, null or unknown.
  * @throws AppError `unavailable` when Redis does not answer at all, or if its keys are not known.
  */
 export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {

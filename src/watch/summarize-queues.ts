@@ -3,7 +3,7 @@ import type { ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { QueueName } from "../platform/queues/queue-settings.ts";
 import { QUEUES } from "../platform/queues/queue-settings.ts";
 
-/** A queue in all of its shards. Counts and ages are null if the server of a shard does not answer. */
+/** A queue, summed over its shards. Counts and ages are null if the server of a shard does not answer. */
 export interface QueueSummary {
   name: QueueName;
   waiting: number | null;
@@ -17,7 +17,7 @@ export interface QueueSummary {
   workers: number;
 }
 
-/** Sums the shards of each queue, and counts its workers. Without shards, as if none of them had answered. */
+/** Sums the shards of each queue, and counts its workers. Without shards, the result is as if no shard had answered. */
 export function summarizeQueues(
   shards: readonly ShardBacklog[],
   processes: readonly Pick<ReportedProcess, "queues" | "state">[],

@@ -136,7 +136,7 @@ export const replayAnyWebhook = act({
   isReport: true,
 });
 
-/** Sends the test of an endpoint, as each face can. */
+/** Sends the test event of an endpoint. Each face has its own. */
 export interface WebhookTester {
   testEndpoint(id: string): Promise<TestedWebhook>;
 }

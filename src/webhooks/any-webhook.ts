@@ -6,21 +6,21 @@ import { findOrganizationOfWebhook, type WebhookRow } from "./db/webhook-endpoin
 import { listDeliveries, type WebhookPage } from "./deliveries.ts";
 import { selectWebhook } from "./endpoints.ts";
 
-/** Deliveries on an operator's page of an endpoint. */
+/** Deliveries on one page of an endpoint, for operators. */
 const PAGE_SIZE = 25;
-/** Most unfinished deliveries that are counted. */
+/** Unfinished deliveries are counted up to this number. */
 const PENDING_MAX = 1_000;
 /** A webhook endpoint as operators see it. */
 interface WebhookSummary extends DeliveriesResponse {
   endpoint: WebhookRow;
-  /** Unfinished deliveries, counted up to {@link PENDING_MAX}. */
+  /** The number of unfinished deliveries, up to {@link PENDING_MAX}. */
   pending: number;
-  /** Whether there are more of them. */
+  /** Whether more deliveries are unfinished. */
   morePending: boolean;
 }
 
 /**
- * The organization of an endpoint, for an operator, who names the endpoint by its id alone.
+ * The organization of an endpoint. Only for operators, who name an endpoint by its id alone.
  * @throws AppError `webhook_not_found`.
  */
 export async function selectOrganizationOfWebhook(db: Queryable, id: string): Promise<string> {
@@ -30,13 +30,13 @@ export async function selectOrganizationOfWebhook(db: Queryable, id: string): Pr
   return organizationId;
 }
 
-/** Reads the row of an endpoint of any organization, for an operator. @throws AppError `webhook_not_found`. */
+/** Reads the row of any organization's endpoint. Only for operators. @throws AppError `webhook_not_found`. */
 export async function selectAnyWebhook(db: Queryable, id: string): Promise<WebhookRow> {
   return selectWebhook(db, id, await selectOrganizationOfWebhook(db, id));
 }
 
 /**
- * What operators see of any endpoint.
+ * Reads an endpoint with its deliveries, for operators.
  * @throws AppError `webhook_not_found`, `invalid_request` for a malformed cursor.
  */
 export async function readWebhookPage(ctx: { pool: pg.Pool }, id: string, page: WebhookPage): Promise<WebhookSummary> {

@@ -20,28 +20,25 @@ import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { ERASED, isGone } from "./webhook-delivery.ts";
 
-/** Most requests to one target at the same time. */
+/** Maximum number of concurrent requests to one target. */
 const REQUESTS_PER_TARGET = 4;
-/** Most requests of one process at the same time. */
+/** Maximum number of concurrent requests of one process. */
 export const REQUESTS_MAX = 64;
-/** Most failing targets that one process tries at the same time. Half of its requests stay free for other targets. */
+/** Maximum number of failing targets that one process tries at once. Half of its requests stay free for others. */
 export const FAILING_MAX = 32;
-/** Most deliveries that a run has in memory, and so reads at once. */
+/** Maximum number of deliveries that a run reads at once and has in memory. */
 const UNFINISHED_MAX = 64;
-/** A run that has the most deliveries in memory waits until at most this many are unfinished, and then reads more. */
+/** With the maximum in memory, a run waits until at most this many are unfinished, and then reads more. */
 const UNFINISHED_LOW = 16;
-/** A run ends after this many consecutive failures. The sweeper requests the next run. */
+/** A run ends after this many consecutive failures. The sweeper then requests the next run. */
 const RUN_FAILURES_MAX = 4;
-/** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
+/** A run begins no request after this time, so that other targets get a turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
-/**
- * While a run waits for responses and may send more requests, it looks for new deliveries at this interval.
- * Milliseconds.
- */
+/** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
 /**
- * What a run has read longer ago than this, it reads again before it sends it: the target may have been disabled, or
- * the event erased. Milliseconds.
+ * A run reads data again before sending if it was read longer ago than this: the target may have been disabled, or the
+ * event erased. Milliseconds.
  */
 export const READ_AGE_MAX_MS = 250;
 
@@ -50,20 +47,20 @@ interface DeliveryContext extends Confirming {
   webhookReads: LimitFunction;
   webhookRequests: WebhookRequests;
   attempts: AttemptRecorder;
-  /** The secret that the targets' secrets derive from. */
+  /** The root secret, from which the targets' secrets derive. */
   secret: string;
   webhookSender: WebhookSender;
-  /** The process's requests, shared by organizations. */
+  /** Slots for the process's requests, shared fairly by organizations. */
   requests: FairSlots;
-  /** Failing targets that this process tries now, shared by organizations. */
+  /** Slots for the failing targets that this process tries, shared fairly by organizations. */
   failing: FairSlots;
   metrics: Pick<WorkerMetrics, "webhookDeliveries" | "webhookDelay" | "webhookRefusedAddresses"> | null;
   log: Logger;
 }
 
 /**
- * Sends the due deliveries of a target. A target whose last attempt failed gets one request at a time until one
- * succeeds. Postgres makes a voucher's next delivery due only when the previous one has ended.
+ * Sends the due deliveries of a target. A target whose last attempt failed gets one request at a time until a request
+ * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
   const target = await ctx.webhookReads(() => findTarget(ctx.pool, endpointId));
@@ -81,14 +78,14 @@ class Run {
   #keys: readonly KeyObject[];
   /** When the target was read, on the monotonic clock. Milliseconds. */
   #targetReadAt: number;
-  /** Limits the target's requests. */
+  /** Limits the concurrent requests to the target. */
   readonly #requests: LimitFunction;
   readonly #report = { delivered: 0, retried: 0, failed: 0 };
   readonly #startedAt = performance.now();
   /** Events whose attempts are not recorded yet. */
   readonly #unfinished = new Set<string>();
   #onFinished = () => {};
-  /** Consecutive failures. */
+  /** The number of consecutive failures. */
   #failures = 0;
   #error: unknown;
 
@@ -107,7 +104,7 @@ class Run {
     } catch (error) {
       this.#error = error;
     }
-    // The next run would send again what this one is still sending.
+    // Without this wait, the next run would send again what this run is still sending.
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
     // After too many failures the sweeper requests the next run, so that other targets get their turn.
@@ -125,7 +122,7 @@ class Run {
       const readAt = performance.now();
       const due = await this.#read();
       for (const delivery of due) this.#begin(delivery, readAt);
-      // An attempt that was recorded during the read may have released a delivery that the read did not see.
+      // An attempt that was recorded during the read may have released a delivery that it did not see.
       more = due.length > 0 || size > 0;
       await this.#waitUntilUnfinished(
         due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW,
@@ -142,8 +139,8 @@ class Run {
   }
 
   /**
-   * Reads the next deliveries, and waits until a failover cannot undo their events: nothing that was sent can be taken
-   * back. First reads the target again if the last read is too old.
+   * Reads the next deliveries, and waits until a failover cannot undo their events, because a sent request cannot be
+   * taken back. Reads the target again first if it was read too long ago.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool, webhookReads } = this.#ctx;
@@ -159,7 +156,7 @@ class Run {
     );
   }
 
-  /** Reads the target again if the last read is too old. Returns false if it was disabled or deleted since. */
+  /** Reads the target again if it was read too long ago. Returns false if it was disabled or deleted since. */
   async #refreshTarget(): Promise<boolean> {
     if (isRecent(this.#targetReadAt)) return true;
     const target = await findTarget(this.#ctx.pool, this.#target.id);
@@ -171,8 +168,8 @@ class Run {
   }
 
   /**
-   * Waits until at most `max` deliveries are unfinished. While the target may get another request, waits no longer than
-   * until `untilMs`.
+   * Waits until at most `max` deliveries are unfinished. If the target may get another request, stops waiting at
+   * `untilMs`.
    */
   #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
     return new Promise((resolve) => {
@@ -248,7 +245,7 @@ class Run {
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
     // A request that times out occupies one of the process's requests for long, so the run of a failing target ends
-    // after the first.
+    // after the first such request.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = RUN_FAILURES_MAX;
     if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
@@ -256,12 +253,12 @@ class Run {
   }
 }
 
-/** Whether what was read at a time, on the monotonic clock in milliseconds, may still be sent. */
+/** Whether data may still be sent that was read at this time, on the monotonic clock in milliseconds. */
 function isRecent(readAt: number): boolean {
   return performance.now() - readAt <= READ_AGE_MAX_MS;
 }
 
-/** Whether the event of a delivery is sealed and has no payload. */
+/** Whether the event of a delivery was erased: it is sealed and has no payload. */
 function isErased({ recordHash, payload }: DueDelivery): boolean {
   return recordHash !== null && payload === null;
 }

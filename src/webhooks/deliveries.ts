@@ -15,12 +15,12 @@ import { type DeliveryPosition, lockTargets, replayFinished, selectDeliveries } 
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 import type { WebhookRequests } from "./job.ts";
 
-/** Longest wait for the endpoint's row, which a worker locks while it records attempts. Milliseconds. */
+/** Longest wait for the lock of the endpoint's row, which a worker holds while it records attempts. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /** The position before the newest delivery. */
 const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
 
-/** Which deliveries of an endpoint a page shows. Without a state: of every state. Without a cursor: the newest. */
+/** The deliveries of an endpoint on one page. Without a state: of every state. Without a cursor: the newest. */
 export interface WebhookPage {
   state?: DeliveryState | undefined;
   /** The previous page's `nextCursor`. */
@@ -28,7 +28,7 @@ export interface WebhookPage {
 }
 
 /**
- * A page of deliveries, newest first. The caller has checked whose they are.
+ * A page of deliveries, newest first. The caller must have checked whose endpoint it is.
  * @throws AppError `invalid_request` for a malformed cursor.
  */
 export async function listDeliveries(
@@ -53,7 +53,7 @@ export async function listDeliveries(
 }
 
 /**
- * The same for an organization's endpoint.
+ * A page of deliveries of an organization's own endpoint.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for a malformed cursor.
  */
 export async function readDeliveries(
@@ -89,8 +89,8 @@ export async function replayWebhook(
 }
 
 /**
- * Starts finished deliveries of an endpoint again: at most REPLAY_MAX, the oldest first. They keep their ids and each
- * voucher's order. The caller can request the job that sends them; otherwise the sweeper requests it.
+ * Makes finished deliveries of an endpoint Pending again: at most REPLAY_MAX, oldest first. They keep their ids and
+ * each voucher's order. The caller can request the job that sends them; otherwise the sweeper does.
  * @throws AppError `webhook_disabled`.
  */
 export async function replayDeliveries(

@@ -41,13 +41,13 @@ export interface WebhookDeps {
 }
 
 /**
- * While places are free, an insert fails only when a concurrent one took the same place. So this many attempts suffice
- * unless endpoints are deleted.
+ * While places are free, an insert fails only when a concurrent insert took the same place. So this number of attempts
+ * suffices unless endpoints are deleted meanwhile.
  */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
 /**
- * The root secret, from which the secrets of all endpoints are derived.
+ * The root secret, from which the secrets of all endpoints derive.
  * @throws AppError `webhooks_off` when it is not configured.
  */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
@@ -56,7 +56,7 @@ export function requireWebhookSecret({ config }: WebhookDeps): string {
 }
 
 /**
- * Creates an endpoint. Its secret is shown only here.
+ * Creates an endpoint. Only this response shows its secret.
  * @throws AppError `webhooks_off`, `invalid_request` for its URL, `webhook_limit`.
  */
 export async function createWebhook(
@@ -78,8 +78,8 @@ export async function createWebhook(
 }
 
 /**
- * Gives an endpoint its next secret, which is shown only here. The one that it replaces also signs for
- * {@link PREVIOUS_SECRET_HOURS} from now.
+ * Gives an endpoint its next secret, which only this response shows. The replaced secret also signs for {@link
+ * PREVIOUS_SECRET_HOURS} from now.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when {@link PREVIOUS_SECRETS_MAX} earlier
  * secrets still sign.
  */
@@ -107,9 +107,9 @@ export async function rotateWebhook(
 }
 
 /**
- * Sends one signed test event to an endpoint and returns the result. The endpoint may be disabled by its partner or by
- * failures. A test is never retried and changes nothing.
- * @param onConnection runs its reads; the test itself uses no connection to the database.
+ * Sends one signed test event to an endpoint and returns the result. Also works for an endpoint that its partner or
+ * failures have disabled. A test is never retried and changes nothing.
+ * @param onConnection runs its reads; sending the test uses no connection to the database.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
  */
 export async function testWebhook(
@@ -150,7 +150,7 @@ export async function selectWebhook(db: Queryable, id: string, organizationId: s
   return row;
 }
 
-/** An endpoint as partners and operators see it. */
+/** An endpoint, in the form for partners and operators. */
 export function viewWebhook(row: WebhookRow): WebhookView {
   const iso = (time: Date | null) => time?.toISOString() ?? null;
   return pickFields(webhookEndpoint, {

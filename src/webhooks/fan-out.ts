@@ -13,37 +13,37 @@ import {
 } from "./db/webhook-deliveries.ts";
 import type { WebhookRequests } from "./job.ts";
 
-/** Interval at which a process empties the outbox. Milliseconds. */
+/** How often a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Time until the next attempt if another process holds the lock, which may not see the newest rows, or a target is
- * locked. Milliseconds.
+ * Wait before the next attempt if a target is locked, or if another process holds the lock of the fan-out, because that
+ * process may not see the newest rows. Milliseconds.
  */
 const RETRY_MS = 50;
-/** Outbox rows that one transaction reads. */
+/** Maximum number of outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
-/** Events that one transaction turns into deliveries for all targets of their organizations; one row may have more. */
+/** Maximum number of events that one transaction turns into deliveries, unless a single row has more. */
 const EVENTS_MAX = 1_000;
 /** Longest wait for any other lock. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /**
- * Longest wait for the targets of one organization, which another transaction has locked. The others wait too, so it is
- * short, and after it there is a pause. Milliseconds.
+ * Longest wait for the locked targets of one organization. It is short and followed by a pause, because the other
+ * organizations wait meanwhile. Milliseconds.
  */
 const LOCKED_WAIT_MS = 50;
 const LOCKED_PAUSE_MS = 250;
 
 interface Deps {
   pool: pg.Pool;
-  /** Limits the connections of webhooks. */
+  /** Limits the database connections of webhooks. */
   webhookReads: LimitFunction;
   webhookRequests: WebhookRequests;
   log: Logger;
 }
 
 /**
- * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it; a lock
- * lets one work at a time.
+ * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it, and a
+ * lock lets only one of them work at a time.
  */
 export class FanOut {
   readonly #ctx: Deps;
@@ -64,7 +64,7 @@ export class FanOut {
     this.nudge();
   }
 
-  /** Empties the outbox now, or again after the current run. */
+  /** Empties the outbox now or, during a run, once more after it. */
   nudge(): void {
     if (this.#closed) return;
     this.#nudged = true;
@@ -95,15 +95,15 @@ export class FanOut {
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }
-    // In the same turn as the last look at `nudged`: a later nudge starts a run.
+    // Runs in the same turn as the last check of `nudged`, so a later nudge starts a run.
     this.#isRunning = false;
   }
 }
 
-/** Organizations with a locked target: their rows wait, and those of the others do not. */
+/** Organizations with a locked target. Only their own rows wait. */
 class LockedOrganizations {
   readonly #ids = new Set<string>();
-  /** When to wait for one of them again, on the monotonic clock. Milliseconds. */
+  /** When to wait for the next of these organizations, on the monotonic clock. Milliseconds. */
   #waitAt = 0;
 
   get ids(): string[] {
@@ -114,7 +114,7 @@ class LockedOrganizations {
     this.#ids.add(id);
   }
 
-  /** Takes the one that has waited the longest, if it is time to wait for one. */
+  /** Takes the organization that has waited the longest, if it is time to wait for one. */
   takeNext(): string | undefined {
     const [id] = this.#ids;
     if (id === undefined || performance.now() < this.#waitAt) return undefined;
@@ -122,7 +122,7 @@ class LockedOrganizations {
     return id;
   }
 
-  /** Puts one back whose target stayed locked. */
+  /** Puts an organization back whose target stayed locked. */
   putBack(id: string): void {
     this.#ids.add(id);
     this.#waitAt = performance.now() + LOCKED_PAUSE_MS;
@@ -131,7 +131,7 @@ class LockedOrganizations {
 
 /**
  * Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. Then
- * waits for one locked organization: if it only skipped locked targets, a busy one would always be locked.
+ * waits for the locked targets of one organization: without any wait, a busy target might be locked at every attempt.
  */
 async function fanOut(ctx: Deps, locked: LockedOrganizations): Promise<"done" | "more" | "busy"> {
   const taken = await runFanOut(ctx, (tx) => takeRows(tx, selectOutbox(tx, { except: locked.ids, limit: ROWS_MAX })));
@@ -144,7 +144,7 @@ async function fanOut(ctx: Deps, locked: LockedOrganizations): Promise<"done" | 
   return locked.ids.length > 0 ? "busy" : "done";
 }
 
-/** Fans out rows of one organization once its targets are free. Returns false if one of them stays locked. */
+/** Turns rows of one organization into deliveries once its targets are free. Returns false if a target stays locked. */
 async function fanOutOne(ctx: Deps, organizationId: string): Promise<boolean> {
   try {
     const taken = await runFanOut(ctx, async (tx) => {
@@ -159,7 +159,7 @@ async function fanOutOne(ctx: Deps, organizationId: string): Promise<boolean> {
   }
 }
 
-/** What a transaction has taken from the outbox. */
+/** The result of a transaction that took rows from the outbox. */
 interface Taken {
   /** Whether there may be more rows. */
   more: boolean;
@@ -167,7 +167,7 @@ interface Taken {
   locked: ReadonlySet<string>;
 }
 
-/** Returns null if another process holds the lock. */
+/** Returns null if another process holds the lock of the fan-out. */
 async function runFanOut(
   { pool, webhookReads, webhookRequests }: Deps,
   take: (tx: Transaction) => Promise<Taken>,
@@ -182,7 +182,7 @@ async function runFanOut(
   return taken;
 }
 
-/** Fans out the first of these rows with at most EVENTS_MAX events, but at least one. */
+/** Turns rows into deliveries, from the first one on: at most EVENTS_MAX events, but at least one row. */
 async function takeRows(tx: Transaction, reading: Promise<OutboxRow[]>): Promise<Taken> {
   const rows = await reading;
   if (rows.length === 0) return { more: false, due: [], locked: new Set() };

@@ -5,16 +5,16 @@ import { measureWebhooks } from "./db/webhook-deliveries.ts";
 import { selectFailingEndpoints } from "./db/webhook-endpoints.ts";
 import { FAILURES_SHOWN } from "./webhook-limits.ts";
 
-/** Transactions in the outbox that are counted: more than the limit in the table of faults. */
+/** The outbox is counted up to this number of transactions, which exceeds the limit in the table of faults. */
 const OUTBOX_COUNTED_MAX = 2_000;
 
-/** Reads endpoints that fail, or that were disabled for it, and what waits to be sent. */
+/** Reads failing endpoints, endpoints that were disabled because they failed, and the deliveries that wait. */
 export async function readWebhookFinders({ pool }: { pool: pg.Pool }): Promise<Finders> {
   const endpoints = await selectFailingEndpoints(pool, { failures: FAILURES_SHOWN, limit: FAULTS_MAX });
   return makeFinders(endpoints, await measureWebhooks(pool, OUTBOX_COUNTED_MAX));
 }
 
-/** What finds the faults of webhooks in what was read. */
+/** Makes functions that find the faults of webhooks in the data that was read. */
 export function makeFinders(
   endpoints: Awaited<ReturnType<typeof selectFailingEndpoints>>,
   { outbox, oldestDueMs }: Pick<Awaited<ReturnType<typeof measureWebhooks>>, "outbox" | "oldestDueMs">,

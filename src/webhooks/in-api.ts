@@ -20,7 +20,7 @@ import { webhook } from "./routes/webhook.ts";
 import { webhookDeliveries } from "./routes/webhook-deliveries.ts";
 import { webhooks as listWebhooks } from "./routes/webhooks.ts";
 
-/** Tests of webhook endpoints at a time. They use no connection to Postgres. */
+/** Maximum number of concurrent tests of webhook endpoints. They use no connection to Postgres. */
 const WEBHOOK_TESTS = 16;
 /** Deliveries and rows of the outbox are counted up to this number. */
 const MEASURED_MAX = 100_000;
@@ -32,7 +32,7 @@ const operatorPages: ConsolePart<WebhookActionDeps> = {
   organizationSection: renderWebhooks,
 };
 
-/** Webhook endpoints and their deliveries, as the API serves them. */
+/** What webhooks add to the API: endpoints and their deliveries. */
 export const webhooks = {
   open: ({ queueLinks, use }: Pick<Lifetime, "use"> & { queueLinks: QueueResources }) => ({
     webhookRequests: use(openWebhookRequests(queueLinks)),

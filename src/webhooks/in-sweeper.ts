@@ -3,7 +3,7 @@ import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { openWebhookRequests } from "./job.ts";
 import { removeDeliveries, requestWebhooks } from "./sweep-tasks.ts";
 
-/** What the sweeper does for webhooks. */
+/** What webhooks add to the sweeper. */
 export const webhooks = {
   open: ({ queueLinks, use }: Pick<Lifetime, "use"> & { queueLinks: QueueResources }) => ({
     webhookRequests: use(openWebhookRequests(queueLinks)),

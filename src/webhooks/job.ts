@@ -9,9 +9,9 @@ const webhookJob = z.object({ endpointId: z.string() });
 /** The results of one job. */
 const webhookReport = z.object({
   delivered: z.number(),
-  /** Failed attempts that are retried later. */
+  /** Failed attempts that will be repeated. */
   retried: z.number(),
-  /** Deliveries that are not retried. */
+  /** Deliveries that failed for good. */
   failed: z.number(),
 });
 export type WebhookReport = z.output<typeof webhookReport>;
@@ -19,8 +19,8 @@ export type WebhookReport = z.output<typeof webhookReport>;
 export const webhookQueue = defineQueue("webhook", { data: webhookJob, reply: webhookReport });
 
 /**
- * Requests webhook jobs. An endpoint has at most one running job; if one is requested meanwhile, a single job follows
- * when that one ends.
+ * Opens the requests for webhook jobs. An endpoint has at most one running job. If more jobs are requested meanwhile, a
+ * single one follows when that job ends.
  */
 export function openWebhookRequests(resources: QueueResources) {
   return new JobRequests<{ endpointId: string }>(webhookQueue, resources, (endpointId) => ({

@@ -20,7 +20,7 @@ export async function listWebhooks(ctx: WebhookDeps, db: Queryable, organization
 
 /**
  * Reads one endpoint.
- * @throws AppError `webhooks_off`; `webhook_not_found`, also for endpoints of other organizations.
+ * @throws AppError `webhooks_off`; `webhook_not_found`, including for endpoints of other organizations.
  */
 export async function readWebhook(
   ctx: WebhookDeps,
@@ -57,7 +57,7 @@ export async function changeWebhook(
 }
 
 /**
- * Deletes an endpoint for good. The sweeper deletes its deliveries.
+ * Deletes an endpoint for good. The sweeper deletes its deliveries later.
  * @throws AppError `webhooks_off`, `webhook_not_found`.
  */
 export async function deleteWebhook(

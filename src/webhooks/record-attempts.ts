@@ -10,19 +10,18 @@ import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
 import { type DueDelivery, lockFreeTargets, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth, ERASED } from "./webhook-delivery.ts";
 
-/** Attempts in one transaction. */
+/** Maximum number of attempts in one transaction. */
 const BATCH_MAX = 256;
-/** Attempts that may wait: more than the deliveries that one process has in memory. */
+/** Maximum number of waiting attempts: more than the deliveries that one process has in memory. */
 const WAITING_MAX = 10_000;
 /**
- * Longest wait for the lock of a target, which the fan-out, another process or a partner's change may hold.
- * Milliseconds.
+ * Longest wait for the lock of a target. The fan-out, another process or a partner's change may hold it. Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
-/** Longest wait for one locked target while other locked ones wait for their turn. Milliseconds. */
+/** Longest wait for one locked target, because other locked targets wait for their turn. Milliseconds. */
 const TURN_MS = 250;
 
-/** A delivery and the result of its attempt, or that its event was erased. */
+/** A delivery, and the result of its attempt or the fact that its event was erased. */
 export interface Attempt {
   endpointId: string;
   delivery: DueDelivery;
@@ -45,13 +44,13 @@ interface HeldAttempt extends PromiseWithResolvers<State> {
 }
 
 /**
- * Records attempts in batches. A target that another transaction has locked delays its own attempts only: they leave
- * their batch and are recorded in their order once the target is free.
+ * Records attempts in batches. A target that another transaction has locked delays only its own attempts: they leave
+ * their batch, and are recorded in order once the target is free.
  */
 export class AttemptRecorder implements Closable {
   readonly #ctx: Deps;
   readonly #batcher: Batcher<Attempt, State>;
-  /** The attempts of each locked target, in their order. */
+  /** The attempts of each locked target, in order. */
   readonly #held = new Map<string, HeldAttempt[]>();
   readonly #waits = new Set<Promise<void>>();
   /** Limits the connections that wait for a locked target. */
@@ -65,7 +64,7 @@ export class AttemptRecorder implements Closable {
     });
   }
 
-  /** Resolves to the delivery's new state after the commit. Rejects if its target stays locked. */
+  /** Resolves to the delivery's new state after the commit. Rejects if its target stays locked for too long. */
   submit(attempt: Attempt): Promise<State> {
     return this.#batcher.submit(attempt);
   }
@@ -95,7 +94,7 @@ export class AttemptRecorder implements Closable {
     return held.promise;
   }
 
-  /** Records the attempts of a locked target, which may become more meanwhile. Never rejects. */
+  /** Records the attempts of a locked target, including those that are added meanwhile. Never rejects. */
   async #recordHeld(endpointId: string, waiting: HeldAttempt[]): Promise<void> {
     for (let some = waiting.slice(0, BATCH_MAX); some.length > 0; some = waiting.slice(0, BATCH_MAX)) {
       const attempts = some.map(({ attempt }) => attempt);
@@ -114,7 +113,7 @@ export class AttemptRecorder implements Closable {
     }
   }
 
-  /** What ends the attempts that an error ends: a locked target those that have waited for too long. */
+  /** Functions that reject the attempts which an error ends. A lock timeout ends only attempts that waited too long. */
   #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
     const isLate = ({ heldAt }: HeldAttempt) => performance.now() - heldAt > LOCK_WAIT_MS;
     return some
@@ -130,13 +129,13 @@ export class AttemptRecorder implements Closable {
 /** Locks the targets that no other transaction has locked. */
 type LockTargets = typeof lockFreeTargets;
 
-/** Waits a while for the targets, and locks them all. */
+/** Waits for the targets for at most TURN_MS each, and locks them all. */
 const waitForTargets: LockTargets = async (tx, endpointIds) => {
   const [, targets] = await Promise.all([waitForLocks(tx, TURN_MS), lockTargets(tx, endpointIds)]);
   return { targets, locked: new Set() };
 };
 
-/** Records attempts in one transaction, but not those of locked targets: their states are null. */
+/** Records attempts in one transaction. The state is null for an attempt whose target is locked. */
 async function record(ctx: Deps, attempts: readonly Attempt[], lock: LockTargets): Promise<(State | null)[]> {
   const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
   return readThenWrite(

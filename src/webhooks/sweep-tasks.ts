@@ -9,9 +9,9 @@ import {
 } from "./db/webhook-deliveries.ts";
 import type { WebhookRequests } from "./job.ts";
 
-/** Most targets that get a webhook job in one pass. */
+/** Maximum number of targets that get a webhook job in one pass. */
 const REQUESTED_TARGETS_MAX = 10_000;
-/** Deliveries that one transaction ends or deletes: some 20 ms. */
+/** Deliveries that one transaction ends or deletes. A transaction takes some 20 ms. */
 const PORTION = 1_000;
 
 interface Deps {
@@ -20,8 +20,8 @@ interface Deps {
 }
 
 /**
- * Adds a webhook job for each target with due deliveries, such as retries or deliveries whose job was lost. Returns the
- * number of targets.
+ * Adds a webhook job for each target with due deliveries, such as retries, or deliveries whose job was lost. Returns
+ * the number of targets.
  */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
   const endpointIds = await selectTargetsWithDue(pool, REQUESTED_TARGETS_MAX);
@@ -31,7 +31,7 @@ export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<
 
 /**
  * Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns the number of
- * deliveries.
+ * ended and deleted deliveries.
  */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;

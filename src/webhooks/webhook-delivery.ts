@@ -4,7 +4,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** The retry schedule: the pauses between the ten attempts of a delivery, 75.6 hours in all. */
+/** The retry schedule: the pauses between the ten attempts of a delivery, 75.6 hours in total. */
 const RETRY_PAUSES_MS = [
   5 * SECOND,
   5 * MINUTE,
@@ -18,10 +18,10 @@ const RETRY_PAUSES_MS = [
 ] as const;
 
 /**
- * Each pause is longer or shorter by up to this fraction, so that the retries after an outage do not arrive together.
+ * Each pause is longer or shorter by a random fraction up to this one, so that the retries after an outage are spread.
  */
 const JITTER = 0.2;
-/** A receiver's `Retry-After` is followed up to this many times the pause. */
+/** A receiver's `Retry-After` may extend a pause up to this factor. */
 const RETRY_AFTER_PAUSES = 2;
 const FAILING_MAX_MS = FAILING_MAX_DAYS * 24 * HOUR;
 
@@ -30,23 +30,23 @@ export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
 
-/** Instead of the result of a request: nothing was sent, because the event's payload was erased. */
+/** Takes the place of a result: nothing was sent, because the event's payload was erased. */
 export const ERASED = "erased";
 
 /** The state of a delivery after an attempt. */
 export interface DecidedAttempt {
   state: "Pending" | "Delivered" | "Failed" | "Erased";
-  /** The wait until the next attempt; null when none follows. */
+  /** The wait until the next attempt in milliseconds; null when none follows. */
   delayMs: number | null;
 }
 
-/** Whether the receiver has asked for no further requests. */
+/** Whether the receiver has asked the service to send no further requests. */
 export function isGone(result: { status: number | null }): boolean {
   return result.status === 410;
 }
 
 /**
- * Decides what follows from an attempt.
+ * Decides the new state of a delivery after an attempt.
  * @param attempts the number of attempts before this one.
  * @param random from 0 to 1, for the jitter.
  */
@@ -67,13 +67,13 @@ export function decideAttempt(
 /** The health of a target. */
 export interface Health {
   enabled: boolean;
-  /** The first failure since the last success. */
+  /** The time of the first failure since the last success. */
   failingSince: Date | null;
   /** Failures since then, counted up to {@link FAILURES_SHOWN}. */
   failures: number;
 }
 
-/** Decides the health of a target after attempts that ended in this order. Returns null if it does not change. */
+/** Decides the health of a target from its attempts, in the order in which they ended. Null if it does not change. */
 export function decideHealth(
   { enabled, failingSince, failures }: Health,
   results: readonly { status: number | null; failure: string | null }[],

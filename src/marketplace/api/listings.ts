@@ -42,7 +42,7 @@ export const listingsQuery = z.object({
   limit: queryInteger(1, LISTINGS_LIMIT_MAX, 20, "Maximum number of listings on the page."),
 });
 
-/** A listing as one caller sees it. */
+/** A listing, as one caller may see it. */
 export const listingResponse = named("Listing", {
   id: listingId,
   productId,

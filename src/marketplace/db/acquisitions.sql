@@ -1,9 +1,9 @@
 -- name: read_sources(way, id, kind, not_counted?)
--- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted
--- kind. For a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id
--- does not exist. `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers
--- that other transactions have locked count. OFFSET 0 prevents a plan that was made for small tables and reads them whole.
--- `way` is listing, product or link. Null not_counted: no `left`.
+-- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted kind;
+-- for a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id does not exist.
+-- `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers that other
+-- transactions have locked count. `left` is null if not_counted is null. `way` is listing, product or link. OFFSET 0 prevents a plan made for small
+-- tables, which reads whole tables.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
@@ -37,8 +37,8 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
        ) AS o ON true;
 
 -- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)
--- For each request, finds the user's role in the organization, Active contract with the brand, and the voucher that the user got earlier by
--- the same claim or purchase. Returns one row per request, in any order.
+-- For each request, finds the user's role in the organization, the user's Active contract with the brand, and the
+-- voucher that an earlier, equal claim or purchase gave the user. Returns one row per request, in any order.
 SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        v.id AS "earlier.id", v.organization_id AS "earlier.organizationId", v.code_key AS "earlier.codeKey"
   FROM (SELECT u.*, CASE WHEN (SELECT k.used FROM erasure_keys AS k WHERE k.owner = '')
@@ -76,7 +76,7 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
 -- name: find_damaged(voucher_id)
--- Of locked vouchers, those whose chains have an event beyond the head, so that no other event can be added.
+-- Returns those of the locked vouchers whose chains have an event beyond the head, so that no other event can be added.
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[])
    AND EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.last_sequence OFFSET 0);
 
@@ -97,7 +97,7 @@ WITH claimed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new claims') FROM claimed;
 
 -- name: insert_purchases(organization_id, user_id, payment_ref, voucher_id)
--- Like insert_claims, for purchases. A user has at most one purchase per payment reference in an organization.
+-- Like insert_claims, for purchases. A user makes at most one purchase with a payment reference in an organization.
 WITH bought AS (
   INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
   SELECT w.organization_id, w.user_id, w.payment_ref, w.voucher_id
@@ -109,8 +109,8 @@ WITH bought AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM bought;
 
 -- name: acquire_vouchers(voucher_id, last_sequence)
--- Makes locked, Active vouchers unavailable to other users and adds one to last_sequence of each for its Pending event. Raises VS001 if a
--- voucher is no longer available or its chain has changed. IS NOT FALSE prevents the use of the index vouchers_pickable.
+-- Makes locked, Active vouchers unavailable to other users, and adds one to last_sequence of each for its Pending event. Raises VS001 if a voucher is
+-- no longer available or its chain has changed. IS NOT FALSE keeps the index vouchers_pickable out of the plan.
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1
     FROM unnest($1::text[], $2::int[]) AS w (id, last_before)

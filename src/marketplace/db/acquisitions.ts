@@ -65,10 +65,7 @@ const selectAcquirers = sql.rows(
   },
 );
 
-/**
- * A listing, product or link through which a user acquires a voucher, and the kind of window. For a link, `id` is its
- * code.
- */
+/** What a user acquires from (a listing, a product or a link), and the kind of window. For a link, `id` is its code. */
 export interface WantedSource {
   way: "listing" | "product" | "link";
   id: string;
@@ -78,21 +75,21 @@ export interface WantedSource {
 /** The product of a listing or link, or the product itself. */
 type SourceProduct = Row<typeof PRODUCT>;
 
-/** The product, contract and batches that a listing, product or link stands for, from one snapshot. */
+/** The product, contract and batches of a listing, product or link, from one snapshot. */
 export interface Source {
-  /** The database's clock. */
+  /** The time of the database's clock. */
   now: Date;
   /** Null: there is no such listing, product or link. */
   product: SourceProduct | null;
   /** The contract of a link; null for other sources. */
   link: Row<typeof LINK> | null;
-  /** `left`: whether the batch has a voucher that can be acquired; null when it was not read. */
+  /** The batches. `left`: whether the batch has a voucher that can be acquired; null when it was not read. */
   offers: (Offer & { left: boolean | null })[];
 }
 
 /**
- * Reads many sources in one statement; results are in the order of `wanted`.
- * @param notCounted vouchers that do not count as supply. Null: the supply is not counted.
+ * Reads many sources in one statement. Results are in the order of `wanted`.
+ * @param notCounted vouchers that do not count as supply. Null: supply is not read.
  */
 export async function readSources(
   db: Queryable,
@@ -118,16 +115,16 @@ export interface AcquisitionKey {
   paymentRef: string | null;
 }
 
-/** An acquired voucher. Its organization and normalized code are the keys to look it up. */
+/** An acquired voucher. Look it up by its organization and normalized code. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**
- * An acquiring user: the role in an organization, the contract with its brand, and the voucher of an earlier, equal
+ * A user who acquires: the role in an organization, the contract with the brand, and the voucher of an earlier, equal
  * acquisition.
  */
 export type Acquirer = Row<typeof ACQUIRER>;
 
-/** Reads many users in one statement; results are in the order of `keys`. */
+/** Reads many users in one statement. Results are in the order of `keys`. */
 export async function readAcquirers(db: Queryable, keys: readonly AcquisitionKey[]): Promise<Acquirer[]> {
   const wanted = keys.map(({ userId, product, paymentRef }) => ({
     ...product,
@@ -156,12 +153,12 @@ export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId:
 
 const makeUnavailable = sql.prepare("set_damaged_aside", { voucherId: arrayOf(text) });
 
-/** Statements that make damaged vouchers unavailable to users for good, and record that their chains are broken. */
+/** Statements that make damaged vouchers unavailable to users for good, and record their chains as broken. */
 export function setDamagedAside(ids: readonly string[]): PreparedStatements {
   return ids.length === 0 ? [] : [makeUnavailable(ids), markBrokenChains(ids)];
 }
 
-/** An acquisition that the current transaction has decided, and its locked voucher. */
+/** An acquisition that the current transaction has decided, with its locked voucher. */
 export interface NewAcquisition extends AcquisitionKey {
   voucher: { id: string; organizationId: string; lastSequence: number };
 }
@@ -177,8 +174,8 @@ const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, la
 
 /**
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
- * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first: only
- * they can wait for another transaction.
+ * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first,
+ * because only their statements can wait for another transaction.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
   const rows = acquisitions.map(({ userId, product, paymentRef, voucher }) => ({

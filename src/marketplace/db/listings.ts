@@ -18,7 +18,7 @@ import { Statements } from "../../platform/db/statements.ts";
 
 const LISTING = {
   id: text,
-  /** The database's clock. */
+  /** The time of the database's clock. */
   now: timestamptz,
   /** Whether a voucher can be bought. */
   isLeft: boolean,
@@ -63,7 +63,7 @@ const selectListingRows = sql.rows("select_listings", LISTING_ROW, {
   limit: integer,
 });
 
-/** A listing and everything that decides whether one caller can buy from it, from one snapshot. */
+/** A listing and all data that decides whether one caller can buy from it, from one snapshot. */
 export interface Listing extends Row<typeof LISTING> {
   offer: Offer;
   eligibility: Eligibility;
@@ -78,7 +78,7 @@ function toListing(row: Row<typeof LISTING_ROW>): Listing {
   };
 }
 
-/** One listing as a caller sees it, or null. `userId` is null for an anonymous caller. */
+/** One listing as a caller may see it, or null. `userId` is null for an anonymous caller. */
 export async function findListing(db: Queryable, userId: string | null, listingId: string): Promise<Listing | null> {
   const [row] = await selectListingRows(db, { userId, listingId, after: "", limit: 1 });
   return row === undefined ? null : toListing(row);

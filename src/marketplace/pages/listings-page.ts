@@ -7,7 +7,7 @@ import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { type ListingResponse, listingsQuery } from "../api/listings.ts";
 import { viewListings } from "../view-listings.ts";
 
-/** What an anonymous user sees in the marketplace. */
+/** The marketplace's page, with the listings that an anonymous user may see. */
 export async function renderListings(
   deps: DepsOf<typeof viewListings> & { config: Site },
   visitor: Visitor,

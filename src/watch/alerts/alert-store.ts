@@ -12,27 +12,28 @@ const WAIT_MAX_MS = 2_000;
 export interface AlertStoreDeps {
   pool: pg.Pool;
   redis: RedisClient;
-  /** Throws while the database has not been reached. */
+  /** Throws before the process has first reached the database. */
   deployment: Pick<DatabaseFence, "id">;
 }
 
-/** The newest state, and how each place replaces it. A place that does not answer rejects. */
+/** The newest state, and how to replace it on each server. The replacement rejects if the server does not answer. */
 interface Known {
   state: AlertState;
-  /** Whether each place that answers has it. */
+  /** Whether each server that answers has this state. */
   isEverywhere: boolean;
-  /** In the order in which they are asked: the first that answers decides. */
+  /** In the order in which they are asked. The first server that answers decides. */
   places: ((next: AlertState) => Promise<boolean>)[];
 }
 
 /**
- * What API processes know of alerts: in Postgres, where one process of several changes it first. While Postgres is
- * away, Redis decides, and while both are, each process for itself. Once a server is back, the first process that finds
- * it outdated writes the newest state there. What a process has told before it reached any server is added to that.
+ * The state of alerts, which API processes share. In Postgres, one of several concurrent changes succeeds. While
+ * Postgres does not answer, the state in Redis decides; without both, each process keeps its own. When a server is
+ * back, the first process that finds its state outdated writes the newest one there, and adds what it sent before it
+ * reached a server.
  */
 export class AlertStore {
   readonly #ctx: AlertStoreDeps;
-  /** What this process has last seen or written. Version 0 with alerts: what it has told before it reached a server. */
+  /** The state last read or written. Version 0 with alerts: sent before the process reached a server. */
   #own = NO_ALERTS;
 
   constructor(ctx: AlertStoreDeps) {
@@ -40,8 +41,8 @@ export class AlertStore {
   }
 
   /**
-   * Changes the state and returns what `change` returns beside it, or null if another process has changed it first.
-   * Without a change, writes nothing unless a server lacks it.
+   * Changes the state and returns the `result` of `change`, or null if another process changed the state first. If
+   * `change` changes nothing, writes only to a server that lacks the state.
    */
   async change<T>(change: (state: AlertState) => { state: AlertState; result: T }): Promise<T | null> {
     const { state: before, isEverywhere, places } = await this.#read();
@@ -61,7 +62,7 @@ export class AlertStore {
     return result;
   }
 
-  /** Null while the deployment is not known. */
+  /** The key in Redis; null while the deployment's id is not known. */
   get #key(): string | null {
     try {
       return `pva:${this.#ctx.deployment.id}:alerts`;
@@ -105,5 +106,5 @@ export class AlertStore {
 
 const inTime = <T>(answer: Promise<T>) => pTimeout(answer, { milliseconds: WAIT_MAX_MS });
 
-/** Null for what another release has written. */
+/** The state, or null if another release wrote it in another form. */
 const parse = (state: unknown): AlertState | null => alertState.safeParse(state).data ?? null;

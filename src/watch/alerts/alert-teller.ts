@@ -6,7 +6,7 @@ import { timeOf } from "../facts.ts";
 import { AlertStore, type AlertStoreDeps } from "./alert-store.ts";
 import { type AlertSending, sendAlert } from "./send-alert.ts";
 
-/** Attempts to record what was sent, while other processes change the state. */
+/** Maximum number of attempts to record what was sent, while other processes change the state. */
 const RECORDS_MAX = 5;
 
 interface Deps extends AlertStoreDeps, AlertSending {
@@ -15,8 +15,8 @@ interface Deps extends AlertStoreDeps, AlertSending {
 }
 
 /**
- * Sends messages about red faults that begin and end to ALERT_URL. Any number of API processes may do so at once: one
- * of them sends each message.
+ * Sends messages to ALERT_URL when red faults begin and end. Any number of API processes may do so at once: only one of
+ * them sends each message.
  */
 export class AlertTeller {
   readonly #ctx: Deps;
@@ -30,8 +30,8 @@ export class AlertTeller {
   }
 
   /**
-   * Sends what has changed since the last look, by the red faults of this one, unless the last call is still sending.
-   * Never rejects.
+   * Sends the changes since the last look, given the red faults of this look. Does nothing while an earlier call is
+   * still sending. Never rejects.
    */
   async tell(red: readonly FoundFault[]): Promise<void> {
     const { url } = this.#ctx.config.alerts;
@@ -44,7 +44,7 @@ export class AlertTeller {
     this.#telling = null;
   }
 
-  /** Sends no further message, and waits for those under way. */
+  /** Begins no further message, and waits for messages that are being sent. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#telling;

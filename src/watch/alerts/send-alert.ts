@@ -9,8 +9,8 @@ export interface AlertSending {
 }
 
 /**
- * Sends the beginning of a fault, or its end, to ALERT_URL, as webhooks are sent, and signed as they are if there is
- * ALERT_SECRET. Returns null if the process stops before.
+ * Sends the beginning or the end of a fault to ALERT_URL with the rules for webhooks, signed like them if ALERT_SECRET
+ * is set. Returns null if the process stops before the message is sent.
  */
 export async function sendAlert(
   ctx: AlertSending & { config: { alerts: { url: string } } },

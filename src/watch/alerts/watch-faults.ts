@@ -8,10 +8,10 @@ import type { AlertTeller } from "./alert-teller.ts";
 
 /** Pause between two looks. Milliseconds. */
 const LOOK_EVERY_MS = 4_000;
-/** How old the look of another process may be. Milliseconds. */
+/** Maximum age of another process's look that this process uses instead. Milliseconds. */
 const LOOK_MAX_AGE_MS = 3_000;
 
-/** A Postgres that starts together with this process is reached by then. Milliseconds. */
+/** Long enough to reach a Postgres that starts together with this process. Milliseconds. */
 const UNREACHED_MS = 20_000;
 
 interface Deps extends OverviewDeps {
@@ -21,8 +21,8 @@ interface Deps extends OverviewDeps {
 }
 
 /**
- * Looks for faults whether or not an operator has a page open, so that it is known since when they exist, and sends
- * messages about red ones to ALERT_URL. Does nothing in a process without operators' pages and without ALERT_URL.
+ * Looks for faults even if no operator has a page open, so that their beginnings are known, and sends messages about
+ * red faults to ALERT_URL. Does nothing in a process that has neither operators' pages nor ALERT_URL.
  */
 export function watchFaults(ctx: Deps): Closable {
   const { config } = ctx;
@@ -40,11 +40,11 @@ export function watchFaults(ctx: Deps): Closable {
 
 async function look(ctx: Deps, startedAtMs: number): Promise<void> {
   const { attention, isAlone } = await ctx.operatorReads({}, () => lookForFaults(ctx, LOOK_MAX_AGE_MS));
-  // While this process sees no others, these tell.
+  // While this process cannot see the other processes, those send the messages.
   if (isAlone) return;
-  // Before the database was reached, it is not known what was told: a message that is repeated is better than none.
+  // The process cannot know what was sent before it reaches the database. In the end it may send a message again.
   if (knownId(ctx.deployment) === null && performance.now() - startedAtMs < UNREACHED_MS) return;
   const red = attention.filter(({ severity }) => severity === "red");
-  // Not awaited: a receiver may take long.
+  // Not awaited, because a receiver may take long.
   void ctx.alerts.tell(red.map((fault) => ({ ...fault, fault: nameOf(fault) })));
 }

@@ -1,10 +1,10 @@
 -- name: find_trusted_at
--- When an operator last said that the clock is right. Read before the time up to which is counted, so that a later change is seen by the next pass.
+-- When an operator last confirmed the clock. Read before the time up to which is counted, so that the next pass sees a later change.
 SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: lock_activity(clock_trusted_at?, until, hours_max)
--- Locks the counts and returns where counting continues. After an operator has trusted the clock, this is an hour that ended before, whose counts
--- may be wrong, as those of later hours.
+-- Locks the counts and returns where counting continues. After an operator has confirmed the clock, this is an hour
+-- that ended before the confirmation, because the counts of that hour and of later ones may be wrong.
 SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT FROM $1::timestamptz
                                             THEN date_trunc('hour', $1::timestamptz - interval '1 minute', 'UTC') END),
                 date_trunc('hour', $2::timestamptz, 'UTC') - make_interval(hours => $3::int)) AS "from",
@@ -12,11 +12,11 @@ SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT 
   FROM activity_counted AS a WHERE a.singleton FOR UPDATE;
 
 -- name: delete_activity(from, before)
--- Deletes counts outside two times.
+-- Deletes counts before the first time and from the second time on.
 DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < $1::timestamptz OR c.at >= $2::timestamptz);
 
 -- name: delete_acquired(from, before)
--- Deletes counts outside two times.
+-- Deletes counts before the first time and from the second time on.
 DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
 
 -- name: count_activity(from, until)
@@ -60,9 +60,9 @@ SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
 UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_at = $2::timestamptz WHERE a.singleton;
 
 -- name: read_activity(organization_id?)
--- The counts of an organization, or of all but sandboxes, in the 60 minutes and 48 hours up to now. At least one row, because it also has the
--- times; its counts are null if nothing was counted. `sweepMark` changes with each pass of the sweeper, which locks the row (lock_activity) and so
--- writes its transaction's id, also when it counts nothing.
+-- The counts of an organization, or of all except sandboxes, in the last 60 minutes and 48 hours. Returns at least one
+-- row, because it also has the times; its counts are null if nothing was counted. `sweepMark` changes with each pass of
+-- the sweeper: lock_activity writes the id of the pass's transaction to the row, even if the pass counts nothing.
 SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.xmax::text AS "sweepMark", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
@@ -77,8 +77,8 @@ SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.x
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, left_max)
--- For each of the newest batches with an open window: the vouchers left, counted up to a limit, when its stock can no longer be acquired, and when
--- it runs out at the pace of the last day, or of the time since it was issued and opened. Ten sales or six hours make a pace.
+-- For each of the newest batches with an open window: the vouchers left, counted up to a limit; when the last window or the batch ends; and when the
+-- stock runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
@@ -109,7 +109,7 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
 -- name: read_postgres
--- The state of the server. A role without pg_read_all_stats sees which standbys are connected, not how far they are.
+-- The state of the server. A role without pg_read_all_stats sees which standbys are connected, but not their positions.
 SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",
        current_setting('synchronous_standby_names') AS "standbyNames", standbys.names AS standbys, standbys."lagMs",
        (SELECT sum(d.numbackends)::int FROM pg_stat_database AS d) AS connections,

@@ -10,12 +10,12 @@ const STOCK = {
   product: text,
   brand: text,
   organizationId: text,
-  /** One more than the limit stands for more. */
+  /** Counts up to the limit. One more than the limit means that there are more. */
   left: integer,
   endsAt: timestamptz,
   /**
-   * At the pace of the last day. Null without ten sales or six hours of them, or if the stock was not counted to its
-   * end.
+   * When the stock runs out at the pace of the last day. Null with fewer than ten sales in less than six hours, or if
+   * the stock was not counted to its end.
    */
   runsOutAt: orNull(timestamptz),
 };
@@ -25,7 +25,7 @@ const POSTGRES = {
   version: text,
   isStandby: boolean,
   standbyNames: text,
-  /** The names of the standbys that are connected. */
+  /** The names of the connected standbys. */
   standbys: arrayOf(text),
   lagMs: orNull(bigint),
   connections: integer,
@@ -79,23 +79,23 @@ const selectActivity = sql.rows(
 
 /** Hours whose counts are kept. */
 const KEPT_HOURS = 72;
-/** What one transaction counts at most: at 1 000 redemptions a second, 600 000. Milliseconds. */
+/** The time span that one transaction counts: at 1 000 redemptions a second, 600 000 redemptions. Milliseconds. */
 const STEP_MS = 600_000;
 
 const HOUR_MS = 3_600_000;
 const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
 
 /**
- * Adds what happened since the last step to the counts, in one transaction, up to a time before which redemptions,
- * claims and purchases are complete. Returns whether there is more to count.
- * @param trustedAt read before `until`.
+ * Counts what happened since the last step, in one transaction, up to a time before which redemptions, claims and
+ * purchases are complete. Returns whether there is more to count.
+ * @param trustedAt must be read before `until`.
  */
 export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | null): Promise<boolean> {
   return inTransaction(pool, async (tx) => {
     const { from, isReset } = await lockActivity(tx, { clockTrustedAt: trustedAt, until, hoursMax: KEPT_HOURS });
     if (from >= until && !isReset) return false;
     const end = new Date(Math.max(from.getTime(), Math.min(until.getTime(), from.getTime() + STEP_MS)));
-    // Counts of another hour are deleted once an hour.
+    // Old counts are deleted once an hour, or after a reset.
     if (isReset || hourOf(from) !== hourOf(end)) {
       const kept = new Date(end.getTime() - KEPT_HOURS * HOUR_MS);
       const before = isReset ? from : new Date(end.getTime() + HOUR_MS);
@@ -107,7 +107,7 @@ export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | 
   });
 }
 
-/** Redemptions and claims in a minute or an hour that began `at`. */
+/** Redemptions and claims in the minute or hour that began `at`. */
 export interface ActivityCount {
   at: Date;
   redemptions: number;
@@ -115,8 +115,8 @@ export interface ActivityCount {
 }
 
 /**
- * The counts of an organization, or of all but sandboxes, of the last minutes and hours; those without any are left
- * out.
+ * The counts of an organization, or of all except sandboxes, in the last minutes and hours. Leaves out minutes and
+ * hours without counts.
  */
 export async function readActivity(db: Queryable, organizationId: string | null) {
   const rows = await selectActivity(db, organizationId);

@@ -1,6 +1,6 @@
 -- name: select_open_faults(seconds)
 -- The faults that have not ended, when the deployment began, and whether a process that can serve requests has looked
--- in the last seconds. At least one row, because it also has these; its fault is null if there is none.
+-- in the last seconds. Returns at least one row, whose fault is null if there is none.
 SELECT d.canon_preserved_since AS "deployedAt",
        abs(extract(epoch FROM clock_timestamp() - l.looked_at)) < $1::int AS "isLookedFor",
        f.began_at AS "beganAt", f.name, f.subject, f.page, f.severity, f.what
@@ -8,14 +8,14 @@ SELECT d.canon_preserved_since AS "deployedAt",
  WHERE d.singleton;
 
 -- name: note_look
--- Tells processes that cannot see this one that it can serve requests and looks for faults.
+-- Records that a process that can serve requests looks for faults, for processes that cannot see it in Redis.
 UPDATE last_look AS l SET looked_at = clock_timestamp()
   FROM set_config('synchronous_commit', 'local', true) AS c
  WHERE l.singleton;
 
 -- name: begin_faults(began_at, name, subject, page, severity, what)
--- Records faults, or what is told of them now. One that is open already keeps its begin. Like the others here, it waits
--- for the disk of this server alone: while a synchronous standby is away, that is the fault.
+-- Records faults, or updates the description of open ones. An open fault keeps its beginning. These statements wait
+-- only for the disk of this server, because a missing synchronous standby is itself a fault.
 INSERT INTO faults AS f (began_at, name, subject, page, severity, what)
 SELECT b.began_at, b.name, b.subject, b.page, b.severity, b.what
   FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
@@ -27,7 +27,7 @@ SELECT b.began_at, b.name, b.subject, b.page, b.severity, b.what
         WHERE (f.severity, f.what) IS DISTINCT FROM (excluded.severity, excluded.what);
 
 -- name: end_faults(name, subject, page)
--- Ends faults. The clock may have been set back since they began.
+-- Ends faults. No fault ends before its beginning, even if the clock was set back since.
 UPDATE faults AS f SET ended_at = greatest(f.began_at, clock_timestamp())
   FROM unnest($1::text[], $2::text[], $3::text[]) AS e (name, subject, page)
  CROSS JOIN set_config('synchronous_commit', 'local', true) AS c

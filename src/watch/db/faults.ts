@@ -39,27 +39,27 @@ const insertFaults = sql.execute("begin_faults", {
 const endRows = sql.execute("end_faults", { name: arrayOf(text), subject: arrayOf(text), page: arrayOf(text) });
 const deleteOld = sql.execute("delete_old_faults", { days: integer });
 
-/** Tells other processes that this one can serve requests and looks for faults. */
+/** Records that this process can serve requests and looks for faults, for processes that cannot see it in Redis. */
 export const noteLook = sql.executeOne("note_look");
 
 /** For how long a fault that ended is kept. Days. */
 const KEPT_DAYS = 90;
-/** The looks of the other processes begin every four seconds: two may be missing. Seconds. */
+/** Each other process looks every four seconds. Two of its looks may be missing. Seconds. */
 const LOOKED_WITHIN_S = 10;
 
-/** The key of a fault: two faults with equal keys are the same. */
+/** Identifies a fault: equal keys mean the same fault. */
 export interface FaultKey {
-  /** As in the runbook. */
+  /** The name of its entry in the runbook. */
   name: string;
   subject: string;
-  /** The operator page of the subject, after `/ops`. Empty without one. */
+  /** The operator page of the subject, as a path after `/ops`. Empty without one. */
   page: string;
 }
 
 /** A fault that has not ended. */
 export type OpenFault = Row<typeof OPEN>;
 
-/** What Postgres knows of faults. */
+/** What Postgres has recorded about faults. */
 export interface KeptFaults {
   deployedAt: Date;
   /** Whether a process that can serve requests has looked for faults in the last seconds. */
@@ -73,12 +73,12 @@ export async function readKeptFaults(db: Queryable): Promise<KeptFaults> {
   return { deployedAt, isLookedFor, open: rows.filter((row): row is typeof row & OpenFault => row.name !== null) };
 }
 
-/** Records faults that begin, and what is told now of those that are open. */
+/** Records faults that begin, and updates the descriptions of open ones. */
 export async function beginFaults(db: Queryable, faults: readonly OpenFault[]): Promise<void> {
   await insertFaults(db, columnsOf(faults, "beganAt", "name", "subject", "page", "severity", "what"));
 }
 
-/** Ends faults, and forgets some that ended long ago. */
+/** Ends faults, and deletes some that ended long ago. */
 export async function endFaults(db: Queryable, faults: readonly FaultKey[]): Promise<void> {
   await endRows(db, columnsOf(faults, "name", "subject", "page"));
   await deleteOld(db, KEPT_DAYS);

@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-opena
 import { ATTEMPT_MAX_MS } from "../../platform/outgoing/send-webhook.ts";
 import { webhookEvent } from "./webhooks.ts";
 
-/** The requests that this service sends to partners, by the type of their event. */
+/** Describes the requests that this service sends to partners, by event type. */
 export function describeWebhooks(): ZodOpenApiPathsObject {
   const header = z.object({
     "webhook-id": z.string().meta({ description: "The same in every attempt: ignore what you have handled." }),

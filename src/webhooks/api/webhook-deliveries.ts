@@ -18,12 +18,12 @@ import { knownEventType, sequence } from "./webhooks.ts";
 
 /**
  * States of a delivery. Failed: the service stopped retrying, or the endpoint was disabled. Erased: the event's payload
- * was erased before the delivery ended.
+ * was erased before the delivery succeeded or failed.
  */
 export const DELIVERY_STATES = ["Pending", "Delivered", "Failed", "Erased"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Why an attempt failed. The words are fixed, so that no text from the endpoint is stored or shown. */
+/** Why an attempt failed. The texts are fixed, so that no text from the endpoint is stored or shown. */
 const DELIVERY_FAILURES = [
   "timeout",
   "refused_address",
@@ -40,7 +40,7 @@ export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
 export const DELIVERIES_KEPT_DAYS = 30;
 /** Maximum number of deliveries that one call replays. */
 export const REPLAY_MAX = 10_000;
-/** Maximum number of event ids in one call, so that the request stays below the size limit of bodies. */
+/** Maximum number of event ids in one call. It keeps the request below the size limit of bodies. */
 const REPLAY_IDS_MAX = 200;
 const DELIVERIES_LIMIT_MAX = 1_000;
 const EVENT_ID_MAX = 128;

@@ -56,7 +56,7 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
   });
 }
 
-/** The body of a webhook request. It has no voucher code, no ticket and no token; fields are sent in this order. */
+/** The body of a webhook request. It has no voucher code, no ticket and no token. Fields are sent in this order. */
 export const webhookEvent = z
   .discriminatedUnion("type", [
     eventOf("voucher.instance.redeemed", "WebhookRedeemed", {

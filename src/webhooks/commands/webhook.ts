@@ -23,14 +23,14 @@ import { listAnyWebhookDeliveries, listWebhooksOf } from "../list-webhooks.ts";
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
-/** What an act that makes a secret takes. */
+/** The settings that acts with a new secret need. */
 const WITH_SETTINGS = {
   around: async <Result>(ctx: CommandContext, _options: object, perform: (deps: WebhookDeps) => Promise<Result>) => ({
     result: await perform(settingsOf(ctx)),
   }),
 };
 
-/** Sends the test from this machine. */
+/** Sends the test event from this machine. */
 const TEST: CommandFace<TestedWebhook, WebhookTester> = {
   async around(ctx, _options, perform) {
     const settings = settingsOf(ctx);

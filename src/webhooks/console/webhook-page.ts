@@ -25,8 +25,8 @@ import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from 
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
 
 /**
- * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The secret is not
- * stored.
+ * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. It cannot show the
+ * secret, which is not stored.
  */
 export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
@@ -132,7 +132,7 @@ export const webhooksPage: Page = async ({ ctx, site, query }) => {
   );
 };
 
-/** The endpoints on an organization's page. */
+/** The section with the endpoints on an organization's page. */
 export async function renderWebhooks({ ctx, site, id }: Visit): Promise<Html> {
   const endpoints = await selectWebhookEndpoints(ctx.pool, id);
   const table = renderTable(
@@ -157,7 +157,7 @@ function renderWebhookState(endpoint: Pick<WebhookRow, "disabledReason" | "faili
   return html`<span class="badge waiting">Enabled, failing</span>`;
 }
 
-/** The result of the last attempt: its status, the reason of its failure, or both. Empty before the first attempt. */
+/** The result of the last attempt: its status, the reason for its failure, or both. Empty before the first attempt. */
 function describeAttempt({ lastStatus, lastFailure }: WebhookDeliveryView): string {
   const words = lastFailure === null || lastFailure === "status" ? [] : [lastFailure.replaceAll("_", " ")];
   return [...(lastStatus === null ? [] : [String(lastStatus)]), ...words].join(", ");

@@ -1,37 +1,37 @@
 -- name: try_fan_out
--- Tries to take the lock of the fan-out until the end of the transaction. Only one process may hold it, so that the deliveries of a voucher
--- appear in the order of its events.
+-- Tries to take the lock of the fan-out until the transaction ends. Only one process may hold it, so that the
+-- deliveries of a voucher appear in the order of its events.
 SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
 
 -- name: select_outbox(except, limit)
--- The oldest rows of the outbox of all organizations but some, and the number of events in each.
+-- The oldest rows of the outbox, except those of some organizations, and the number of events in each.
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id <> ALL ($1::text[]) ORDER BY o.id LIMIT $2::int;
 
 -- name: select_outbox_of(organization_id, limit)
--- As select_outbox, of one organization.
+-- Like select_outbox, for one organization.
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id = $1::text ORDER BY o.id LIMIT $2::int;
 
 -- name: lock_endpoints_of(organization_id)
--- Locks the enabled endpoints of one organization, in id order.
+-- Locks the enabled endpoints of one organization, in id order. Waits for locked ones.
 SELECT FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = $1::text AND n.enabled)) AND e.enabled
  ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: lock_free_endpoints_of(organization_id)
--- Locks the enabled endpoints of organizations that no other transaction has locked. A transaction may lock an endpoint again.
+-- Locks the enabled endpoints of organizations, except endpoints that another transaction has locked. A transaction may lock an endpoint again.
 SELECT e.id FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
  FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: select_enabled_endpoints_of(organization_id)
--- The enabled endpoints of organizations.
+-- The enabled endpoints of organizations, whether locked or not.
 SELECT e.id, e.organization_id AS "organizationId" FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled;
 
 -- name: insert_deliveries(outbox_id, endpoint_id, row_events_max)
--- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due deliveries. A delivery
--- waits while an earlier delivery of the same voucher to the same endpoint is not finished.
+-- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due
+-- deliveries. A delivery waits while an earlier delivery of the same voucher to the same endpoint is not finished.
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
   SELECT n.position, n.created_at,
@@ -50,7 +50,7 @@ WITH made AS (
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
-             -- The reservation was deleted if the outbox was not read for a month.
+             -- A reservation was deleted if the outbox was not read for a month. Such an event has no delivery.
              AND (w.ticket IS NULL OR r.ticket IS NOT NULL)
              AND (t.event_types = '{}' OR coalesce(e.event_type, 'reservation.expired') = ANY (t.event_types))) AS n
       ON CONFLICT (endpoint_id, event_id) DO NOTHING
@@ -90,12 +90,12 @@ SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id F
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: read_endpoints(endpoint_id)
--- The state of endpoints, and the current time. A transaction that changes endpoints locks them first.
+-- The state of endpoints, and the current time. A transaction that changes endpoints must lock them first.
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", e.failures, clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
--- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted in the meantime.
+-- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was read.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
        last_status = w.status, last_failure = w.failure, next_attempt_at = w.next_attempt_at,
@@ -105,7 +105,7 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
 -- name: release_next(now, endpoint_id, voucher_id)
--- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it waits.
+-- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due, if it waits.
 UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
   FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id, p.next_attempt_at FROM webhook_deliveries AS p
@@ -134,14 +134,14 @@ SELECT e.id AS "endpointId" FROM webhook_endpoints AS e
  LIMIT $1::int;
 
 -- name: lock_disabled_endpoint
--- Locks one endpoint that is disabled and has Pending deliveries.
+-- Locks one disabled endpoint that has Pending deliveries.
 SELECT e.id FROM webhook_endpoints AS e
  WHERE NOT e.enabled AND (SELECT true FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id AND d.finished_at IS NULL LIMIT 1)
  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_pending_deliveries(endpoint_id, limit)
--- Ends Pending deliveries of a locked, disabled endpoint: voucher by voucher, from the latest event to the earliest, so that no
--- remaining delivery becomes due.
+-- Ends Pending deliveries of a locked, disabled endpoint. Ends each voucher's deliveries from the latest event to the
+-- earliest, so that no remaining delivery becomes due.
 UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
@@ -160,7 +160,7 @@ DELETE FROM webhook_deliveries AS d
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id;
 
 -- name: delete_deleted_endpoints
--- Deletes the rows of deleted endpoints without deliveries.
+-- Deletes the rows of deleted endpoints that have no deliveries left.
 DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
@@ -196,7 +196,7 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = $2::text AND d.event_id = ANY ($3::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
 -- name: wait_for_earlier(endpoint_id, voucher_id)
--- Makes the deliveries of vouchers to a locked endpoint wait while an earlier delivery of the same voucher is not finished.
+-- Makes deliveries of vouchers to a locked endpoint wait while an earlier delivery of the same voucher is not finished.
 UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
   FROM unnest($2::text[]) AS w (voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id FROM webhook_deliveries AS p
@@ -205,8 +205,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
 
 -- name: measure_webhooks(limit)
--- The number of unfinished deliveries and of outbox rows, each up to the limit, and how long the oldest due delivery has been due. The last ignores
--- failing endpoints, whose deliveries are late because of the partners' servers.
+-- The number of unfinished deliveries and of outbox rows, each up to the limit, and how long the oldest due delivery
+-- has been due. The last number ignores failing endpoints, whose deliveries are late because of the partners' servers.
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
        coalesce((SELECT max(extract(epoch FROM clock_timestamp() - f.next_attempt_at) * 1000)

@@ -19,12 +19,12 @@ import type { WebhookEventType } from "../api/webhooks.ts";
 const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
 export type OutboxRow = Row<typeof OUTBOX_ROW>;
 
-/** A target's URL, and what signs its requests. */
+/** A target (the endpoint of a delivery): its URL, and the data for signing its requests. */
 const TARGET = {
   id: text,
   organizationId: text,
   url: text,
-  /** The versions of the secret that sign now, the latest first. */
+  /** The versions of the secret that sign requests now, latest first. */
   signingVersions: arrayOf(integer),
   /** Whether the target's last recorded attempt failed. */
   isFailing: boolean,
@@ -38,16 +38,16 @@ const DUE_DELIVERY = {
   voucherId: text,
   sequence: orNull(integer),
   eventType: textOf<WebhookEventType>(),
-  /** Attempts so far. */
+  /** The number of attempts so far. */
   attempts: integer,
   isReplay: boolean,
-  /** Milliseconds since its event was written to the outbox. */
+  /** Milliseconds since the event was written to the outbox. */
   ageMs: bigint,
-  /** These three are null for an event of a reservation. */
+  /** The next three columns are null for an event of a reservation. */
   occurredAt: orNull(timestamptz),
   recordHash: orNull(text),
   payload: orNull(text),
-  /** These two are null for a sealed event. */
+  /** The next two columns are null for a sealed event. */
   startedAt: orNull(timestamptz),
   expiresAt: orNull(timestamptz),
 };
@@ -98,7 +98,7 @@ export const measureWebhooks = sql.requiredRow(
   },
   { limit: integer },
 );
-/** Waits for the enabled targets of an organization. {@link fanOutRows} then finds them free. */
+/** Waits for the locks of an organization's enabled targets. {@link fanOutRows} then finds them free. */
 export const lockTargetsOf = sql.execute("lock_endpoints_of", { organizationId: text });
 const lockFreeOf = sql.values("lock_free_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
 const selectEnabledOf = sql.rows(
@@ -176,15 +176,15 @@ const replayDeliveries = sql.execute("replay_deliveries", {
 const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, voucherId: arrayOf(text) });
 
 /**
- * Makes the deliveries of outbox rows and deletes the rows. Leaves all rows of an organization if another transaction
- * has locked one of its targets. Returns the targets with due deliveries, and these organizations.
+ * Makes the deliveries of outbox rows and deletes the rows. Skips all rows of an organization if another transaction
+ * has locked one of its targets. Returns the targets with due deliveries, and the skipped organizations.
  */
 export async function fanOutRows(
   tx: Transaction,
   rows: readonly OutboxRow[],
 ): Promise<{ due: string[]; locked: Set<string> }> {
   const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
-  // Lock in an earlier statement, so that the next ones see what a lock's last holder has changed.
+  // Locks in an earlier statement, so that the next statements see the changes of a lock's last holder.
   const own = new Set(await lockFreeOf(tx, organizations));
   const enabled = await selectEnabledOf(tx, organizations);
   const locked = new Set(enabled.filter(({ id }) => !own.has(id)).map(({ organizationId }) => organizationId));
@@ -194,15 +194,15 @@ export async function fanOutRows(
   return { due, locked };
 }
 
-/** Locks targets, then reads them in a second statement, which sees all changes from before the lock. */
+/** Locks targets, then reads them in a second statement, which sees all changes made before the lock. */
 export async function lockTargets(tx: Transaction, endpointIds: readonly string[]) {
   const [, targets] = await Promise.all([lockRows(tx, endpointIds), readTargets(tx, endpointIds)]);
   return targets;
 }
 
 /**
- * As {@link lockTargets}, without targets that another transaction has locked: their ids are in `locked`. A target that
- * was deleted is in neither.
+ * Like {@link lockTargets}, but skips targets that another transaction has locked and returns their ids in `locked`. A
+ * deleted target is in neither result.
  */
 export async function lockFreeTargets(tx: Transaction, endpointIds: readonly string[]) {
   const [ids, targets] = await Promise.all([lockFreeRows(tx, endpointIds), readTargets(tx, endpointIds)]);
@@ -211,12 +211,12 @@ export async function lockFreeTargets(tx: Transaction, endpointIds: readonly str
   return { targets: targets.filter(({ id }) => own.has(id)), locked };
 }
 
-/** An attempt and what follows from it. */
+/** An attempt and its consequences. */
 interface RecordedAttempt {
   endpointId: string;
   eventId: string;
   voucherId: string;
-  /** Attempts before this one. */
+  /** The number of attempts before this one. */
   attempts: number;
   state: DeliveryState;
   status: number | null;
@@ -233,7 +233,7 @@ interface TargetHealth {
   disabledReason: "gone" | "failing" | null;
 }
 
-/** Statements that record attempts of deliveries of locked targets, and release the next ones of their vouchers. */
+/** Statements that record attempts of deliveries to locked targets, and release the vouchers' next deliveries. */
 export function recordAttempts(
   attempts: readonly RecordedAttempt[],
   health: readonly TargetHealth[],
@@ -249,19 +249,19 @@ export function recordAttempts(
   return writes;
 }
 
-/** Ends at most `limit` Pending deliveries of one disabled target; returns how many. */
+/** Ends at most `limit` Pending deliveries of one disabled target. Returns their number. */
 export async function endPendingDeliveries(tx: Transaction, limit: number): Promise<number> {
   const endpointId = await lockDisabledEndpoint(tx);
   return endpointId === null ? 0 : endPending(tx, { endpointId, limit });
 }
 
-/** A position in the list of deliveries, which runs from the newest to the oldest. */
+/** A position in the list of deliveries, newest first. */
 export interface DeliveryPosition {
   createdAt: Date;
   eventId: string;
 }
 
-/** At most `limit` deliveries of a target in these states that come after a position, newest first. */
+/** At most `limit` deliveries of a target in these states that follow a position in the list, newest first. */
 export function selectDeliveries(
   db: Queryable,
   endpointId: string,
@@ -272,10 +272,10 @@ export function selectDeliveries(
   return selectPage(db, { endpointId, state: states, before: after.createdAt, beforeEventId: after.eventId, limit });
 }
 
-/** Which deliveries to send again: those of events in a period, or those with these ids. */
+/** The deliveries to send again: those of events in a period, or those with these event ids. */
 type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
-/** Starts finished deliveries of a locked target again, at most `limit`; returns how many. */
+/** Makes at most `limit` finished deliveries of a locked target Pending again. Returns their number. */
 export async function replayFinished(
   tx: Transaction,
   endpointId: string,

@@ -1,6 +1,6 @@
 -- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason, places)
--- Inserts an endpoint into a random free one of its organization's places. Writes no row when no place is free, or when another
--- transaction has taken the place.
+-- Inserts an endpoint into a random free place among the organization's places. Writes no row when no place is free, or
+-- when another transaction has taken the place.
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
        CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
@@ -10,7 +10,7 @@ SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boole
     ON CONFLICT (organization_id, place) DO NOTHING;
 
 -- name: select_webhook_endpoints(organization_id)
--- An organization's endpoints, oldest first: at most as many as it has places.
+-- An organization's endpoints, oldest first. There are at most as many as places.
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
@@ -24,11 +24,11 @@ SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "f
  WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
 
 -- name: find_organization_of_webhook(id)
--- The organization of an endpoint. For operators only, who name an endpoint by its id alone.
+-- The organization of an endpoint. Only for operators, who name an endpoint by its id alone.
 SELECT w.organization_id AS "organizationId" FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL;
 
 -- name: find_webhook_endpoint(id, organization_id)
--- One endpoint. No row when it belongs to another organization.
+-- One endpoint. No row if it does not exist or belongs to another organization.
 SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.failing_since AS "failingSince",
        CASE WHEN w.previous_secrets_until[1] > clock_timestamp() THEN w.previous_secrets_until[1] END AS "previousSecretUntil",
@@ -56,8 +56,8 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret(id, organization_id, hours, secrets_max)
--- Begins the next version of an endpoint's secret. The replaced one also signs for the given number of hours. Writes no row if secrets_max
--- earlier ones still sign.
+-- Begins the next version of an endpoint's secret. The replaced version also signs for the given number of hours.
+-- Writes no row if secrets_max earlier versions still sign.
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
        previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:$4::int - 1]
@@ -73,7 +73,7 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: select_failing_endpoints(failures, limit)
--- Endpoints whose last attempts failed, this many in a row, and those that were disabled because of failures.
+-- Endpoints whose last attempts failed at least this many times in a row, and endpoints that were disabled because of failures.
 SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
  WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = $1::int))

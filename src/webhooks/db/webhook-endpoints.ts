@@ -10,17 +10,17 @@ const ENDPOINT = {
   organizationId: text,
   url: text,
   description: text,
-  /** Empty: all types. */
+  /** An empty list means all types. */
   eventTypes: arrayOf(textOf<WebhookEventType>()),
   enabled: boolean,
   /** Null while the endpoint is enabled. */
   disabledReason: orNull(textOf<WebhookDisabledReason>()),
   disabledAt: orNull(timestamptz),
-  /** The first failure since the last success. */
+  /** The time of the first failure since the last success. */
   failingSince: orNull(timestamptz),
-  /** Until this time the previous secret also signs. Null: it does not sign. */
+  /** The replaced secret also signs until this time. Null: it does not sign. */
   previousSecretUntil: orNull(timestamptz),
-  /** The versions of the secret that sign now, the latest first. */
+  /** The versions of the secret that sign requests now, latest first. */
   signingVersions: arrayOf(integer),
   createdAt: timestamptz,
   /** When the row was read, by the database's clock. */
@@ -60,7 +60,7 @@ export const disableWebhookEndpoint = sql.execute("disable_webhook_endpoint", {
   id: text,
   disabledReason: textOf<WebhookActor>(),
 });
-/** Null when there is no such endpoint, or when too many of its secrets sign. */
+/** Rotates the secret. Null when there is no such endpoint, or when too many of its earlier secrets still sign. */
 export const rotateWebhookSecret = sql.row(
   "rotate_webhook_secret",
   {
@@ -91,8 +91,8 @@ const changeRow = sql.executeOne("change_webhook_endpoint", {
 const enableRow = sql.execute("enable_webhook_endpoint", { id: text, byOperator: boolean });
 
 /**
- * Inserts an endpoint into a free place of its organization. Returns false if none is free, or if another transaction
- * took the place first.
+ * Inserts an endpoint into a free place of its organization. Returns false if no place is free, or if another
+ * transaction took the place first.
  */
 export function insertWebhookEndpoint(
   db: Queryable,
@@ -112,7 +112,7 @@ export function insertWebhookEndpoint(
   });
 }
 
-/** Changes an endpoint's URL, description or event types; returns whether it exists. */
+/** Changes an endpoint's URL, description or event types. Returns whether the endpoint exists. */
 export function changeWebhookEndpoint(
   db: Queryable,
   id: string,
@@ -128,7 +128,7 @@ export function changeWebhookEndpoint(
   });
 }
 
-/** Enables a disabled endpoint. A partner cannot enable one that an operator disabled. */
+/** Enables a disabled endpoint. A partner cannot enable an endpoint that an operator disabled. */
 export async function enableWebhookEndpoint(db: Queryable, id: string, by: WebhookActor): Promise<void> {
   await enableRow(db, { id, byOperator: by === "operator" });
 }

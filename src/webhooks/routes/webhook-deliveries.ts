@@ -18,7 +18,7 @@ export const webhookDeliveries = endpoint({
   query: deliveriesQuery,
   response: deliveriesResponse,
   responseDescription: "A page of deliveries.",
-  // A delivery shows that its event has happened.
+  // A delivery reveals that its event has happened, so the event must be confirmed.
   handler: (
     deps: WebhookCalls & DepsOf<typeof readConfirmed> & DepsOf<typeof readDeliveries>,
     { caller, parameters, query },

@@ -15,13 +15,13 @@ import {
 } from "../../acts.ts";
 import { testWebhook } from "../../endpoints.ts";
 
-/** What the test of an endpoint takes. */
+/** The dependencies of the act that tests an endpoint. */
 export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pick<FairSlots, "hasRoom" | "run"> };
 
 type Deps = Acting<WebhookActionDeps>;
 const settingsOf = ({ api }: Deps) => ({ config: { webhooks: api.config.webhooks } });
 
-/** What operators do about webhook endpoints. */
+/** The forms of the acts on webhook endpoints. */
 export const WEBHOOK_ACTIONS = [
   formOf(createAnyWebhook, settingsOf),
   formOf(testAnyWebhook, (ctx: Deps) => ({ testEndpoint: (id: string) => test(ctx, id) })),
@@ -31,7 +31,7 @@ export const WEBHOOK_ACTIONS = [
   formOf(replayAnyWebhook),
 ];
 
-/** Sends the test from this process, when it has room for another one of the organization. */
+/** Sends the test event from this process, if it has room for one more test of the organization. */
 async function test({ api, audited }: Deps, id: string) {
   const { organizationId } = await api.operatorReads({}, () => readLineage(api, "webhooks", id));
   if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");
