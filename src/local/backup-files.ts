@@ -4,7 +4,7 @@ import { onPath } from "./debian-packages.ts";
 
 const run = promisify(execFile);
 
-/** Another process of this folder must end first, or the arguments are wrong: one sentence, and the exit status. */
+/** Tells the user that another process of this folder must end first, or that the arguments are wrong. */
 export class Refused extends Error {
   readonly exitCode: number;
 
@@ -14,7 +14,7 @@ export class Refused extends Error {
   }
 }
 
-/** The one FILE of `npm run backup` and `npm run restore`. @throws Refused with `usage` for anything else. */
+/** Reads the only argument, FILE, of `npm run backup` and `npm run restore`. @throws Refused with `usage` otherwise. */
 export function readFileArgument(usage: string): string {
   try {
     const { values, positionals } = parseArgs({
@@ -33,15 +33,15 @@ export function readFileArgument(usage: string): string {
   throw new Refused(usage, 2);
 }
 
-/** Prints the error that ended a command, and ends the process. */
+/** Prints the error that ended a command, and ends the process with its exit status. */
 export function fail(error: unknown): never {
   console.error(error instanceof Error ? error.message : error);
   process.exit(error instanceof Refused ? error.exitCode : 1);
 }
 
 /**
- * Runs tar, whose files only their owner may read. A file that changes while it is read is no fault: its WAL is in the
- * backup.
+ * Runs tar. Only the owner may read the files that it writes. A file that changes while tar reads it is not an error,
+ * because its WAL is in the backup.
  */
 export async function runTar(args: readonly string[]): Promise<string> {
   if (onPath("tar") === null) throw new Refused("There is no program tar.");
@@ -50,7 +50,7 @@ export async function runTar(args: readonly string[]): Promise<string> {
     const running = run("tar", [...args], { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } });
     return (await running).stdout;
   } catch (error) {
-    // GNU tar ends with 1 for files that changed or were removed, and with 2 for real faults.
+    // GNU tar ends with status 1 for files that changed or were removed, and with 2 for real errors.
     if ((error as { code?: unknown }).code === 1 && isGnuTar()) return "";
     throw new Refused(`tar failed: ${String((error as { stderr?: string }).stderr ?? error).trim()}`);
   } finally {

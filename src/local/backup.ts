@@ -15,17 +15,17 @@ import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { assertSameServers, LOCAL_DIRECTORY } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run backup -- FILE`: a tar file of the embedded Postgres with its keys and secrets, also while the service runs.
-// Redis needs no backup.
+// `npm run backup -- FILE`: writes the embedded Postgres, its keys and its secrets to a tar file, even while the
+// service runs. Redis needs no backup.
 
 const USAGE = `Usage: npm run backup -- FILE
 
 Writes a copy of the embedded database, its keys and its secrets to FILE, also
 while npm start runs. npm run restore -- FILE brings it back.`;
 
-/** Files of `.data` beside the database. */
+/** The other files of `.data` that belong to the backup. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
-/** Files that belong to the running server, or are in the backup in another form. */
+/** Files of the running server only, or files that the backup has in another form. */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
 try {
@@ -53,7 +53,7 @@ try {
 }
 
 /**
- * Copies the files of the running server between the begin and the end of a backup, and the WAL that makes them
+ * Copies the files of the running server between the begin and the end of a backup, and the WAL that makes the copy
  * consistent.
  */
 async function writeBackup(databaseUrl: string, file: string): Promise<void> {
@@ -62,7 +62,7 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    // The slot ends with the connection, and keeps the WAL until then.
+    // The replication slot keeps the WAL until the connection ends.
     await client.query("SELECT pg_create_physical_replication_slot('backup_' || pg_backend_pid(), true, true)");
     const begin = await client.query("SELECT pg_walfile_name(pg_backup_start('npm run backup', true)) AS wal");
     const exclude = EXCLUDED.map((pattern) => `--exclude=postgres/${pattern}`);
@@ -77,7 +77,7 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
       if (isNeeded || name.endsWith(".history"))
         copyFileSync(join(LOCAL_DIRECTORY, "postgres/pg_wal", name), join(wal, name));
     }
-    // The label comes last: a file without it is no backup.
+    // The label is added last: a file without it is not a complete backup.
     await runTar(["-rf", unfinished, "-C", staging, "postgres/pg_wal", "postgres/backup_label"]);
     renameSync(unfinished, file);
   } finally {

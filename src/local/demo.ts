@@ -14,7 +14,7 @@ import type { Audience } from "../core/voucher/voucher.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
-/** What a newcomer can try: a key, and the codes of a small batch. */
+/** What a new user can try: a key, and the codes of a small batch. */
 export interface Demo {
   organizationId: string;
   brandId: string;
@@ -31,7 +31,7 @@ const TOKEN_MS = 86_400_000;
 
 const auditedContext = (admin: AdminContext) => ({ ...admin, audited: auditedCommand("demo make", {}) });
 
-/** Creates a new organization with brand, product, batch and key. May run any number of times on the same database. */
+/** Creates an organization with a brand, product, batch and key. May run any number of times on the same database. */
 export async function makeDemo(admin: AdminContext, sandbox = false): Promise<Demo> {
   const ctx = auditedContext(admin);
   const { id: organizationId } = await createOrganization.run(ctx, "", { name: "Demo Partner", sandbox });
@@ -58,14 +58,14 @@ async function issue(ctx: AuditContext, productId: string, audience: Audience, w
   return { id, codes };
 }
 
-/** Lists a batch that users can claim and buy. */
+/** Makes a batch that users can claim and buy, and puts it on the marketplace. */
 async function listBatch(ctx: AuditContext, productId: string, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const { id } = await issue(ctx, productId, audience, { claim: always, buy: always });
   return (await createListing.run(ctx, id, {})).id;
 }
 
-/** The partner's commands of a demo, to paste into a shell. They fit on 80 columns. */
+/** The commands of a partner for a demo, to paste into a shell. Their lines have at most 80 columns. */
 export function showDemo({ key, codes: [code, ...others] }: Demo, baseUrl: string): string {
   return `A demo partner's key, which is shown only once, and one of its vouchers:
 
@@ -85,9 +85,9 @@ export function showDemo({ key, codes: [code, ...others] }: Demo, baseUrl: strin
 }
 
 /**
- * Lists two batches of a demo on the marketplace, and returns commands for its users. The users are new, so that claims
- * and payments of earlier demos do not count.
- * @param claims of the users' tokens, which the embedded servers accept.
+ * Lists two batches of a demo on the marketplace, and returns commands for its users. The users are new, so the claims
+ * and payments of earlier demos do not affect them.
+ * @param claims the claims of the users' tokens, which the embedded servers accept.
  */
 export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claims: TokenClaims): Promise<string> {
   const ctx = auditedContext(admin);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ConfigError, type GivenServers } from "../platform/config.ts";
 import { identify, isRunning } from "./process-identity.ts";
 
-/** Where the embedded servers of a checkout keep their data. */
+/** The directory in which the embedded servers of a checkout keep their data. */
 export const LOCAL_DIRECTORY = ".data";
 
 /** The embedded servers, as `servers.json` keeps them between runs. */
@@ -19,19 +19,19 @@ export interface SavedServers {
 /** A running `npm start`, as `servers.json` keeps it. */
 export interface Start {
   pid: number;
-  /** Tells it from a later process with its id. */
+  /** Distinguishes the process from a later one with the same id. */
   identity?: string;
   port: number;
   baseUrl: string;
-  /** Names of the secrets that the operator set, server addresses included. Their values are not kept. */
+  /** The names of the secrets and server addresses that the operator set. Their values are not kept. */
   own: string[];
-  /** The other variables that it was given, for the processes that join it and for commands. */
+  /** The other given variables, for processes that join this one and for commands. */
   settings: Record<string, string>;
 }
 
-/** What else `servers.json` keeps. */
+/** The other content of `servers.json`. */
 interface Remembered {
-  /** Those that ran when the last one began. */
+  /** The running starts, as of the time when the last one began. */
   starts: Start[];
   /** The secrets that the last start was given. */
   lastOwn: Start["own"];
@@ -39,7 +39,7 @@ interface Remembered {
   log: object;
 }
 
-/** What `servers.json` in a directory has. Empty without the file. */
+/** Reads `servers.json` of a directory. Empty if the file cannot be read. */
 export function readSaved(directory: string): Partial<SavedServers & Remembered> {
   try {
     return JSON.parse(readFileSync(join(directory, "servers.json"), "utf8"));
@@ -48,7 +48,7 @@ export function readSaved(directory: string): Partial<SavedServers & Remembered>
   }
 }
 
-/** Adds fields to `servers.json`. Another process reads the file before or after the change, never half of it. */
+/** Adds fields to `servers.json`. Another process reads the whole file as it was before the change or after it. */
 export function save(directory: string, fields: Partial<SavedServers & Remembered>): void {
   mkdirSync(directory, { recursive: true });
   const file = join(directory, "servers.json");
@@ -57,19 +57,19 @@ export function save(directory: string, fields: Partial<SavedServers & Remembere
   renameSync(whole, file);
 }
 
-/** The running `npm start` of a directory that began last, or that of a process. Null when it does not run. */
+/** The newest running `npm start` of a directory, or the running start with this process id. Null without one. */
 export function findStart(directory: string, pid?: number): Start | null {
   return otherStarts(directory).findLast((start) => pid === undefined || start.pid === pid) ?? null;
 }
 
-/** Remembers this process as a running `npm start`, until it ends or is forgotten. */
+/** Records this process as a running `npm start`, until it ends or is forgotten. */
 export function rememberStart(directory: string, start: Omit<Start, "pid" | "identity">): void {
   const { pid } = process;
   const starts = [...otherStarts(directory), { ...start, pid, identity: identify(pid) ?? "" }];
   save(directory, { starts, lastOwn: start.own });
 }
 
-/** Forgets this process. */
+/** Removes the record of this process. */
 export function forgetStart(directory: string): void {
   if (readSaved(directory).starts?.some(({ pid }) => pid === process.pid))
     save(directory, { starts: otherStarts(directory) });
@@ -83,8 +83,8 @@ function otherStarts(directory: string): Start[] {
 const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
- * Asserts that the environment names every server that the operator gave to the running `npm start`. Without its name,
- * the process would start an embedded, empty server. @throws ConfigError that names the variables to set.
+ * Asserts that the environment names every server that the operator gave to the running `npm start`. Otherwise the
+ * process would start an embedded, empty server. @throws ConfigError that names the variables to set.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {
@@ -95,14 +95,14 @@ export function assertSameServers(given: GivenServers): void {
   assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
 }
 
-/** @throws ConfigError that names what is missing of the secrets which only the operator has. */
+/** @throws ConfigError that names the missing secrets, which only the operator has. */
 export function assertGiven(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";
   throw new ConfigError(`The running service uses ${what} of your own. Set ${missing.join(" and ")} here too.`);
 }
 
-/** The environment, with what the running `npm start` was given where it names nothing else. */
+/** The environment. Variables that it does not name come from the running `npm start`. */
 export function withSettings(start: Start | null, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...start?.settings, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())) };
 }
@@ -113,9 +113,9 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 }
 
 /**
- * The environment of a command, with what the processes of the running `npm start` have and its address, and the log of
- * the embedded database, where it names none. One that names a database may concern another service: it gets the
- * address alone.
+ * The environment of a command. Variables that it does not name come from the running `npm start` and its processes,
+ * including their address and the log of the embedded database. An environment that names a database may concern
+ * another service, so it gets the address only.
  */
 export function withLastStart(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const start = findStart(LOCAL_DIRECTORY);

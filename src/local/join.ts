@@ -8,7 +8,7 @@ import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
 // Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the
-// running `npm start`: it gets its servers and variables, and ends with it.
+// running `npm start`: it gets the servers and variables of that start, and ends with it.
 const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
 
 const HELP = {
@@ -28,7 +28,7 @@ const MORE_HELP = `
 With DATABASE_URL and REDIS_URL it runs on these servers and joins nothing.
 docs/configuration.md lists every variable.`;
 
-/** Workers never read these. */
+/** Variables that workers never read. */
 const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
 /** How often a process checks whether the `npm start` that it has joined still runs. Milliseconds. */
 const LOOK_EVERY_MS = 500;
@@ -68,12 +68,12 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   const servers = findRunningServers(readGivenServers(given));
   const env = await serviceEnvironment(withSettings(start, given), servers);
   const isApi = role === "api";
-  // The files of secrets, whose values are given now.
+  // Removes the variables with files of secrets, because the values of these secrets are set now.
   for (const name of Object.keys(process.env)) if (name.endsWith("_FILE") && !(name in env)) delete process.env[name];
   Object.assign(process.env, {
     ...withoutUnset(env),
     ...(servers.embedded && !env.LOG_KEY_FILE && readSaved(LOCAL_DIRECTORY).log),
-    // The API never gets the log's key.
+    // The API never gets the log's signing key.
     ...(isApi && { LOG_KEY_FILE: "", BASE_URL: env.BASE_URL || start.baseUrl }),
     ...(await takePorts(start, env)),
   });
@@ -89,9 +89,9 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Takes the ports on which this process listens, until it ends: those that its environment names, unless another
- * process has them, as when they are exported and the running `npm start` was given them too; and else the next free
- * ones.
+ * Reserves the ports on which this process listens, until it ends. It gets the ports that its environment names, unless
+ * another process has them; then, and without a name, it gets the next free ports. The running `npm start` may have the
+ * same ports if its environment was exported to this process.
  */
 async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const wanted = {
@@ -103,7 +103,7 @@ async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<s
   await lockUsers(root, async () => {
     const others = findUsers(root).flatMap(({ ports = [] }) => ports);
     for (const [name, text] of Object.entries(wanted)) {
-      // What is no number of a port is refused when the configuration is read. 0 is any free port.
+      // A text that is not a port number is refused when the configuration is read. 0 means any free port.
       if (!/^[1-9]\d{0,4}$/.test(text)) continue;
       const port = await firstFreePort(Number(text), [...others, ...Object.values(chosen).map(Number)]);
       chosen[name] = String(port);

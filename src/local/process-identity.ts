@@ -2,14 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 /**
- * What tells a running process from all others that had its id before, or will have it: when it started, and on Linux
- * in which run of the machine. Null when no process has the id, or the one that has it has ended.
+ * A text that distinguishes a running process from all others with the same id, earlier or later: its start time and,
+ * on Linux, the boot of the machine. Null when no running process has the id.
  */
 export function identify(pid: number): string | null {
   return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
 }
 
-/** Whether the process that was identified still runs. Earlier releases kept the id alone. */
+/** Whether the identified process still runs. Earlier releases recorded the id alone. */
 export function isRunning(pid: number, identity: string | undefined): boolean {
   const found = identify(pid);
   return found !== null && (!identity || found === identity);
@@ -17,10 +17,10 @@ export function isRunning(pid: number, identity: string | undefined): boolean {
 
 function identifyByProc(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`);
-  // The fields after the name, which may have blanks and brackets. The 22nd of all is the start, in ticks since the
-  // machine's own.
+  // The fields after the name, which may contain blanks and brackets. Field 22 is the start time, in ticks since the
+  // boot of the machine.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie has ended, and its parent has not asked for its status.
+  // A zombie has ended, but its parent has not read its status.
   if (stat === "" || state === "Z") return null;
   return `${fields[18]} ${readText("/proc/sys/kernel/random/boot_id").trim()}`;
 }
@@ -38,7 +38,7 @@ function identifyByPs(pid: number): string | null {
   const env = { ...process.env, TZ: "UTC", LC_ALL: "C" };
   const { error, stdout } = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], { env, encoding: "utf8" });
   if (error === undefined) return stdout.trim() || null;
-  // Windows has no ps.
+  // Windows has no `ps`.
   return isAlive(pid) ? "running" : null;
 }
 

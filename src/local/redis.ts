@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connectOnce } from "../platform/redis/connect-once.ts";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
-/** A local Redis, on loopback, with an append-only file, without snapshots and without eviction. */
+/** A local Redis on loopback: with an append-only file, without snapshots and without eviction. */
 export interface LocalRedis {
   directory: string;
   port: number;
@@ -23,8 +23,8 @@ export function redisUrl(server: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background: the program on PATH, or else the distribution's package, which it installs after a
- * message, or else a container.
+ * Starts Redis in the background: the program on PATH; without it, the distribution's package, which it installs after
+ * a message; without that, a container.
  * @throws Error with the commands to install Redis when none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {
@@ -41,7 +41,7 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
   }
 }
 
-/** Stops the server and keeps its data in the append-only file. Does nothing if it is not running. */
+/** Stops the server, whose data stays in the append-only file. Does nothing if the server is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
   await connectOnce(new URL(redisUrl(server)), CONNECT_MAX_MS, async (client) => {
@@ -90,7 +90,7 @@ async function answers(server: LocalRedis): Promise<boolean> {
   );
 }
 
-/** Connects to a Redis once. @throws Error that says why it does not answer. */
+/** Connects to a Redis server once. @throws Error that says why it does not answer. */
 export async function pingRedis(url: string): Promise<void> {
   await connectOnce(new URL(url), CONNECT_MAX_MS, (client) => client.ping());
 }

@@ -11,8 +11,8 @@ import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
 import { findUsers } from "./server-users.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run restore -- FILE`: the embedded database of a backup, in place of the present one, which is kept under
-// another name.
+// `npm run restore -- FILE`: replaces the embedded database by that of a backup. Keeps the present one under another
+// name.
 
 const USAGE = `Usage: npm run restore -- FILE
 
@@ -45,7 +45,7 @@ try {
   fail(error);
 }
 
-/** Puts the files of the backup in place. Returns the folder of the earlier database, if there was one. */
+/** Puts the files of the backup in place. Returns the directory of the earlier database, if there was one. */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {
@@ -59,7 +59,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
     if (before !== null) renameSync(database, before);
     renameSync(join(staging, "postgres"), database);
     save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
-    // Keys and the anchor of the log are newer than the backup, if they exist: the anchor shows what was lost.
+    // Existing keys and the existing anchor of the log are newer than the backup. The anchor shows what was lost.
     for (const name of readdirSync(staging)) {
       if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
     }
@@ -69,7 +69,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
   }
 }
 
-/** Starts the restored server, migrates it, verifies every history, and says what comes next. */
+/** Starts the restored server, migrates it, verifies every history, and prints the next steps. */
 async function examine(): Promise<void> {
   const servers = await chooseServers(readGivenServers(process.env), (line) => console.error(line));
   const admin = openAdminContext(servers.databaseUrl, openLogger("fatal", "restore"));

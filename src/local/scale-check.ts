@@ -12,7 +12,7 @@ import { showScale } from "./scale-report.ts";
 import { openSupply } from "./scale-supply.ts";
 import { findRunningServers } from "./servers.ts";
 
-// `npm run scale-check`: a bounded load on a sandbox, and which part of the service is the limit.
+// `npm run scale-check`: puts a limited load on a sandbox, and finds the part of the service that is the limit.
 
 const HELP = `Usage: npm run scale-check [-- options]
 
@@ -41,7 +41,7 @@ const OPTIONS = {
 } as const;
 const BOUNDS = { seconds: [10, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
 
-/** Processes report every five seconds: after a shorter load, their reports are of a time before it. Seconds. */
+/** Processes report every five seconds. The reports of a shorter load would be about the time before it. Seconds. */
 const LOAD_MIN_SECONDS = 10;
 /** Longest wait for Redis. Milliseconds. */
 const REDIS_MAX_MS = 10_000;
@@ -115,7 +115,7 @@ async function check(options: ReturnType<typeof readOptions>): Promise<void> {
   }
 }
 
-/** @throws Error when the load says nothing about the service. */
+/** @throws Error when the load was not enough to judge the service. */
 function assertUsable({ redemptions, refusals, isCut, seconds }: LoadResult): void {
   const refused = Object.entries(refusals).map(([code, count]) => `${count} ${code}`);
   if (redemptions === 0) throw new Error(`No call redeemed a voucher: ${refused.join(", ") || "none was sent"}.`);

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
 
-/** The answers to a load. */
+/** The responses to a load. */
 export interface LoadResult {
   seconds: number;
   redemptions: number;
-  /** Answers other than 200, by their code. */
+  /** The numbers of responses other than 200, by error code. */
   refusals: Record<string, number>;
   /** Null without a redemption. */
   latencyMs: { p50: number; p99: number } | null;
-  /** Whether the vouchers ran out before the time. */
+  /** Whether the vouchers ran out before the end of the time. */
   isCut: boolean;
 }
 
@@ -25,7 +25,7 @@ interface Load {
 /** How long a caller rests after a refusal. Milliseconds. */
 const REST_MS = 100;
 
-/** Redeems one voucher after the other with a number of callers, until the time is over or no voucher is left. */
+/** Redeems vouchers with a number of callers, one at a time each, until the time is over or none is left. */
 export async function runLoad({ urls, keys, codes, callers, seconds, signal }: Load): Promise<LoadResult> {
   const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(callers / urls.length) }));
   const latencies: number[] = [];
@@ -64,7 +64,7 @@ export async function runLoad({ urls, keys, codes, callers, seconds, signal }: L
   };
 }
 
-/** Redeems a voucher for an order of its own. Returns the code of a refusal, or null. */
+/** Redeems a voucher for a new order. Returns the error code of a refusal, or null. */
 async function redeem(pool: Pool, key: string, code: string): Promise<string | null> {
   const { statusCode, body } = await pool.request({
     method: "POST",

@@ -6,17 +6,17 @@ import { readWorkingSessions } from "../platform/db/working-sessions.ts";
 import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { type Part, partsOf } from "../watch/find-limit.ts";
 
-/** How much each part worked during a load. */
+/** How busy each part was during a load. */
 export interface Measured {
   parts: Part[];
-  /** Share of this machine's cores that was used. Null when no process of the service runs on it. */
+  /** The share of this machine's cores that was used. Null when no process of the service runs on this machine. */
   machine: number | null;
 }
 
 /** Time between two readings from Postgres. Milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** Measures, until it is read, what the processes do not report about themselves. */
+/** Begins to measure what the processes do not report about themselves. Reading the result ends the measurement. */
 export async function openMeters(pool: pg.Pool, redis: RedisClient) {
   const startedAt = performance.now();
   const redisBefore = await readRedisCpu(redis);
@@ -39,7 +39,7 @@ export async function openMeters(pool: pg.Pool, redis: RedisClient) {
       const busyRedis = Math.max(
         ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
       );
-      // Each worker has one batch in progress, so as many workers wait as sessions of Postgres are busy.
+      // Each worker has one batch in progress, so the busy sessions of Postgres show how many workers wait for it.
       const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
       const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
       const isHere = processes.some(({ host, state }) => host === hostname() && state === "up");
@@ -57,7 +57,7 @@ export async function openMeters(pool: pg.Pool, redis: RedisClient) {
   };
 }
 
-/** Seconds that the thread of each master which runs commands has worked. */
+/** The CPU time of the thread that runs commands on each master. Seconds. */
 async function readRedisCpu(redis: RedisClient): Promise<number[]> {
   return Promise.all(
     mastersOf(redis).map(async (master) => {
@@ -69,7 +69,7 @@ async function readRedisCpu(redis: RedisClient): Promise<number[]> {
   );
 }
 
-/** The time of this machine's cores. Milliseconds. */
+/** The idle time and the total time of this machine's cores. Milliseconds. */
 function readMachine(): { idle: number; all: number } {
   const times = cpus().map((core) => core.times);
   const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);

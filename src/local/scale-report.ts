@@ -2,13 +2,13 @@ import { findLimit } from "../watch/find-limit.ts";
 import type { LoadResult } from "./scale-load.ts";
 import type { Measured } from "./scale-meters.ts";
 
-/** A load, and how much each part worked during it. */
+/** The results of a load, and how busy each part was during it. */
 interface Scale extends LoadResult, Measured {
   organization: string;
   callers: number;
 }
 
-/** From this share on, the cores of a machine are used up. */
+/** At this share or more, a machine has no free cores. */
 const MACHINE_FULL = 0.95;
 
 const ADVICE = {

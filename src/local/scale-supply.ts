@@ -8,24 +8,24 @@ import { createProduct } from "../acts/product/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
 
-/** What a load redeems. */
+/** The vouchers and keys of a load. */
 export interface Supply {
   organizationId: string;
   keys: string[];
   codes: string[];
-  /** Ends the keys. The vouchers that are left expire by themselves. */
+  /** Revokes the keys. The remaining vouchers expire by themselves. */
   end(): Promise<void>;
 }
 
-/** The name of the sandbox that is made when none is given, and of its brand and product. */
+/** The name of the sandbox that is made when none is given, and the name of its brand and product. */
 const NAME = "Scale check";
-/** Enough that no key reaches its own limit before the service does. */
+/** Enough keys, so that no key reaches its own limit before the service reaches its limit. */
 const KEYS = 16;
-/** For how long keys and vouchers work at most. Milliseconds. */
+/** Longest validity of the keys and vouchers. Milliseconds. */
 const VALID_MS = 3_600_000;
 
 /**
- * Issues vouchers and keys of a sandbox: the given one, or one that it makes once.
+ * Issues vouchers and keys in a sandbox: in the given one, or in one that it creates on its first run.
  * @throws Error with a sentence for a live organization, whose partner would lose vouchers.
  */
 export async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {

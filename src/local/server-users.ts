@@ -6,11 +6,11 @@ import { identify, isRunning } from "./process-identity.ts";
 /** Longest wait for another process to start or stop the servers. Milliseconds. */
 const LOCK_TIMEOUT_MS = 120_000;
 
-/** A process that uses the embedded servers of a folder, as the file that is named by its id has it. */
+/** A process that uses the embedded servers of a directory, as recorded in a file named by the process id. */
 interface User {
-  /** Tells it from a later process with its id. */
+  /** Distinguishes the process from a later one with the same id. */
   identity?: string;
-  /** The `npm start` that it has joined, and the ports on which it will listen. */
+  /** The process id of the `npm start` that it has joined, and the ports on which it will listen. */
   joined?: number;
   ports?: number[];
 }
@@ -22,7 +22,7 @@ export async function lockUsers<T>(root: string, work: () => Promise<T>): Promis
   return work().finally(unlock);
 }
 
-/** Writes that this process uses the embedded servers, and what it has joined. */
+/** Records that this process uses the embedded servers, and what it has joined. */
 export function addUser(root: string, user: Omit<User, "identity"> = {}): void {
   mkdirSync(join(root, "users"), { recursive: true });
   writeFileSync(fileOf(root, process.pid), JSON.stringify({ ...user, identity: identify(process.pid) ?? "" }));
@@ -32,7 +32,7 @@ export function removeUser(root: string): void {
   rmSync(fileOf(root, process.pid), { force: true });
 }
 
-/** The processes that use the embedded servers of a folder. */
+/** The processes that use the embedded servers of a directory. */
 export function findUsers(root: string): User[] {
   return listNames(join(root, "users")).flatMap((name) => {
     const user = readUser(fileOf(root, Number(name)));
@@ -50,7 +50,7 @@ function listNames(directory: string): string[] {
   }
 }
 
-/** Empty when the file was removed, or was written by an earlier release. */
+/** Empty when the file was removed, or when an earlier release wrote it. */
 function readUser(file: string): User {
   try {
     return Object(JSON.parse(readFileSync(file, "utf8")));

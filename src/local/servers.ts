@@ -13,7 +13,7 @@ import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, s
 import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 
-/** Longest wait for a server that a variable names. Milliseconds. */
+/** Longest wait for a server that is named by a variable. Milliseconds. */
 const ANSWER_MAX_MS = 10_000;
 
 /** The servers that the service uses. */
@@ -26,16 +26,16 @@ export interface ServiceServers {
   secrets: Partial<Pick<SavedServers, "reservationTokenSecret" | "webhookSecret" | "opsToken">>;
 }
 
-/** The servers to use: the configured ones, and embedded ones in place of the others. */
+/** The servers to use: configured ones, and an embedded one in place of each server that is not configured. */
 export interface ChosenServers extends ServiceServers {
-  /** Ends this process's use of the embedded servers. The last process that uses them stops them. */
+  /** Ends this process's use of the embedded servers. The last process that uses them also stops them. */
   release(): Promise<void>;
   /** Calls back once with a sentence when an embedded server has ended. */
   watch(onEnd: (sentence: string) => void): void;
 }
 
 /**
- * The variables of webhooks for embedded servers: their secret and, outside production, permission to send to private
+ * The webhook variables for embedded servers: their secret and, outside production, the permission to send to private
  * addresses.
  */
 export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJS.ProcessEnv): Record<string, string> {
@@ -46,9 +46,9 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
 }
 
 /**
- * Chooses servers. Starts the embedded ones if they do not run: each process that uses them writes a file named by its
- * process id, so that a killed process does not keep them running. If one does not start, both are stopped, unless
- * another process uses them.
+ * Chooses the servers, and starts the embedded ones if they do not run. Each process that uses them writes a file named
+ * by its process id, so a killed process does not keep them running. If one of them does not start, both are stopped,
+ * unless another process uses them.
  * @throws Error with a sentence that names the variable of a given server that does not answer.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
@@ -105,7 +105,7 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
   };
 }
 
-/** The servers of a running `npm start`: the given ones, and the embedded ones that it has started. */
+/** The servers of a running `npm start`: given ones, and embedded ones that it has started. */
 export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: GivenServers): ServiceServers {
   const root = resolve(LOCAL_DIRECTORY);
   const saved = readSaved(root) as SavedServers;
@@ -120,7 +120,7 @@ export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: Giv
 
 /**
  * Asserts that the servers which the environment names answer.
- * @throws Error with one sentence, which names the variable.
+ * @throws Error with one sentence that names the variable.
  */
 export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): Promise<void> {
   const redisUrls = redisUrl === null ? [] : parseRedisUrl(redisUrl).map(({ href }) => href);
@@ -165,14 +165,14 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
     webhookSecret: randomBytes(32).toString("hex"),
     opsToken: randomBytes(16).toString("hex"),
     ...before,
-    // Another program may use the ports of the last run by now.
+    // Another program may have taken the ports of the last run.
     postgresPort: (inUse && before.postgresPort) || (await freePort()),
     redisPort: (inUse && before.redisPort) || (await freePort()),
   };
   const stopUnlessUsed = async (servers: ReturnType<typeof serversOf>) => {
     if (!inUse) await Promise.all([stopPostgres(servers.postgres), stopRedis(servers.redis)]);
   };
-  // Servers of the last run may still run after all its processes were killed.
+  // Servers of the last run may still run if all its processes were killed.
   if (known) await stopUnlessUsed(serversOf(root, { ...saved, ...before }));
   save(root, saved);
   const servers = serversOf(root, saved);
@@ -186,10 +186,10 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
   throw failed.reason;
 }
 
-/** How often the embedded servers are looked after. Milliseconds. */
+/** How often a process checks that the embedded servers run. Milliseconds. */
 const WATCH_MS = 1_000;
 
-/** Calls back once with the sentence of the first port on loopback on which nothing listens. */
+/** Calls back once with the sentence of the first port on loopback that refuses connections. */
 function watchPorts(sentences: Record<number, string>, onEnd: (sentence: string) => void): void {
   const watch = setInterval(async () => {
     for (const [port, sentence] of Object.entries(sentences)) {

@@ -3,8 +3,8 @@ import { type ServiceServers, webhookEnvOf } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
 /**
- * The environment of the service's processes on these servers: what is given, and else the secrets and user keys of the
- * embedded servers.
+ * The environment of the service's processes on these servers: the given variables, and by default the secrets and user
+ * keys of the embedded servers.
  */
 export async function serviceEnvironment(
   given: NodeJS.ProcessEnv,

@@ -23,7 +23,7 @@ export class ServiceProcesses {
   readonly #openReadable: (() => NodeJS.WritableStream) | null;
   #stopping = false;
 
-  /** @param onFailure called when a process has failed, or the last one of its kind has ended. */
+  /** @param onFailure called when a process has failed, or when the last process of its kind has ended. */
   constructor(
     startLog: StartLog,
     openReadable: (() => NodeJS.WritableStream) | null,
@@ -35,13 +35,13 @@ export class ServiceProcesses {
   }
 
   /**
-   * Starts a process in its own process group, so that Ctrl-C reaches only this process, which stops the others in
-   * order.
+   * Starts a process in its own process group, so that Ctrl-C reaches only the present process, which stops the others
+   * in order.
    */
   start(kind: Kind, env: NodeJS.ProcessEnv): void {
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
-      // The IPC channel tells the child when this process was killed.
+      // The IPC channel tells the child when the present process was killed.
       stdio: ["ignore", "pipe", "inherit", "ipc"],
       detached: true,
     });
@@ -75,8 +75,8 @@ export class ServiceProcesses {
   }
 
   /**
-   * Waits until an address answers well, or the processes are being stopped.
-   * @throws Error with what it answered last.
+   * Waits until an address answers with success, or the processes are being stopped.
+   * @throws Error with the last response.
    */
   async untilReady(url: string): Promise<void> {
     const giveUpAt = Date.now() + START_MAX_MS;
@@ -99,7 +99,7 @@ function endChild(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Loads the printer of readable log lines for a terminal; null in an installation without development dependencies. */
+/** Loads the printer of readable log lines for a terminal. Null in an install without development dependencies. */
 export async function loadReadableLog(): Promise<(() => NodeJS.WritableStream) | null> {
   const pretty = await import("pino-pretty").catch(() => null);
   if (pretty === null) return null;

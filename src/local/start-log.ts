@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Transform } from "node:stream";
 
-/** Keeps what the processes of `npm start` log until the service is ready, and passes on later lines. */
+/** Keeps the log of the processes of `npm start` until the service is ready. Passes on later lines. */
 export class StartLog {
   private readonly file: string;
   private lines: string[] | null = [];
@@ -11,7 +11,7 @@ export class StartLog {
     this.file = file;
   }
 
-  /** A stream for the output of one process. It passes on whole lines, so that those of two processes do not mix. */
+  /** A stream for the output of one process. It passes on whole lines, so lines of two processes do not mix. */
   open(): Transform {
     let rest = "";
     return new Transform({
@@ -28,13 +28,13 @@ export class StartLog {
     });
   }
 
-  /** Writes the kept lines to the file, and passes on every later one. */
+  /** Writes the kept lines to the file, and passes on all later lines. */
   end(): void {
     mkdirSync(dirname(this.file), { recursive: true });
     writeFileSync(this.file, this.takeLines(), { mode: 0o600 });
   }
 
-  /** The kept lines, to be shown because the start failed. Later ones are passed on. */
+  /** Returns the kept lines, to be shown because the start failed. Later lines are passed on. */
   takeLines(): string {
     const kept = this.lines?.join("") ?? "";
     this.lines = null;

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 
 /**
- * Most processes of a kind: together they leave connections of the embedded Postgres for commands and for processes
- * that join.
+ * Maximum number of processes of each kind. Together they leave connections of the embedded Postgres for commands and
+ * for processes that join.
  */
 const MOST = { workers: 16, apis: 4 };
 
@@ -21,9 +21,7 @@ Data is kept in .data/. Ctrl-C stops everything.
 
 docs/configuration.md lists every variable.`;
 
-/**
- * How many processes to start. Answers --help, and ends the process with status 2 for arguments that it does not know.
- */
+/** Reads how many processes to start. Answers --help. Ends the process with status 2 for unknown arguments. */
 export function readStartOptions(): { workers: number; apis: number } {
   try {
     const { values } = parseArgs({

@@ -25,8 +25,8 @@ import { loadReadableLog, nameProcesses, ServiceProcesses } from "./service-proc
 import { StartLog } from "./start-log.ts";
 import { readStartOptions } from "./start-options.ts";
 
-// `npm start`: servers, migrations, API and worker processes and, on the first start, a demo. Ctrl-C stops everything.
-// Until the service is ready it prints one line a step; what its processes log by then goes to a file.
+// `npm start`: starts servers, migrates, starts API and worker processes and, the first time, makes a demo. Ctrl-C
+// stops everything. Until the service is ready it prints one line a step, and its processes log to a file.
 const wanted = readStartOptions();
 
 /** Longest wait for processes that have joined to drain. Milliseconds. */
@@ -62,7 +62,7 @@ try {
   const config = readApiConfig(env);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
-  // Only the log of the embedded database is begun without an operator's command.
+  // Only the log of the embedded database begins without an operator's command.
   const [log] = servers.embedded && !given.LOG_KEY_FILE ? LOCAL_LOGS : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
@@ -83,14 +83,14 @@ try {
   for (const each of workerMetricsPorts) processes.start("worker", { ...env, METRICS_PORT: String(each) });
   for (const [index, each] of apiPorts.entries()) {
     const own = { PORT: String(each), METRICS_PORT: String(metricsPorts[index]) };
-    // The API never gets the log's key.
+    // The API never gets the log's signing key.
     processes.start("API", { ...env, BASE_URL: baseUrl, LOG_KEY_FILE: "", ...own });
   }
   for (const each of apiPorts) await processes.untilReady(`http://127.0.0.1:${each}/readyz`);
   for (const each of workerMetricsPorts) await processes.untilReady(`http://127.0.0.1:${each}/metrics`);
   rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
-  // A database without a key is unused, because every partner needs one.
+  // A database without a key is new, because every partner needs a key.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
   const metrics = metricsPorts.map((each) => `http://localhost:${each}/metrics`);
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
@@ -107,7 +107,7 @@ async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext
   return work(admin).finally(() => admin.close());
 }
 
-/** What a person needs first, on one screen. */
+/** What a new user needs first, on one screen. */
 function describeStart(config: Config, furtherPorts: readonly number[], demo: Demo | null): string {
   const { baseUrl, ops, users, webhooks } = config;
   const off = [
@@ -137,28 +137,28 @@ function describeStart(config: Config, furtherPorts: readonly number[], demo: De
     .join("\n");
 }
 
-/** The metrics ports of all processes, those of the APIs first: METRICS_PORT and the ports after it, or free ports. */
+/** The metrics ports of all processes, APIs first: METRICS_PORT and the ports after it, or free ports. */
 async function findMetricsPorts(first: number | null): Promise<number[]> {
   const ports: number[] = [];
   for (let i = 0; i < wanted.apis + wanted.workers; i++) ports.push(first ? first + i : await freePort());
   return ports;
 }
 
-/** PORT, and for further APIs the next ports that are free and not for metrics. */
+/** PORT for the first API. Further APIs get the next ports that are free and are not metrics ports. */
 async function findApiPorts(first: number, taken: readonly number[]): Promise<number[]> {
   const ports = [first];
   while (ports.length < wanted.apis) ports.push(await firstFreePort((ports.at(-1) ?? first) + 1, taken));
   return ports;
 }
 
-/** Stops everything; if the servers are still starting, as soon as they have started. */
+/** Stops everything. If the servers are still starting, waits until they have started. */
 async function stop(exitCode: number): Promise<void> {
   if (stopping) return;
   stopping = true;
   if (servers !== undefined) await stopNow(exitCode);
 }
 
-/** Stops the APIs and the processes that have joined first, then the workers that reply to them, then the servers. */
+/** Stops the APIs and the joined processes first, then the workers that reply to them, then the servers. */
 async function stopNow(exitCode: number): Promise<never> {
   forgetStart(LOCAL_DIRECTORY);
   await Promise.all([processes.end("API"), untilJoinedEnd()]);
@@ -167,7 +167,7 @@ async function stopNow(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** Processes that have joined end by themselves once this start is forgotten. */
+/** Waits for the joined processes, which end by themselves once this start is forgotten. */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
   const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);

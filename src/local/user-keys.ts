@@ -22,13 +22,13 @@ export async function useLocalUserKeys(directory: string): Promise<string> {
   return pathToFileURL(publicFile).href;
 }
 
-/** Claims that tokens must have. Null: the claim is not required. */
+/** The claims that tokens must have. Null: the claim is not required. */
 export interface TokenClaims {
   issuer: string | null;
   audience: string | null;
 }
 
-/** Creates a user token, signed with this directory's key. */
+/** Creates a user token that is signed with this directory's key. */
 export async function mintUserToken(
   directory: string,
   userId: string,

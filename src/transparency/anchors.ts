@@ -6,9 +6,9 @@ import { isSignedBy, type VerifierKey } from "../../packages/tlog/src/note.ts";
 const LOCK_WAIT_MS = 5_000;
 
 /**
- * Reads an anchor: the last checkpoint that this log has signed, kept in a file outside of Postgres. Null when there is
- * no file.
- * @param keys null when they are not known.
+ * Reads an anchor: a file outside of Postgres with the last checkpoint that this log has signed. Null when the file
+ * does not exist.
+ * @param keys null to accept any signature, when the keys are not known.
  * @throws Error when the file holds anything other than a checkpoint that one of the keys has signed.
  */
 export async function readAnchor(file: string, keys: readonly VerifierKey[] | null): Promise<CheckpointNote | null> {
@@ -23,8 +23,8 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
 
 /**
  * Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power
- * failure. Processes that share the file write it one after another, so that it never goes back.
- * @throws FileLocked; Error when the file has another tree of the same size: both were signed, and it is the evidence.
+ * failure. Processes that share the file write it one after another, so its checkpoint never becomes smaller.
+ * @throws FileLocked; Error when the file has another tree of the same size: it proves that both were signed.
  */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {
   const unlock = await lockFile(file, LOCK_WAIT_MS);

@@ -16,7 +16,7 @@ import { selectTlogRetirements, type TlogRetirement } from "./db/log-retirements
 import { countWaitingLeaves, findTlogTree, selectLostLeaves, selectTlogTiles, type TlogTree } from "./db/log-tree.ts";
 import { proveConsistency } from "./tree-proofs.ts";
 
-/** Bundles that one query reads: two megabytes. */
+/** Maximum number of bundles that one query reads: two megabytes. */
 const CHUNK_BUNDLES = 256;
 
 interface TlogAudit extends Problems {
@@ -25,27 +25,27 @@ interface TlogAudit extends Problems {
   events: number;
   /** Sealed events whose batch has no place in the tree yet. */
   waiting: number;
-  /** Events without a payload, which later events say they erased. Their hashes are compared like all others. */
+  /** Events without a payload that later events name as erased. Their hashes are compared like all others. */
   erased: number;
-  /** Leaves that were recovered after their events had been lost. */
+  /** Leaves without an event: they were recovered after this database had lost their events. */
   lost: number;
   /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
   retirements: number;
-  /** Anchors that were read, witnesses that answered, and those that did not. */
+  /** The numbers of anchors that were read, of witnesses that answered, and of witnesses that did not. */
   anchors: number;
   witnesses: number;
   silentWitnesses: number;
 }
 
-/** A head of the tree that the database must have. `root` is null when only the size is known. */
+/** A head of the tree that the database must contain. `root` is null when only the size is known. */
 interface KnownHead {
-  /** Who knows it. */
+  /** The anchor or witness that knows the head. */
   name: string;
   size: number;
   root: Uint8Array | null;
 }
 
-/** An audit without findings, and the heads that the anchors and witnesses know. */
+/** Returns an audit without findings, and an empty list of heads. */
 function begin() {
   const inside = { leaves: 0, events: 0, waiting: 0, erased: 0, lost: 0, retirements: 0 };
   const outside = { anchors: 0, witnesses: 0, silentWitnesses: 0 };
@@ -56,8 +56,8 @@ function begin() {
 
 /**
  * Begins an audit: reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key.
- * Must be called before the snapshot of the audit: the database must have what they know by then.
- * @param ownPolicy null to take the policy that the database serves.
+ * Call it before the audit takes its snapshot, so that the snapshot must contain the heads that it returns.
+ * @param ownPolicy null to use the policy that the database serves.
  */
 export async function askOutside(
   pool: pg.Pool,
@@ -92,7 +92,7 @@ export async function askOutside(
   for (const { key, url } of policy.witnesses) {
     if (url === null) continue;
     const answer = await askWitness({ key, url }, published.note, published.size, prove).catch(
-      // The stored tiles give no proof.
+      // The stored tiles do not yield a proof.
       ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
     );
     if (answer.kind === "failed") audit.silentWitnesses += 1;
@@ -103,7 +103,7 @@ export async function askOutside(
   return begun;
 }
 
-/** Consecutive leaves, by their data. */
+/** Consecutive leaves, with their data. */
 interface Leaves extends LeafRange {
   data: Buffer;
 }
@@ -112,10 +112,10 @@ interface Leaves extends LeafRange {
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
  * event. Each event must have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be
  * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory does not
- * grow with the log. Postgres sorts the events in temporary files, which take about a hundred bytes for each event.
+ * grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
- * @param begun by {@link askOutside}.
+ * @param begun the result of {@link askOutside}.
  */
 export async function auditTlog(
   tx: Transaction,
@@ -137,7 +137,7 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports the leaves from `start` to `end`, exclusive, that have no other meaning either. */
+  /** Reports the leaves from `start` to `end`, exclusive, that belong to no event and have no other meaning. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
@@ -177,36 +177,36 @@ export async function auditTlog(
   }
   const waiting = await countWaitingLeaves(tx);
   if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
-  // Checks the tiles and the root over the leaves after the last event.
+  // Reads the remaining leaves, which checks the tiles and roots after the last event.
   for await (const _ of chunks);
   return audit;
 }
 
-/** Counts an event without a payload, and reports it unless a later event says that it was erased. Returns it. */
+/** Counts an event without a payload. Reports it unless a later event says that it was erased. Returns it. */
 function countErased(event: LoggedHash, audit: TlogAudit, report: (event: LoggedHash, problem: string) => void) {
   if (event.isErased) audit.erased += 1;
   if (event.isErased === false) report(event, "has no payload, and no later event says that it was erased");
   return event;
 }
 
-/** Whether a hash is that of a leaf. */
+/** Whether a leaf has this hash. */
 function isLeaf({ start, data }: Leaves, leaf: number, hash: Buffer): boolean {
   const from = (leaf - start) * HASH_BYTES;
   return hash.compare(data, from, from + HASH_BYTES) === 0;
 }
 
-/** Whether an event without a leaf is in no waiting batch, or in one with its hash. */
+/** Whether an event without a leaf is in no waiting batch, or in a batch that has the event's hash. */
 const waitsUnchanged = ({ hasSlot, waitingHash, recordHash }: LoggedHash) =>
   !hasSlot || waitingHash?.equals(recordHash);
 
-/** A run of leaves that are not events. */
+/** Consecutive leaves that are not events. */
 interface OtherRun {
   firstIndex: number;
   leaves: number;
   meaning: string;
 }
 
-/** The runs of leaves that are not events, in order. */
+/** The ranges of leaves that are not events, in order. */
 function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: readonly TlogRetirement[]): OtherRun[] {
   return [
     ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
@@ -214,7 +214,7 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
   ].sort((one, other) => one.firstIndex - other.firstIndex);
 }
 
-/** Finds what a leaf is instead of an event, or null. Must be called with ascending leaves. */
+/** Returns a function that tells the meaning of a leaf that is not an event, or null. Call it with ascending leaves. */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;
   return (leaf) => {
@@ -225,7 +225,7 @@ function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null
   };
 }
 
-/** Yields all leaves in order, and compares the tree over them with the stored tiles and roots. */
+/** Yields all leaves in order, and compares their tree with the stored tiles and roots. */
 async function* recomputeTree(
   tx: Transaction,
   tree: TlogTree | null,
@@ -244,7 +244,7 @@ async function* recomputeTree(
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // Split where the tree of a head ends, because its root is compared at that size.
+    // Stops where the tree of a known head ends, because its root is compared at that size.
     const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
     for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
       appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));
@@ -261,7 +261,7 @@ async function* recomputeTree(
   if (tree !== null && !isEqual(appender.root(), tree.root)) report("the tree's stored root is not that of its leaves");
 }
 
-/** The data of leaves. `start` is the first leaf of a bundle. The data of a missing bundle is zeros. */
+/** The data of leaves. `start` is the first leaf of a bundle. Zeros stand for a missing bundle. */
 async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Report): Promise<Buffer> {
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];

@@ -26,14 +26,14 @@ interface ServedAuditOptions extends TreeAuditOptions {
 }
 
 /**
- * Audits a served log as anyone can, without a database: its tree, and that each public event of the given vouchers is
- * linked and has the hash of the leaf that it names. Cannot tell whether any other leaf belongs to an event.
+ * Audits a served log from outside, without a database: its tree, and that the public events of the given vouchers are
+ * linked and have the hashes of the leaves that they name. Cannot tell whether any other leaf belongs to an event.
  * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
  */
 export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
   const audit = { events: 0, waiting: 0, problemCount: 0, problems: [] };
   const report = reportInto(audit);
-  // Reads the events before the checkpoint, so that the checkpoint covers every leaf that they name.
+  // Reads the events before the checkpoint, so that the checkpoint covers all leaves that the events name.
   const namedLeaves = new Map<number, NamedLeaf>();
   for (const voucher of vouchers) await readNamedLeaves(histories, voucher, namedLeaves, audit, report);
   const tree = await auditServedTree(options, namedLeaves);
@@ -70,7 +70,7 @@ async function readNamedLeaves(
         audit.events += 1;
       }
     }
-    // A page that leads no further ends the audit of this voucher: a server could repeat it for ever.
+    // A page without new events ends the audit of this voucher: a server could repeat it for ever.
     hasMore = chain.hasMore && previous.sequence > after;
   }
 }

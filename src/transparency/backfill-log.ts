@@ -3,15 +3,15 @@ import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeTlogSl
 import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 
-/** Most batches in one transaction, which has one audit entry. */
+/** Maximum number of batches in one transaction, which has one audit entry. */
 const BATCHES_MAX = 4;
 
 /**
  * Adds the sealed events that are not in the log to new batches of leaves, in order of voucher and sequence. May be
- * interrupted and started again. May run while the service is in use.
+ * interrupted and started again, and may run while the service is in use.
  * @param onProgress receives the number of events so far. If it throws, the run ends, and committed events stay in the
  * log.
- * @returns how many events were added.
+ * @returns the number of added events.
  */
 export async function backfillTlog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
   const place = { voucherId: "", sequence: 0 };
@@ -30,8 +30,8 @@ export async function backfillTlog(ctx: AuditContext, onProgress: (events: numbe
 
 /**
  * Adds sealed events that belong to no batch to new batches, which wait for their places.
- * @param place the event after which it begins; moves to the last one that was read.
- * @returns how many events were added.
+ * @param place the event after which the search begins. The function moves it to the last event that was read.
+ * @returns the number of added events.
  */
 export async function addUnlogged(
   tx: Transaction,

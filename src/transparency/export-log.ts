@@ -11,8 +11,8 @@ import { selectHashes } from "./read-log.ts";
 type Served = Pick<Published, "size" | "note" | "policy">;
 
 /**
- * Writes the served log as files, under the same paths: any web server can serve them.
- * @param served the checkpoint to export instead of the served one: that of a log that is being retired or was retired.
+ * Writes the served log as files under the paths of its URLs, so that any web server can serve them.
+ * @param served the checkpoint to export, for a log that is being retired or was retired. By default the served one.
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */
@@ -30,7 +30,7 @@ export async function exportTlog(db: Queryable, directory: string, served?: Serv
       if (level === 0) await writeInto(directory, formatTilePath({ level: null, index, width }), formatBundle(hashes));
     }
   }
-  // Written last: a folder that has a checkpoint has every file.
+  // Written last, so a directory with a checkpoint has all files.
   await writeInto(directory, "checkpoint", note);
   return size;
 }

@@ -2,7 +2,7 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Finders } from "../watch/facts.ts";
 import { readTlogStatus } from "./read-log-status.ts";
 
-/** Reads what the log's last pass reports. */
+/** Reads the report of the log's last pass. */
 export async function readLogFinders(ctx: DepsOf<typeof readTlogStatus>): Promise<Finders> {
   const status = await readTlogStatus(ctx);
   if (status === null) return {};

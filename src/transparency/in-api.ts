@@ -19,7 +19,7 @@ const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = {
   pages: { "/log": ["viewer", tlogPage] },
 };
 
-/** The transparency log, its receipts and its proofs, as the API serves them. */
+/** What the transparency log adds to the API: the log's files, receipts and proofs. */
 export const transparency = {
   endpoints: [eventReceipt, redemptionReceipt, receiptByReference, eventProof],
   routes: tlogRoutes,

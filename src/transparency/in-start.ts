@@ -8,7 +8,7 @@ import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
 /**
- * Makes the signing key of the embedded servers' log if its file does not exist. The log's name derives from `baseUrl`.
+ * Creates the signing key of the embedded servers' log if its file is missing. The log's name derives from `baseUrl`.
  */
 async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");
@@ -21,7 +21,7 @@ async function useLocalTlog(directory: string, baseUrl: string) {
 }
 
 /**
- * Begins the log of the embedded database, if it has none.
+ * Begins the log of the embedded database, if the database has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
 async function beginLocalTlog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {

@@ -18,7 +18,7 @@ interface TlogInit {
 
 /**
  * Begins the log of a database with an empty tree, and writes the first anchors. If the database already has a log,
- * writes missing anchors from the stored tree, whose leaves it reads, but only with `acceptAnchor`: only a person can
+ * writes missing anchors from the stored tree after reading its leaves, but only with `acceptAnchor`: only a person can
  * confirm that no larger tree was ever signed.
  * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than
  * the database, or when an anchor of an existing log is missing and `acceptAnchor` is false.
@@ -53,7 +53,7 @@ export async function initTlog(ctx: AuditContext, settings: TlogSettings, accept
   );
 }
 
-/** Writes the anchors that have no file from the stored tree, whose leaves it reads. Returns their files. */
+/** Writes each missing anchor from the stored tree, after reading the tree's leaves. Returns the new files. */
 export async function writeMissingAnchors(db: Queryable, tree: TreeHead, settings: TlogSettings): Promise<string[]> {
   const { origin, keys, anchors } = settings;
   const known = await readAnchors(settings);

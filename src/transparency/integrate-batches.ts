@@ -9,24 +9,24 @@ import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
   /**
-   * The tree that this process has followed from what the log has signed. It is safe to sign once the transaction is
+   * The head of the tree that this process has verified from a signed head on. It may be signed once the transaction is
    * committed.
    */
   head: TreeHead;
   /** The database server, by its start time. */
   server: string;
-  /** The served checkpoint, which the log has signed. */
+  /** The served checkpoint, which was checked to be signed by the log, and its age. */
   published: (Published & { ageMs: number }) | null;
-  /** Leaves that got a place. */
+  /** The number of leaves that got a place. */
   placed: number;
 }
 
 /**
- * Follows the tree from the heads and from the served checkpoint, and gives the next waiting batches their places at
- * its end, in one transaction. So there is nothing to repair after a crash.
- * @param heads what the log is known to have signed.
- * @param server the database server that was compared with the witnesses. On another one, no batch gets a place.
- * @returns null while another transaction has the tree locked, and when there is no log.
+ * Verifies the stored tree from the signed heads and the served checkpoint on, and gives the next waiting batches their
+ * places at its end, in one transaction. So there is nothing to repair after a crash.
+ * @param heads the tree heads that the log is known to have signed.
+ * @param server the database server that was compared with the witnesses. On another server, no batch gets a place.
+ * @returns null while another transaction has locked the tree, and when there is no log.
  * @throws TlogRefused when the database contradicts what the log has signed.
  */
 export function integrateBatches(
@@ -38,8 +38,8 @@ export function integrateBatches(
   return inTransaction(pool, async (tx) => {
     const [tree, batches] = await Promise.all([
       lockTlogTree(tx),
-      // Sent together with the lock, which saves a round trip. If the tree is locked by another transaction, the read
-      // is not used.
+      // Sent together with the lock, which saves a round trip. The result is not used if another transaction has locked
+      // the tree.
       selectWaitingBatches(tx),
     ]);
     if (tree === null) return null;

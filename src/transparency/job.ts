@@ -14,23 +14,21 @@ const tlogReport = z.object({
   published: z.number(),
   /** Witnesses that cosigned in this pass. */
   cosigned: z.number(),
-  /** The anchor files, and the number of leaves in each one's checkpoint; null for a missing file. */
+  /** The anchor files, each with the number of leaves in its checkpoint; null for a missing file. */
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
-  /** Witnesses that contradicted the log without a proof when they were last asked, while the others met the quorum. */
+  /** Witnesses that contradicted the log without a proof in the last request, while the others met the quorum. */
   claims: z.number(),
   /**
-   * Waiting batches that get no place, because the sequence has not drawn their ids. Absent in the reports of older
-   * releases.
+   * Waiting batches that never get a place, because the sequence has not drawn their ids. The reports of older releases
+   * do not have this field.
    */
   setAside: z.number().default(0),
   /**
-   * Why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database. Null if it did
-   * not stop.
+   * The reason why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database.
+   * Null if it did not stop.
    */
   refused: z.string().nullable(),
-  /**
-   * What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor cannot be used.
-   */
+  /** What stopped it: the database contradicts what was signed, too few witnesses answer, or an anchor is unusable. */
   obstacle: z.enum(["contradiction", "witnesses", "anchor"]).nullable(),
   durationMs: z.number(),
 });

@@ -8,9 +8,9 @@ import { type TlogConfig, UnusableFile } from "../platform/config.ts";
 export interface TlogSettings {
   /** The log's name. */
   origin: string;
-  /** The keys that sign each checkpoint: one, or several during a key rotation. All have the log's name. */
+  /** The keys that sign each checkpoint: one key, or several during a key rotation. All have the log's name. */
   keys: SignerKey[];
-  /** Paths of files that keep the last signed checkpoint. */
+  /** The paths of the files that hold the last signed checkpoint. */
   anchors: string[];
   policy: Policy;
   /** The policy's text, which `/log/policy` serves. */
@@ -19,12 +19,12 @@ export interface TlogSettings {
   witnesses: Witness[];
 }
 
-/** The key file or the policy cannot be used. The message is for an operator. */
+/** The key file or the policy cannot be used. The message tells an operator why. */
 export class TlogSettingsError extends UnusableFile {}
 
 /**
  * Reads the key file and the policy.
- * @throws TlogSettingsError without an anchor, when others can read the key file, or a file is unusable.
+ * @throws TlogSettingsError without an anchor, when other users can read the key file, or when a file is unusable.
  */
 export async function readTlogSettings(config: TlogConfig & { keyFile: string }): Promise<TlogSettings> {
   const keys = await readKeys(config.keyFile);

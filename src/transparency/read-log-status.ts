@@ -18,24 +18,24 @@ const WAIT_MAX_MS = 2_000;
 export interface WitnessStatus {
   name: string;
   url: string | null;
-  /** The size of the last tree that it is known to have cosigned; null if none is known. */
+  /** The size of the last tree that the witness is known to have cosigned; null if none is known. */
   size: number | null;
-  /** When it cosigned the served checkpoint; null if it has not. */
+  /** When the witness cosigned the served checkpoint; null if it has not. */
   cosignedAt: Date | null;
 }
 
-/** The log as an operator sees it. */
+/** The log, as operators see it. */
 export interface TlogStatus {
   origin: string;
-  /** Leaves of the tree. */
+  /** The number of leaves in the tree. */
   size: number;
-  /** The served checkpoint. `lagMs` is its age while leaves wait for the next checkpoint, otherwise 0. */
+  /** The served checkpoint. `lagMs` is its age while leaves wait for a larger checkpoint, otherwise 0. */
   published: { size: number; ageMs: number; lagMs: number; note: string } | null;
   quorum: string | null;
   witnesses: WitnessStatus[];
   /** The sequencer's last pass; null if none is known or Redis does not respond. */
   pass: { report: TlogReport; at: Date } | null;
-  /** The logs that this one continues, the oldest first. */
+  /** The retired logs that this log continues, oldest first. */
   retirements: TlogRetirement[];
 }
 

@@ -16,8 +16,8 @@ import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
 
-// An event is confirmed before any answer about it: `not_logged_yet` also says that it has happened. The log itself
-// places and signs only what is confirmed.
+// Every response about an event needs its confirmation first: even `not_logged_yet` says that the event has happened.
+// The log itself places and signs only confirmed events.
 
 /**
  * Reads the receipt of a redemption by its reference.
@@ -32,7 +32,7 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
 }
 
 /**
- * The same for any organization, not confirmed, without a limit of concurrent reads.
+ * Reads the receipt for any organization, without confirmation and without a limit of concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
@@ -62,7 +62,7 @@ export async function readEventReceipt(
 }
 
 /**
- * The proof of an event without its payload, for anyone.
+ * Reads the proof of an event without its payload, which anyone may see.
  * @throws AppError `entity_not_found`, `not_logged_yet`, `overloaded`, `unavailable`.
  */
 export async function readEventProof(
@@ -93,7 +93,7 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
   return isSequence ? findLoggedEvent(pool, { voucherId, sequence: Number(sequence) }) : null;
 }
 
-/** Builds the proof that the served checkpoint contains an event, and verifies it before returning it. */
+/** Builds the proof that the served checkpoint contains an event. Verifies the proof before it returns it. */
 async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
   const { payload, recordHash, logIndex } = event;
   if (withPayload && recordHash !== null && payload === null) throw new AppError("payload_erased");

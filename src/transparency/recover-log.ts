@@ -24,35 +24,35 @@ import {
 import type { TlogSettings } from "./log-settings.ts";
 import { followTree, TlogRefused } from "./tree-proofs.ts";
 
-/** Most overdue events that one transaction reads, to seal the chains of their vouchers. */
+/** Maximum number of overdue events that one transaction reads, to seal the chains of their vouchers. */
 const OVERDUE_MAX = 500;
 
-/** A range of consecutive leaves. */
+/** Consecutive leaves. */
 interface LeafRun {
   firstIndex: number;
   leaves: number;
 }
 
 export interface Recovered {
-  /** The first leaf that this database did not have. */
+  /** The first of the leaves that this database did not have. */
   firstIndex: number;
-  /** Number of leaves that were appended from the copy. */
+  /** The number of leaves that were appended from the copy. */
   leaves: number;
   /** The appended leaves whose events this database has lost. */
   lost: LeafRun[];
-  /** Number of leaves that only this database had, which got new places. */
+  /** The number of leaves that only this database had. They got new places. */
   added: number;
-  /** Number of leaves of the largest known checkpoint that the copy does not have. */
+  /** The number of leaves of the largest known checkpoint that the copy lacks. */
   missing: number;
 }
 
 /**
- * Appends the leaves that this database does not have, from a copy of the log, up to the copy's checkpoint or, if it
- * has none, the largest one that an anchor has. If an anchor has a larger one, adds no leaf that the copy does not
- * have: another copy can continue. Otherwise, every sealed event that was ever added to the log has one leaf: its leaf
- * in the copy, or a new one at the end. Leaves of the copy without an event in this database are recorded as lost: the
- * log states how many there are, and receipts prove their content. Once no leaf is missing, the processes that refused
- * the server because it lacks a mark admit it.
+ * Appends the leaves that this database lacks from a copy of the log: up to the copy's checkpoint or, without one, up
+ * to the largest checkpoint of an anchor. While an anchor has a larger checkpoint, appends only leaves of the copy,
+ * because another copy can continue. Otherwise every sealed event that was ever in the log gets one leaf: its leaf in
+ * the copy, or a new one at the end. Leaves of the copy without an event in this database are recorded as lost: the log
+ * states their number, and receipts prove their content. Once no leaf is missing, the processes that refused the server
+ * because it lacks a mark accept it again.
  * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints'
  * roots.
  */
@@ -98,7 +98,7 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
 }
 
 /**
- * Seals every event that is Pending when the call begins. The hash of an event does not depend on when it is sealed, so
+ * Seals every event that is Pending when the call begins. An event's hash does not depend on the time of its seal, so
  * the copy may have its leaf. The copy has no leaf for an event that is inserted later.
  */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
@@ -119,8 +119,8 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
 }
 
 /**
- * The copy's checkpoint if the log's keys have signed it, otherwise null; and all known checkpoints, the anchors'
- * included, the largest first.
+ * Reads the copy's checkpoint, null unless the log's keys have signed it; and all known checkpoints, including those of
+ * the anchors, largest first.
  */
 async function readCheckpoints(
   { anchors, keys, origin }: TlogSettings,
@@ -146,10 +146,10 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 }
 
 /**
- * Gives each leaf of the waiting batches its place in the copy, which it removes from `unclaimed`, or a new place at
- * the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in order.
- * @param onlyCopied whether leaves that the copy does not have keep waiting.
- * @returns how many leaves got new places.
+ * Gives each leaf of the waiting batches its place in the copy, and removes it from `unclaimed`, or gives it a new
+ * place at the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in order.
+ * @param onlyCopied whether leaves that the copy lacks keep waiting.
+ * @returns the number of leaves that got new places.
  */
 async function placeWaiting(
   tx: Transaction,

@@ -29,7 +29,7 @@ export interface RetireOptions {
   directory: string;
   /** Files with checkpoints of this log, such as its anchors. */
   checkpoints: readonly { file: string; text: string }[];
-  /** Retires the log even if the database lacks leaves that the log has signed. */
+  /** Whether to retire the log even if the database lacks leaves that the log has signed. */
   acceptLoss: boolean;
 }
 
@@ -37,13 +37,13 @@ interface RetiredLog {
   origin: string;
   nextOrigin: string;
   /**
-   * Number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the last
-   * checkpoint.
+   * The number of leaves that the next log takes over. In the next log, the leaf with this index is the SHA-256 of the
+   * retired log's last checkpoint.
    */
   size: number;
-  /** Number of leaves in the last checkpoint that the retired log signed. */
+  /** The number of leaves in the last checkpoint that the retired log signed. */
   lastSize: number;
-  /** Number of exported leaves. */
+  /** The number of exported leaves. */
   exported: number;
   anchorsWritten: string[];
 }
@@ -51,16 +51,16 @@ interface RetiredLog {
 /** The record of a retirement before it is written, and the tree of the log. */
 interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
   tree: TlogTree;
-  /** The same tree, computed from its leaves. */
+  /** The log's tree, computed from its leaves. */
   followed: TreeAppender;
 }
 
 /**
- * Ends a log, and begins the next one with the same tree under the name and key of `settings`. So every event keeps its
+ * Ends a log, and begins the next one with the same tree, under the name and key of `settings`. Every event keeps its
  * leaf, receipts of the retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired
- * log can verify that the next one continues it. The first new leaf is the hash of the last checkpoint. If a run is
+ * log can verify that the next log continues it. The first new leaf is the hash of the last checkpoint. If a run is
  * interrupted, the next run completes it.
- * @throws AppError `invalid_request` with the reason; the database is unchanged then.
+ * @throws AppError `invalid_request` with the reason. The database is then unchanged.
  */
 export async function retireTlog(
   ctx: AuditContext,
@@ -80,7 +80,7 @@ export async function retireTlog(
   const { servedNote, policy } = plan;
   await assertExportable(directory, policy);
   const served = { size: parseCheckpoint(servedNote)?.size ?? 0, note: servedNote, policy };
-  // Exports before the database is changed, so that a full disk changes nothing.
+  // Exports before any change in the database, so that a full disk changes nothing.
   const exported = await exportTlog(pool, directory, served);
   if (existing === null) {
     await withAuditEntry(
@@ -163,15 +163,15 @@ async function planRetirement(
     });
   }
   const { policy, note: servedNote } = published;
-  // The next log's keys sign the largest checkpoint too. Of several with its size, the one with the most signatures is
-  // the last.
+  // The next log's keys sign the largest checkpoint too. If several checkpoints have its size, the one with the most
+  // signatures counts as the last.
   const added = parseNote(await signNote(settings.keys, last.note.text))?.signatures ?? [];
   const lines = new Set([...last.note.signatures, ...added].map(({ line }) => `${line}\n`));
   const lastNote = `${last.note.text}\n${[...lines].join("")}`;
   return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree, followed };
 }
 
-/** @throws AppError if the directory contains anything other than an interrupted export of the log with this policy. */
+/** @throws AppError if the directory contains anything except an interrupted export of the log with this policy. */
 async function assertExportable(directory: string, policy: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];

@@ -18,21 +18,21 @@ import type { TlogReport } from "./job.ts";
 import type { TlogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
-/** How long one pass may give batches their places before it publishes. Milliseconds. */
+/** How long one pass may give batches their places before it publishes a checkpoint. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
-/** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
+/** After this time, an unchanged tree is published again, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
-/** Most ids of batches that one pass reports as set aside. */
+/** Maximum number of batch ids that one pass reports as set aside. */
 const SET_ASIDE_MAX = 10;
 
-/** What the sequencer needs. */
+/** The dependencies of the sequencer. */
 interface SequencerContext {
   pool: pg.Pool;
   tlogSettings: TlogSettings;
   log: Logger;
 }
 
-/** The tree that a pass has followed, and the served checkpoint. */
+/** The tree that a pass has verified, and the served checkpoint. */
 type Integrated = NonNullable<Awaited<ReturnType<typeof integrateBatches>>>;
 
 /** Appends batches of leaves to the log's tree and publishes checkpoints. Each process of the queue `log` has one. */
@@ -42,9 +42,9 @@ export class Sequencer {
   #comparedWith: string | null = null;
   /** The last tree that this process has signed. In memory, so that a change in Postgres cannot change it. */
   #signed: TreeHead | null = null;
-  /** The anchors as this process has last read or written them. */
+  /** The anchors, as this process last read or wrote them. */
   #anchors: TlogReport["anchors"] = [];
-  /** Witnesses that contradicted the log without a proof when they were last asked. */
+  /** Witnesses that contradicted the log without a proof in the last request. */
   #claims = 0;
 
   constructor(ctx: SequencerContext) {
@@ -52,8 +52,8 @@ export class Sequencer {
   }
 
   /**
-   * One pass: follows the tree from what the log has signed, gives waiting batches their places, and publishes a
-   * checkpoint. Any number of processes may run it, and each may die at any point.
+   * Runs one pass: verifies the tree from what the log has signed on, gives waiting batches their places, and publishes
+   * a checkpoint. Any number of processes may run passes, and each may stop at any point.
    */
   async run(): Promise<TlogReport> {
     const { pool, tlogSettings, log } = this.#ctx;
@@ -100,10 +100,10 @@ export class Sequencer {
     };
   }
 
-  /** Reads what the log has signed, as the anchors and this process know it. @throws TlogRefused */
+  /** Reads what the log has signed, from the anchors and this process's memory. @throws TlogRefused */
   async #readSigned(): Promise<TreeHead[]> {
     const { anchors, keys } = this.#ctx.tlogSettings;
-    // Before the tree is read: another process may advance both meanwhile.
+    // Reads the anchors before the tree, because another process may meanwhile advance both.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
       throw new TlogRefused(error.message, "anchor");
     });
@@ -112,10 +112,10 @@ export class Sequencer {
   }
 
   /**
-   * Sends the served checkpoint to the witnesses again, so that nothing new is signed. Before the first one, sends that
-   * of the empty tree. The witnesses that do not respond must be too few for a quorum: a quorum of them could have
+   * Sends the served checkpoint to the witnesses again, so nothing new is signed. Before the first checkpoint, sends
+   * that of the empty tree. The witnesses that do not respond must be too few for a quorum, because a quorum could have
    * cosigned a tree that this database has lost.
-   * @param isRemembered whether an anchor or this process knows what the log has signed. Otherwise a witness must know
+   * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
    * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses
    * respond.
@@ -133,8 +133,8 @@ export class Sequencer {
         "witnesses",
       );
     }
-    // Before the first checkpoint, a witness knows the log only if it has cosigned a tree that is larger than the empty
-    // one.
+    // Before the first checkpoint, a witness shows that it knows the log only if it has cosigned a tree larger than the
+    // empty one.
     const knowing = asked.filter(
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
     );
@@ -149,8 +149,8 @@ export class Sequencer {
 
   /**
    * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to
-   * have cosigned a larger one, counts as failed while the others meet the quorum.
-   * @throws TlogRefused when they do not.
+   * have cosigned a larger one, counts as failed while the other witnesses meet the quorum.
+   * @throws TlogRefused when the others do not meet it.
    */
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, tlogSettings, log } = this.#ctx;
@@ -168,14 +168,14 @@ export class Sequencer {
       })),
     );
     const size = parseCheckpoint(note)?.size ?? 0;
-    // Read now: another process may have published since the pass began.
+    // Read now, because another process may have published since the pass began.
     const current = (await findTlogTree(pool))?.size ?? 0;
     const agreeing = asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "knowsNothing");
     this.#claims = 0;
     for (const one of asked) {
       const { name } = one.witness.key;
       const claim = claimOf(name, one.answer, current);
-      // Anyone can claim anything without a proof. So a claim stops the log only if the policy needs this witness.
+      // A claim without a proof can be false, so it stops the log only if the policy needs this witness.
       if (claim !== null && !this.#meetsQuorum(agreeing)) throw new TlogRefused(claim);
       if (claim !== null) {
         this.#claims += 1;
@@ -191,9 +191,9 @@ export class Sequencer {
   }
 
   /**
-   * Signs the followed tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the
-   * witnesses refuse never gets into an anchor, and an anchor has each checkpoint before it is served. Does nothing new
-   * if the served checkpoint is recent and has the same size and policy.
+   * Signs the verified tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the
+   * witnesses refuse never gets into an anchor, and each checkpoint is in an anchor before it is served. Only writes
+   * missing anchors if the served checkpoint is recent and has the same size and policy.
    */
   async #publish({ head, published }: Integrated, report: Pick<TlogReport, "size" | "published" | "cosigned">) {
     const { pool, tlogSettings } = this.#ctx;
@@ -202,7 +202,7 @@ export class Sequencer {
     const isServed = published?.size === head.size && published.policy === policyText;
     const text = formatCheckpoint({ origin, ...head });
     if (isServed && published.ageMs < PUBLISH_AGAIN_MS) return this.#writeAnchors(text, head);
-    // If this fails, the next pass first asks the witnesses what they have cosigned, as a new process does.
+    // If this fails, the next pass asks the witnesses first what they have cosigned, as a new process does.
     const server = this.#comparedWith;
     this.#comparedWith = null;
     const asked = await this.#ask(text);
@@ -225,7 +225,7 @@ export class Sequencer {
     return meetsQuorum(policy, namesIn(policy, asked));
   }
 
-  /** Writes the anchors that do not have this tree. @throws TlogRefused */
+  /** Writes the anchors that do not have this tree yet. @throws TlogRefused */
   async #writeAnchors(text: string, { size }: TreeHead): Promise<void> {
     const { keys } = this.#ctx.tlogSettings;
     for (const anchor of this.#anchors) {

@@ -17,9 +17,9 @@ import type { Queryable } from "../platform/db/pool.ts";
 import { selectTlogTiles } from "./db/log-tree.ts";
 import type { TlogReport } from "./job.ts";
 
-/** Leaves that are read at once: two megabytes. */
+/** Maximum number of leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;
-/** Leaves hashed in one turn of the event loop: three milliseconds. */
+/** Leaves hashed in one turn of the event loop. A turn takes three milliseconds. */
 const TURN_LEAVES = 2_048;
 
 /** A tree without leaves. */
@@ -27,7 +27,7 @@ export const EMPTY_TREE: TreeHead = { size: 0, root: rootOfRange({ start: 0, end
 
 type Obstacle = NonNullable<TlogReport["obstacle"]>;
 
-/** The log does not go on. The message says why, for an operator. */
+/** The log stops. The message tells an operator why. */
 export class TlogRefused extends AppError {
   readonly obstacle: Obstacle;
 
@@ -38,11 +38,11 @@ export class TlogRefused extends AppError {
 }
 
 /**
- * Follows the stored tree from the largest head that the log has signed, over every leaf since, and returns it ready
- * for more leaves. Trusts no stored root: a process signs only a root that it has computed.
- * @param tree the tree as the database states it, locked or on one snapshot.
- * @param heads signed heads, which the tree must continue. Without one, starts at the empty tree.
- * @throws TlogRefused when the tree does not continue a head, or is not the tree of its leaves.
+ * Verifies the stored tree: begins at the largest head that the log has signed, and adds every later leaf. Returns the
+ * tree, ready for further leaves. Trusts no stored root: a process signs only a root that it has computed.
+ * @param tree the tree's head in the database, locked or on one snapshot.
+ * @param heads signed heads, which the tree must continue. Without one, begins at the empty tree.
+ * @throws TlogRefused when the tree does not continue a head, or its root is not that of its leaves.
  */
 export async function followTree(db: Queryable, tree: TreeHead, heads: readonly TreeHead[]): Promise<TreeAppender> {
   const last = heads.reduce((largest, head) => (head.size > largest.size ? head : largest), EMPTY_TREE);
@@ -63,7 +63,7 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
   while (followed.size < tree.size) {
     const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
     await appendInTurns(followed, await readLeaves(db, { start: followed.size, end }));
-    // The tiles are stored already.
+    // Discards the grown tiles, which are already stored.
     followed.takeGrown();
   }
   if (!isEqual(followed.root(), tree.root)) {
@@ -76,7 +76,7 @@ function otherRoot(size: number): TlogRefused {
   return new TlogRefused(`A signed checkpoint has another root for ${size} leaves than the database.`);
 }
 
-/** Appends leaves, given as their data. */
+/** Appends leaves, given by their data, in several turns of the event loop. */
 export async function appendInTurns(appender: TreeAppender, leaves: Uint8Array): Promise<void> {
   for (let at = 0; at < leaves.length; at += TURN_LEAVES * HASH_BYTES) {
     appender.append(leaves.subarray(at, at + TURN_LEAVES * HASH_BYTES));
@@ -84,7 +84,7 @@ export async function appendInTurns(appender: TreeAppender, leaves: Uint8Array):
   }
 }
 
-/** The data of stored leaves. @throws TlogRefused when one is missing. */
+/** The data of stored leaves. @throws TlogRefused when a leaf is missing. */
 async function readLeaves(db: Queryable, { start, end }: LeafRange): Promise<Buffer> {
   const first = Math.floor(start / TILE_WIDTH);
   const ids = Array.from({ length: Math.ceil(end / TILE_WIDTH) - first }, (_, at) => ({ level: 0, index: first + at }));
@@ -101,7 +101,7 @@ export function proveInclusion(db: Queryable, index: number, size: number): Prom
   return rootsOf(db, inclusionRanges(index, size));
 }
 
-/** The proof that the tree of `size` continues the one of `oldSize`. */
+/** The proof that the tree of `size` continues the tree of `oldSize`. */
 export function proveConsistency(db: Queryable, oldSize: number, size: number): Promise<Buffer[]> {
   return rootsOf(db, consistencyRanges(oldSize, size));
 }
@@ -111,7 +111,7 @@ async function rootsOf(db: Queryable, ranges: readonly LeafRange[]): Promise<Buf
   return ranges.map((range) => rootOfRange(range, read));
 }
 
-/** Reads, in one statement, the few tiles from which the roots of these ranges are computed. */
+/** Reads the few tiles from which the roots of these ranges are computed, in one statement. */
 async function readTiles(db: Queryable, ranges: readonly LeafRange[]): Promise<ReadTile> {
   const stored = await selectTlogTiles(db, tilesOf(ranges));
   const tiles = new Map(

@@ -8,9 +8,9 @@ import { type SandboxService, sandboxService } from "./service.ts";
 
 export { CHECKS, type CheckResult, ServiceUnavailable, UsageError, VOUCHERS_NEEDED };
 
-/** What to check. */
+/** The options of a check. */
 export interface CheckOptions {
-  /** A sandbox's key with both scopes. */
+  /** A key of a sandbox with both scopes. */
   key: string;
   /** The service's address. */
   url: string;
@@ -23,9 +23,9 @@ export interface CheckOptions {
 }
 
 /**
- * Runs every check against a partner's client, and calls `onResult` after each.
- * @throws UsageError when the options, the key or the codes cannot be used: the client was not run. ServiceUnavailable
- * when the service does not answer; the signal's reason on abort.
+ * Runs every check against a partner's client, and calls `onResult` after each check.
+ * @throws UsageError when the options, the key or the codes cannot be used; the client was then not run.
+ * ServiceUnavailable when the service does not answer; the signal's reason on abort.
  */
 export async function checkClient(
   { key, url, client, codes, keepVouchers = false }: CheckOptions,
@@ -37,7 +37,7 @@ export async function checkClient(
   const service = sandboxService(address, key, signal);
   const chosen = await chooseCodes(service, await readCodes(codes), codes);
   const proxy = await openFaultyProxy(address);
-  // A random prefix of this run's order numbers, because a reference of an earlier run cannot redeem again.
+  // A random prefix for the order numbers of this run, because a reference of an earlier run cannot redeem again.
   const run = `check-${randomBytes(4).toString("hex")}`;
   try {
     return await runChecks(
@@ -84,7 +84,7 @@ async function readCodes(file: string): Promise<string[]> {
     .map((row) => row?.[1]?.replaceAll('""', '"') ?? row?.[2] ?? "");
 }
 
-/** The first codes of unused vouchers, as many as the checks need. @throws UsageError */
+/** Finds the first codes of unused vouchers, as many as the checks need. @throws UsageError */
 async function chooseCodes(service: SandboxService, codes: readonly string[], file: string): Promise<string[]> {
   const unused: string[] = [];
   let expired = 0;

@@ -6,9 +6,9 @@ import { type Fault, type Faults, openFaultyProxy } from "./faulty-proxy.ts";
 import { ClientFault, runClient } from "./run-client.ts";
 import { makeServiceCall, type ServiceCall } from "./service.ts";
 
-/** What to check of a back office's client. */
+/** The options of a check of a back office's client. */
 export interface IssuerOptions extends Pick<CheckOptions, "key" | "url" | "client"> {
-  /** A product of the sandbox, of which batches of two vouchers are issued. */
+  /** A product of the sandbox. The checks issue batches of two vouchers of it. */
   product: string;
 }
 
@@ -27,12 +27,12 @@ interface IssuerCheck {
   step: IssuerStep;
   faults?: Faults;
   outcome: "issued" | "voided" | "refused";
-  /** Batches that the step adds, and vouchers of the first batch that it voids. */
+  /** The number of batches that the step adds, and of vouchers of the first batch that it voids. */
   adds?: number;
   voids?: number;
 }
 
-/** Most items that the service puts on a page. */
+/** Maximum number of items that the service puts on a page. */
 const PAGE_MAX = 1_000;
 const COUNT = 2;
 const VALID_UNTIL = "2099-12-31";
@@ -49,7 +49,7 @@ const first =
   (found, before) =>
     found === kind && before === 0 ? fault : null;
 
-/** The checks, for a run whose orders begin with this text. The code of `void` steps is that of the first batch. */
+/** The checks of a run, whose order numbers begin with this text. `void` steps use a code of the first batch. */
 function checksOf(run: string): IssuerCheck[] {
   const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });
   const voiding: IssuerStep = { step: "void", order: `${run}-1` };
@@ -89,7 +89,7 @@ function checksOf(run: string): IssuerCheck[] {
   ];
 }
 
-/** Names of the checks of a back office's client. */
+/** The names of the checks of a back office's client. */
 export const ISSUER_CHECKS = checksOf("").map(({ name }) => name);
 
 /**
@@ -107,7 +107,7 @@ export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX)
 }
 
 /**
- * Runs every check against a back office's client, and calls `onResult` after each.
+ * Runs every check against a back office's client, and calls `onResult` after each check.
  * @throws UsageError, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
  */
 export async function checkIssuer(

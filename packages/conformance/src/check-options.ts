@@ -1,6 +1,6 @@
 import { UsageError } from "./errors.ts";
 
-/** Protects live vouchers. @throws UsageError unless the key is a sandbox's. */
+/** Protects live vouchers. @throws UsageError unless the key belongs to a sandbox. */
 export function assertSandboxKey(key: string): void {
   if (!/^pv[kt]_[0-9A-Z]{47}$/.test(key))
     throw new UsageError("--key is not an API key. Copy it exactly as it was shown when it was created.");

@@ -2,11 +2,11 @@ import type { Call, Faults, FaultyProxy } from "./faulty-proxy.ts";
 import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
 import type { SandboxService, SeenVoucher } from "./service.ts";
 
-/** Maximum number of runs of a step. If its outcome is then still unknown, the check ends with a ClientFault. */
+/** Maximum number of runs of a step. If its outcome is still unknown after them, the check ends with a ClientFault. */
 const RUNS_MAX = 4;
-/** Furthest that one call moves the times of a sandbox: 400 days, as the reference says. */
+/** Maximum time by which one call moves the times of a sandbox: 400 days, as the API reference says. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
-/** How early a call may arrive, because timers are not exact. Milliseconds. */
+/** How much too early a call may arrive, because timers are not exact. Milliseconds. */
 const EARLY_MS = 100;
 
 export interface CheckSetup {
@@ -23,7 +23,7 @@ export interface CheckSetup {
   expireVouchers: boolean;
 }
 
-/** The last result of a step, and the calls of all its runs. */
+/** The final result of a step, and the calls of all its runs. */
 interface Settled {
   result: ClientResult;
   calls: readonly Call[];
@@ -36,9 +36,9 @@ export const NO_FAULTS: Faults = () => null;
 
 /** The references that the client has sent in all checks so far. */
 export class References {
-  /** The order that a reference belongs to. */
+  /** The order of each reference. */
   readonly orders = new Map<string, string>();
-  /** The references of an order for one code. */
+  /** The references that an order has used for one code. */
   readonly #used = new Map<string, Set<string>>();
 
   usedFor(order: string, code: string): Set<string> {
@@ -81,7 +81,7 @@ export class CheckRun {
     return seen;
   }
 
-  /** Runs a step, and repeats it without faults while its outcome is unknown. */
+  /** Runs a step. While its outcome is unknown, repeats it without faults. */
   async settle(
     step: Pick<ClientStep, "step" | "order" | "codes"> & { state?: unknown },
     faults = NO_FAULTS,
@@ -114,8 +114,8 @@ export class CheckRun {
   }
 
   /**
-   * After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first one
-   * that did not.
+   * After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first
+   * call that came too early.
    */
   #checkWaits(calls: readonly Call[]): void {
     for (const [index, call] of calls.entries()) {
@@ -130,7 +130,7 @@ export class CheckRun {
     }
   }
 
-  /** All attempts of an order must use one reference for each voucher, which no other order uses. */
+  /** All attempts of an order must use one reference for each voucher, and no other order may use that reference. */
   #checkReferences(order: string, codes: readonly string[], calls: readonly Call[]): void {
     const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
@@ -151,7 +151,7 @@ export class CheckRun {
     }
   }
 
-  /** The client must report that it redeemed this voucher, and the voucher must be redeemed. */
+  /** The client must report that it redeemed this voucher, and the service must show the voucher as redeemed. */
   async expectRedeemed({ result, calls }: Settled, code: string): Promise<void> {
     const { voucher } = await this.lookUp(code);
     const answer = calls.findLast(({ kind, status }) => kind === "redeem" && status === 200)?.response;
@@ -200,7 +200,7 @@ export class CheckRun {
     else if (settled.result.outcome !== "refused") this.expectRefused(settled, `a voucher that is ${voucher.status}`);
   }
 
-  /** The client must report as redeemed exactly the vouchers of a basket that are redeemed, `count` of them. */
+  /** The client must report exactly the redeemed vouchers of a basket as redeemed, and their number must be `count`. */
   async expectBasket({ result, calls }: Settled, codes: readonly string[], count: number): Promise<void> {
     const outcome = count === codes.length ? "redeemed" : count > 0 ? "partly" : "refused";
     if (result.outcome !== outcome) {

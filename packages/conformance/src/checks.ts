@@ -6,21 +6,21 @@ import type { SeenVoucher } from "./service.ts";
 /** The result of a check. */
 export interface CheckResult {
   name: string;
-  /** What was tried, as a sentence. */
+  /** A sentence that says what was tried. */
   about: string;
   result: "right" | "wrong" | "not tried";
   /** What the client did wrong, or why this was not tried. */
   sentences: string[];
 }
 
-/** Unused vouchers that the checks need. */
+/** The number of unused vouchers that the checks need. */
 export const VOUCHERS_NEEDED = 12;
 
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
-/** `Retry-After` of the made-up 503s. */
+/** The `Retry-After` of the proxy's own responses 503. */
 const RETRY_AFTER_SECONDS = 2;
-/** Errors with which the proxy itself responds. */
+/** The errors with which the proxy itself responds. */
 const ERRORS = {
   overloaded: [503, "The voucher service is busy. Please try again in a moment."],
   voucher_reserved: [
@@ -43,8 +43,8 @@ const onRedeem =
     kind === "redeem" && before < count ? fault : null;
 
 /**
- * Runs the checks one after another, and reports each as soon as it is done. If the first one, a plain redeem, ends
- * with a ClientFault, the others are not tried.
+ * Runs the checks one after another, and reports each as soon as it is done. If the first check, a plain redeem, ends
+ * with a ClientFault, the other checks are not tried.
  */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
@@ -227,7 +227,7 @@ export const CHECKS: readonly Check[] = [
   },
 ];
 
-/** A checkout that must redeem the voucher, even if faults hit its calls. */
+/** A checkout that must redeem the voucher, even if the proxy disturbs its calls. */
 function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS): Check["run"] {
   return async (check) => {
     const [order, code] = [check.order(orderNumber), check.code(codeIndex)];
@@ -242,7 +242,7 @@ function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): Fau
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Lets the client reserve a voucher, and reports if it did not. */
+/** Lets the client reserve a voucher, and reports if the client did not. */
 async function reserve(
   check: CheckRun,
   order: string,

@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseObject } from "./service.ts";
 
-/** What a call of the client is for. */
+/** The purpose of a call of the client. */
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | "void" | "other";
 
 /** One call of the client and its response. */
@@ -28,7 +28,7 @@ export type Fault =
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/** Chooses a call's fault, or null, by its kind and the number of earlier calls of that kind since `begin`. */
+/** Chooses the fault for a call, or null, from its kind and the number of earlier calls of this kind since `begin`. */
 export type Faults = (kind: CallKind, before: number) => Fault | null;
 
 export interface FaultyProxy {
@@ -40,7 +40,7 @@ export interface FaultyProxy {
   close(): Promise<void>;
 }
 
-/** Headers that belong to one connection, or that no longer fit the body, which `fetch` decodes. */
+/** Headers that belong to one connection, or that no longer fit the body after `fetch` has decoded it. */
 const NOT_FORWARDED = [
   "host",
   "connection",

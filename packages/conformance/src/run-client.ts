@@ -21,9 +21,9 @@ export interface ClientStep {
 }
 
 /**
- * redeemed, reserved, released: done. refused: the voucher cannot be used, or no voucher of a basket was redeemed.
- * partly: some vouchers of a basket were redeemed. unknown: no final response yet; the step is run again. unsupported:
- * the client has no such step.
+ * redeemed, reserved, released: the step is done. refused: the voucher cannot be used, or no voucher of a basket was
+ * redeemed. partly: some vouchers of a basket were redeemed. unknown: no final response yet; the step is run again.
+ * unsupported: the client does not have this step.
  */
 const OUTCOMES = [
   "redeemed",
@@ -40,32 +40,32 @@ const OUTCOMES = [
 /** The last line that the client prints on standard output, as JSON. */
 export interface ClientResult {
   outcome: (typeof OUTCOMES)[number];
-  /** For redeemed: the code for the customer. */
+  /** For the outcome redeemed: the code for the customer. */
   redeemCode?: string;
-  /** For a basket, one for each code, in order; null for a voucher that was not redeemed. */
+  /** For a basket: one code for each voucher, in order; null for a voucher that was not redeemed. */
   redeemCodes?: readonly unknown[];
-  /** For issued: the codes, by serial. */
+  /** For the outcome issued: the codes, in order of serials. */
   codes?: readonly unknown[];
   /** Passed to the next step of the order. */
   state?: unknown;
 }
 
-/** Longest run of a client for one step. Milliseconds. */
+/** Maximum duration of one step of a client. Milliseconds. */
 const STEP_MAX_MS = 90_000;
-/** Most text kept of each output stream of a client: its end. Characters. */
+/** Maximum text kept of each output stream of a client: the end of the stream. Characters. */
 const OUTPUT_MAX = 64_000;
 
-/** A fault of the client that ends a check. The message describes it. */
+/** A fault of the client that ends a check. The message describes the fault. */
 export class ClientFault extends Error {}
 
 /**
  * Runs a partner's client for one step, through the shell.
- * @throws ClientFault when it fails, takes too long or prints no result; the signal's reason on abort.
+ * @throws ClientFault when the client fails, takes too long or prints no result; the signal's reason on abort.
  */
 export async function runClient(command: string, step: object, signal: AbortSignal): Promise<ClientResult> {
   signal.throwIfAborted();
   const input = JSON.stringify(step);
-  // A process group of its own, so that the shell's children end with it.
+  // The client gets its own process group, so that the shell's children end with it.
   const child = spawn(command, { shell: true, detached: true, env: { ...process.env, STEP: input } });
   let stdout = "";
   let stderr = "";
@@ -75,7 +75,7 @@ export async function runClient(command: string, step: object, signal: AbortSign
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     stderr = (stderr + text).slice(-OUTPUT_MAX);
   });
-  // A client that reads STEP may close its input.
+  // A client that reads the variable STEP may close its standard input.
   child.stdin.on("error", () => undefined).end(input);
   let timedOut = false;
   const kill = () => {
@@ -106,7 +106,7 @@ export async function runClient(command: string, step: object, signal: AbortSign
   return result;
 }
 
-/** Reads the result from the last line, so that a client may print more before it. */
+/** Reads the result from the last line. A client may print other lines before it. */
 function readResult(stdout: string): ClientResult | null {
   const { outcome, redeemCode, redeemCodes, codes, state } = parseObject(stdout.trim().split("\n").at(-1) ?? "");
   const known = OUTCOMES.find((name) => name === outcome);

@@ -8,24 +8,24 @@ export interface SeenVoucher {
   now: Date;
 }
 
-/** Calls that the checks send to the service themselves, not through the faulty proxy. */
+/** Calls that the checks themselves send to the service, past the faulty proxy. */
 export interface SandboxService {
   /** A voucher, or null when the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
-  /** Moves the times of the sandbox back. */
+  /** Moves the times of the sandbox into the past. */
   advance(seconds: number): Promise<void>;
 }
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends a call and returns its answer; null for a voucher that the key's organization does not have. */
+/** Sends a call and returns the response's body; null for a voucher that the key's organization does not have. */
 export type ServiceCall = (
   path: string,
   isExpected: (answer: Record<string, unknown>) => boolean,
   body?: object,
 ) => Promise<Record<string, unknown> | null>;
 
-/** Calls of a key. Each throws as those of {@link sandboxService}. */
+/** Makes calls with a key. Each throws the errors of {@link sandboxService}. */
 export function makeServiceCall(url: string, key: string, signal: AbortSignal): ServiceCall {
   return async function call(
     path: string,
@@ -72,7 +72,7 @@ export function sandboxService(url: string, key: string, signal: AbortSignal): S
   };
 }
 
-/** The object in a JSON text. Empty if the text is something else. */
+/** The object in a JSON text. Empty if the text is not a JSON object. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

@@ -223,7 +223,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       [sandbox, `has ${VOUCHERS_NEEDED - 1} unused codes and ${VOUCHERS_NEEDED} are needed.`],
       [{ ...sandbox, key: reader.key }, "code 1 is not a voucher of this key's organization."],
       [expired, "12 vouchers expired, as in every check without --keep-vouchers."],
-      // The file that batch issue --out writes.
+      // The format of the file that batch issue --out writes.
       [{ ...sandbox, codes: ["id,code,serial", ...csv] }, "has 1 unused code and 12 are needed."],
       [sandbox, "answered 200: this is not the partner API.", ...elsewhere],
     ] as const) {

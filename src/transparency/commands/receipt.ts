@@ -6,7 +6,7 @@ import { UsageError } from "../../cli/exit-code.ts";
 import { ORG, required } from "../../cli/options.ts";
 import { receiptOfRedemption } from "../read-receipt.ts";
 
-/** Longest receipt, policy or checkpoint. Bytes. */
+/** Maximum length of a receipt, policy or checkpoint. Bytes. */
 const FILE_MAX = 1_000_000;
 
 export const receipt: Noun = {

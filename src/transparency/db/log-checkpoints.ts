@@ -29,7 +29,7 @@ const publish = sql.executeOne("publish_checkpoint", {
 const selectSizes = sql.rows("select_witness_sizes", { name: text, size: bigint }, { name: arrayOf(text) });
 const recordSizes = sql.execute("record_witness_sizes", { name: arrayOf(text), size: arrayOf(bigint) });
 
-/** Serves a checkpoint, unless a larger one is served already or its log was retired. Returns whether it is served. */
+/** Serves a checkpoint, unless a larger one is served or its log was retired. Returns whether it is served. */
 export function publishCheckpoint(db: Queryable, checkpoint: Published & { origin: string }): Promise<boolean> {
   const { size, root, note, policy, origin } = checkpoint;
   return publish(db, { size, root, note, policy, origin });

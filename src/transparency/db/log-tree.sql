@@ -3,7 +3,7 @@
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The tree as it is stored, and the time at which its server started. A server that has lost data, or another server, has another time.
+-- The stored tree, and the start time of its server. The time differs on another server, and on one that was restored or lost data.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree(origin, root)
@@ -11,8 +11,8 @@ SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM
 INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
 -- name: select_waiting_batches(batches_max, leaves_max, after)
--- The next batches without a place, in the order of their ids. Their leaves together are within the second limit. Does not read batches that are set
--- aside (select_batches_set_aside).
+-- The next batches without a place, in id order. Together they have at most as many leaves as the second limit. Skips
+-- batches that are set aside (select_batches_set_aside).
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
           FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL AND n.id > $3::bigint
@@ -22,7 +22,7 @@ SELECT w.id, w.leaves, w.hashes
  WHERE w.leaves_so_far <= $2::int ORDER BY w.id;
 
 -- name: place_log_batches(id, first_index)
--- Gives waiting batches their places. Raises VS001 when one has a place already.
+-- Gives waiting batches their places. Raises VS001 when a batch already has a place.
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = w.first_index, hashes = NULL
     FROM unnest($1::bigint[], $2::bigint[]) AS w (id, first_index)
@@ -32,7 +32,7 @@ WITH placed AS (
 SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
 
 -- name: place_scattered_batch(id, places)
--- Gives a waiting batch a place for each of its leaves. Raises VS001 when it has one already.
+-- Gives each leaf of a waiting batch its own place. Raises VS001 when the batch already has places.
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
    WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
@@ -41,23 +41,23 @@ WITH placed AS (
 SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 
 -- name: select_batches_set_aside(limit)
--- The ids of waiting batches that never get a place, because no slot of an event has room for them. The sequence has drawn none of these ids, so no
--- event has a leaf in them, and leaving them out changes the order of no chain.
+-- The ids of waiting batches that never get a place, because their ids are too large for the slot of an event. The sequence has not drawn these ids,
+-- so no event has a leaf in these batches, and leaving them out changes the order of no chain.
 SELECT b.id::text AS id FROM log_batches AS b WHERE b.first_index IS NULL AND b.id > 2199023255551
  UNION ALL
 SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1 LIMIT $1::int;
 
 -- name: count_waiting_leaves
--- How many leaves wait for their place.
+-- The number of leaves that wait for their places.
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
 -- name: write_log_bundles(index, hashes)
--- Inserts bundles or appends to them. A trigger refuses to change the entries that a bundle already has.
+-- Inserts bundles or appends to them. A trigger rejects changes of the entries that a bundle already has.
 INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
     ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;
 
 -- name: write_log_tiles(level, index, hashes)
--- Inserts tiles of level 1 and above or appends to them. A trigger refuses to change the hashes that a tile already has.
+-- Inserts tiles of level 1 and above or appends to them. A trigger rejects changes of the hashes that a tile already has.
 INSERT INTO log_tiles (level, index, hashes)
 SELECT w.level, w.index, w.hashes FROM unnest($1::smallint[], $2::bigint[], $3::bytea[]) AS w (level, index, hashes)
     ON CONFLICT (level, index) DO UPDATE SET hashes = EXCLUDED.hashes;
@@ -70,14 +70,14 @@ WITH advanced AS (
 SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
 
 -- name: select_log_tiles(level, index)
--- The stored bundles (level 0: the data of leaves) and tiles, full or partial. Null hashes where none is stored.
+-- The stored bundles (level 0: the data of leaves) and tiles, full or partial. The hashes are null for one that is not stored.
 SELECT w.level, w.index, coalesce(
          (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
          (SELECT t.hashes FROM log_tiles AS t WHERE t.level = w.level AND t.index = w.index)) AS hashes
   FROM unnest($1::smallint[], $2::bigint[]) AS w (level, index);
 
 -- name: select_lost_leaves
--- The leaves that were recovered after their events had been lost.
+-- The leaves without events: they were recovered after this database had lost their events.
 SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
 
 -- name: insert_lost_leaves(first_index, leaves)

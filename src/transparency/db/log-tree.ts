@@ -6,18 +6,18 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
 /**
- * Most waiting batches, and most of their leaves, that are read at once. Giving them places takes a third of a second
- * at most.
+ * Maximum number of waiting batches that are read at once, and of their leaves. Giving them places takes at most a
+ * third of a second.
  */
 const WAITING_BATCHES_MAX = 4_096;
 const WAITING_LEAVES_MAX = 65_536;
 
-/** The tree as it is stored, with the name of its log. */
+/** The stored tree, with the name of its log. */
 export const TREE = {
   origin: text,
   size: bigint,
   root: bytea,
-  /** The start time of the database server. Another or restored server has another one. */
+  /** The start time of the database server. Another or restored server has another start time. */
   server: text,
 };
 export type TlogTree = Row<typeof TREE>;
@@ -51,20 +51,18 @@ const selectTiles = sql.rows(
   { level: arrayOf(smallint), index: arrayOf(bigint) },
 );
 
-/**
- * The ids of waiting batches that never get a place, at most `limit`. Text, because they may be too large for a number.
- */
+/** The ids of waiting batches that never get a place, at most `limit`. As text: they may be too large for a number. */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
   return selectSetAside(db, limit);
 }
 
-/** The next batches without a place, in order of their ids, within both limits. */
+/** The next batches without a place, in id order, within both limits. */
 export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingBatch[]> {
   return selectWaiting(tx, { batchesMax: WAITING_BATCHES_MAX, leavesMax: WAITING_LEAVES_MAX, after });
 }
 
 /**
- * Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's current size.
+ * Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's size before.
  */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
@@ -75,7 +73,7 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
   return [placeTlogBatches({ id: batches.map(({ id }) => id), firstIndex: firsts })];
 }
 
-/** Statements that give batches of the locked tree a place for each of their leaves. */
+/** Statements that give each leaf of waiting batches its own place in the locked tree. */
 export function placeLeaves(batches: readonly { id: number; places: readonly number[] }[]): PreparedStatements {
   const isContiguous = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
   const contiguous = batches.filter(({ places }) => isContiguous(places));
@@ -89,7 +87,7 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   ];
 }
 
-/** Statements that write the tiles that have grown, and the locked tree's new head. */
+/** Statements that write the tiles that have grown, and the new head of the locked tree. */
 export function growTree(before: TreeHead, grown: readonly StoredTile[], after: TreeHead): PreparedStatements {
   return [
     ...writeTlogBundles(grown.filter(({ level }) => level === 0)),
@@ -98,7 +96,7 @@ export function growTree(before: TreeHead, grown: readonly StoredTile[], after: 
   ];
 }
 
-/** Bundles (level 0) and tiles, without those that do not exist. */
+/** Bundles (level 0) and tiles. Leaves out those that are not stored. */
 export async function selectTlogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
   const rows = await selectTiles(db, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));

@@ -14,7 +14,7 @@ interface Deps {
   config: Site;
 }
 
-/** What the log says about a history: which entries it has, and how to check that. Null before its first checkpoint. */
+/** States which entries of a history are in the log, and how to check that. Null before the first checkpoint. */
 export const readChainNotes: ReadChainNotes<Deps> = async (deps, visitor, { events, path, locale }) => {
   const checkpoint = await deps.publicReads(visitor, () => findCheckpoint(deps.pool));
   if (checkpoint === null) return null;
@@ -34,7 +34,7 @@ ${renderReceiptForm(checkpoint.policy, "", locale.texts)}
 };
 
 /**
- * States which entries are in the log. Readers need not trust the statement, because each entry in the log has a proof.
+ * States which entries are in the log. Readers need not trust this statement, because each logged entry has a proof.
  */
 function renderCheckpoint(
   basePath: string,

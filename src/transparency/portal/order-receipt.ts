@@ -17,7 +17,7 @@ type Deps = DepsOf<typeof readRedemptionReceipt> & {
   config: Site;
 };
 
-/** The receipt of an order: a form that checks it, and a file. An erased order has none, and its history says why. */
+/** The receipt of an order: a form that verifies it, and a file. If it was erased, the history says so instead. */
 export const orderReceipt: OrderPart<Deps> = {
   async section(deps, caller, externalRef) {
     const receipt = await deps
@@ -37,7 +37,7 @@ export const orderReceipt: OrderPart<Deps> = {
 
 interface Receipt {
   externalRef: string;
-  /** Null until the log has the redemption. Without a log, the policy is empty. */
+  /** Null until the log contains the redemption. Without a log, the policy is empty. */
   receipt: string | null;
   policy: string;
 }

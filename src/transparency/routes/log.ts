@@ -5,11 +5,11 @@ import { readPublished, readTile } from "../read-log.ts";
 
 /** A tile never changes. */
 const FOR_EVER = "public, max-age=31536000, immutable";
-/** A new checkpoint may be served every second. */
+/** The served checkpoint may change every second. */
 const FOR_A_SECOND = "public, max-age=1";
 
 /**
- * Serves the log in the format C2SP tlog-tiles to anyone. Caches may store the responses, and pages of every origin may
+ * Serves the log to anyone in the format C2SP tlog-tiles. Caches may store the responses, and pages of all origins may
  * read them.
  */
 export function tlogRoutes(deps: DepsOf<typeof readPublished>): Route[] {
