@@ -33,7 +33,7 @@ export interface Field<Value = unknown> {
   suggested?: readonly string[];
   /** For a time: whether it is refused when it has passed. */
   future?: boolean;
-  /** For a time: what a date alone means. */
+  /** For a time: what a date without a time means. */
   use?: TimeUse;
   /** For choices: the option of each choice and its description, if there is not one option that takes values. */
   flags?: Readonly<Record<string, string>>;
@@ -125,7 +125,7 @@ export function dollars(label: string, more: More<number> = {}): Field<number> {
   };
 }
 
-/** A date, or a time with its zone. What a date alone means depends on its use. `future`: refused if it has passed. */
+/** A date, or a time with its zone. `use` decides what a date alone means. `future`: refused if it has passed. */
 export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field, "future"> = {}): Field<Date> {
   const moment = z
     .string(orRequired(problem("noMoment")))
@@ -147,7 +147,7 @@ export function duration(label: string, more: More<number> = {}): Field<number> 
   return { kind: "duration", label, hint: "", placeholder: "<duration>", typed, json: typed, ...more };
 }
 
-/** One of some values. */
+/** One of the given values. */
 export function choice<const Value extends string>(
   label: string,
   values: readonly Value[],
@@ -178,7 +178,7 @@ export function flag(label: string, more: Pick<Field, "option" | "commandOnly"> 
   return { kind: "flag", label, hint: "", typed, json, initial: false, ...more };
 }
 
-/** Addresses and networks. */
+/** IP addresses and networks. */
 export function networks(label: string, more: More<string[]> = {}): Field<string[]> {
   const message = problem("noNetworks");
   const json = z.array(z.string().refine(isNetwork, message), orRequired(message));

@@ -24,7 +24,7 @@ export interface AuditedCommand extends FormCommand {
   mayHaveWritten: boolean;
 }
 
-/** What an administrative service needs. */
+/** The context of an administrative act. */
 export interface AuditContext {
   pool: pg.Pool;
   randomBytes: RandomBytes;

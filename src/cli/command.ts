@@ -27,7 +27,7 @@ export type Verb = (command: Command) => void;
 
 interface VerbOf<Context, Options> {
   description: string;
-  /** An argument with a description. Others stand next to the verb's name. */
+  /** An argument with a description. Arguments without one are written after the verb's name. */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
   /** By their names in camel case, in the order of `--help`. */
   options?: Options;

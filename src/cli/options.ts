@@ -73,7 +73,7 @@ export function collectProblems(built: Option, problems: OptionProblems): Option
   });
 }
 
-/** The organization of most commands. */
+/** The required option of most commands: an organization. */
 export const ORG = required("<id>", "the organization");
 export const YES = flag("do not ask on a terminal");
 

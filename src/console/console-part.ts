@@ -4,7 +4,7 @@ import type { Pages, Visit } from "./visit.ts";
 
 /** What a wing adds to the operator pages. */
 export interface ConsolePart<Deps = object> {
-  /** Names in the navigation. Each is a page below `/ops`, in lower case. */
+  /** Names in the navigation. Each links to the page below `/ops` with this name in lower case. */
   sections?: readonly string[];
   pages?: Pages<Deps>;
   actions?: readonly Action<Deps>[];

@@ -46,7 +46,7 @@ export function lastId<Id>(found: readonly { id: Id }[]): Id | null {
   return found[LIST_MAX - 1]?.id ?? null;
 }
 
-/** The folder of the pages of an audited entity, by its type. */
+/** The path segment of the pages of an audited entity, by the entity's type. */
 const COLLECTIONS: Record<string, string> = {
   Organization: "organizations",
   Brand: "brands",

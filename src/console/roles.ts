@@ -27,7 +27,7 @@ export function openRoles(table: () => readonly { path: string; role: OperatorRo
   };
 }
 
-/** Paths have letters, slashes, dots, dashes and names with a colon. */
+/** The pattern of a path, which has only letters, slashes, dots, dashes and names with a colon. */
 function patternOf(path: string): RegExp {
   const segments = path.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/?]+");
   return new RegExp(`^${segments}(?:\\?.*)?$`);

@@ -58,7 +58,7 @@ export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || e
 /**
  * Runs a call of a key once a connection is free for it.
  * @param command its name in the audit trail. `args` must contain no secret and no voucher code.
- * @param wait for the connection.
+ * @param wait limits the wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
  */
 export function inIssuer<T>(

@@ -28,7 +28,7 @@ export function readFileArgument(usage: string): string {
     }
     if (file !== undefined && others.length === 0) return file;
   } catch {
-    // An unknown option.
+    // An unknown option is refused below.
   }
   throw new Refused(usage, 2);
 }

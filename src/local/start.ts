@@ -29,7 +29,7 @@ import { readStartOptions } from "./start-options.ts";
 // stops everything. Until the service is ready it prints one line a step, and its processes log to a file.
 const wanted = readStartOptions();
 
-/** Longest wait for processes that have joined to drain. Milliseconds. */
+/** Longest wait until joined processes have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
 
 let stopping = false;

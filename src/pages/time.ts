@@ -11,7 +11,7 @@ export const DATE_LOCALES: Record<Language, string> = {
 };
 
 const SECONDS = "medium";
-/** Shows a moment to the minute. */
+/** The precision that shows a moment to the minute. */
 export const MINUTES = "short";
 
 function makeFormats(locale: string) {

@@ -13,7 +13,7 @@ interface Integrated {
    * committed.
    */
   head: TreeHead;
-  /** The database server, by its start time. */
+  /** The start time of the database server, which identifies it. */
   server: string;
   /** The served checkpoint, which was checked to be signed by the log, and its age. */
   published: (Published & { ageMs: number }) | null;

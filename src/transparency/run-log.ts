@@ -38,7 +38,7 @@ type Integrated = NonNullable<Awaited<ReturnType<typeof integrateBatches>>>;
 /** Appends batches of leaves to the log's tree and publishes checkpoints. Each process of the queue `log` has one. */
 export class Sequencer {
   readonly #ctx: SequencerContext;
-  /** The database server that was last compared with the witnesses. */
+  /** The start time of the database server that was last compared with the witnesses. */
   #comparedWith: string | null = null;
   /** The last tree that this process has signed. In memory, so that a change in Postgres cannot change it. */
   #signed: TreeHead | null = null;

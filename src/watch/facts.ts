@@ -58,7 +58,7 @@ export interface Gathered {
   clockAheadMs: number;
   /** The outcomes of all processes. Null if Redis does not answer: this process's own may differ from others'. */
   redeems: RecentOutcomes | null;
-  /** This process. */
+  /** The identity of this process. */
   self: ProcessReport["self"];
   /** The other API processes that report, as far as Redis knows. */
   otherApis: readonly ReportedProcess[];

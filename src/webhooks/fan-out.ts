@@ -24,7 +24,7 @@ const RETRY_MS = 50;
 const ROWS_MAX = 500;
 /** Maximum number of events that one transaction turns into deliveries, unless a single row has more. */
 const EVENTS_MAX = 1_000;
-/** Longest wait for any other lock. Milliseconds. */
+/** Longest wait for a lock, except for locked targets (LOCKED_WAIT_MS). Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /**
  * Longest wait for the locked targets of one organization. It is short and followed by a pause, because the other

@@ -69,7 +69,7 @@ export interface Health {
   enabled: boolean;
   /** The time of the first failure since the last success. */
   failingSince: Date | null;
-  /** Failures since then, counted up to {@link FAILURES_SHOWN}. */
+  /** The number of failures since `failingSince`, counted up to {@link FAILURES_SHOWN}. */
   failures: number;
 }
 

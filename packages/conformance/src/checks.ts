@@ -9,7 +9,7 @@ export interface CheckResult {
   /** A sentence that says what was tried. */
   about: string;
   result: "right" | "wrong" | "not tried";
-  /** What the client did wrong, or why this was not tried. */
+  /** Sentences that say what the client did wrong, or why the check was not tried. */
   sentences: string[];
 }
 

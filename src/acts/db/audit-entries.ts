@@ -13,7 +13,7 @@ export type ActingBy = "operator" | "jwt" | "shared" | "command" | "key";
 
 const CHANGE = {
   id: bigint,
-  /** The database's clock, shortly before the change was committed. */
+  /** The time by the database's clock, shortly before the change was committed. */
   at: timestamptz,
   /** The operator or user. After a sign-in with OPS_TOKEN, `shared: ` and the name that was given with it. */
   osUser: text,
@@ -161,7 +161,7 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
 
 /** What an operator viewed or did on a page. Recorded like an audit entry, without states. */
 export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "by" | "arguments"> {
-  /** `page` and what it shows or does. */
+  /** `page`, followed by what the page shows or does. */
   command: `page ${string}`;
   entity: { type: Entity["type"] | "Search"; id: string };
 }

@@ -15,7 +15,7 @@ export interface ShownKey {
   sandbox?: true;
 }
 
-/** The API refuses every request with a key that has no organization. */
+/** Creates a key. One without an organization is possible, but the API refuses every request with it. */
 export const createKey = act({
   name: "key create",
   on: "organization",

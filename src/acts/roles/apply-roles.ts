@@ -19,7 +19,7 @@ export interface AppliedRole {
   name: RoleName;
   /** Whether this run created it. */
   created: boolean;
-  /** Whether it can log in. Otherwise, an operator grants it to another role that can. */
+  /** Whether it can log in. If not, an operator grants it to another role that can log in. */
   login: boolean;
   /** Whether this run changed its password. */
   passwordSet: boolean;

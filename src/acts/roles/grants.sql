@@ -115,14 +115,14 @@ GRANT SELECT, UPDATE (looked_at) ON last_look TO pva_api;
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
--- Chains that the sweeper found broken, including those that have verified again since.
+-- The sweeper records chains that it found broken, and keeps those that have verified again since.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
 -- The state of the messages about red faults.
 GRANT SELECT, UPDATE (version, state) ON alerts TO pva_api;
 
--- When API keys were last used. The service cannot change the keys themselves.
+-- The service records when API keys were last used. It cannot change the keys themselves.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
@@ -138,7 +138,7 @@ GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, di
               failures, deleted_at)
    ON webhook_endpoints TO pva_api;
 
--- Page views by operators. `before` and `after` cannot be set, so these entries cannot claim a change.
+-- Page views by operators are recorded. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 -- The operator pages list changes without states, and show why a queue is paused.
 GRANT SELECT (id, at, os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
@@ -158,10 +158,10 @@ GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
 -- pva_admin: voucherctl.
 
--- Read to check whether the database has the migrations of this release.
+-- voucherctl reads whether the database has the migrations of this release.
 GRANT SELECT ON migrations TO pva_admin;
 
--- Changed when voucherctl adopts a restored database.
+-- voucherctl changes this row when it adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
 -- The catalog is only added to. Of existing rows, only a brand's name, a member's role and a contract's status can change.
@@ -205,14 +205,14 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 GRANT SELECT ON webhook_endpoints TO pva_admin;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
 GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, failures, secret_version, previous_secrets_until) ON webhook_endpoints TO pva_admin;
--- Their deliveries are listed, and replayed.
+-- Webhook deliveries are listed and replayed.
 GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at) ON webhook_deliveries TO pva_admin;
 
 -- The log is begun, shown and audited.
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
 GRANT SELECT ON log_batches TO pva_admin;
--- Recovering the log appends leaves that this database has lost, and gives waiting leaves their places.
+-- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their places.
 GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
 GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
@@ -224,10 +224,10 @@ GRANT SELECT ON log_retirements TO pva_admin;
 -- Voided vouchers are announced to webhook endpoints.
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
 
--- An organization's references for batches, in the transaction that issues.
+-- The transaction that issues a batch writes the organization's reference for it.
 GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_references TO pva_admin;
 
--- Forms of the operator pages that were sent.
+-- Submitted forms of the operator pages are recorded, so that each acts once.
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
 -- Audit entries are inserted and read. A trigger sets their time and role.

@@ -79,7 +79,7 @@ function serialsOf({ body }: Request, size: number): Serials {
   throw new AppError("invalid_request", `Choose serials from 1 to ${size}, at most ${LABELS_MAX} at a time.`);
 }
 
-/** Where the sheets go. */
+/** The place of the sheets in the page. */
 const SHEETS = new Html("<!-- sheets -->");
 
 /** @param count how many labels the sheets have; null before any are shown. */

@@ -5,12 +5,12 @@ import { AppError } from "../../platform/api/errors.ts";
  * OPS_TOKEN, the tokens of operators and the signatures of JWTs are too long to guess.
  */
 const FAILED_MAX = 10;
-/** Milliseconds. */
+/** How long a failed sign-in counts. Milliseconds. */
 const FAILED_MS = 900_000;
 
 /** The sign-ins of an address that are still being decided. */
 interface Undecided {
-  /** How many are being verified. Each may fail. */
+  /** The number of sign-ins that are being verified. Each may fail. */
   underWay: number;
   /** Wakes the attempts that wait until others are decided. */
   waiting: (() => void)[];

@@ -72,7 +72,7 @@ export interface WantedSource {
   kind: WindowKind;
 }
 
-/** The product of a listing or link, or the product itself. */
+/** The product that a source leads to. */
 type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches of a listing, product or link, from one snapshot. */

@@ -124,7 +124,7 @@ function reloadWhilePending(faults) {
   setTimeout(reload, (RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1)) * 1_000);
 }
 
-/** A label as part of a sentence: in small letters, except in German, where nouns keep their capital. */
+/** A label as part of a sentence: in lower case, except in German, where nouns keep their capital. */
 function inSentence(label) {
   return document.documentElement.lang === "de" ? label : label?.toLowerCase();
 }

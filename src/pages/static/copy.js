@@ -31,7 +31,7 @@ async function copy(element) {
 }
 
 for (const code of document.querySelectorAll(".document pre > code")) {
-  // The first line is a comment with the name of the file, in most programs.
+  // In most programs, the first line is a comment with the name of the file.
   const [, name = say("this code")] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
   code.before(makeCopyButton(code, say("Copy {0}", name)));
 }

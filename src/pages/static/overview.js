@@ -1,5 +1,5 @@
-// Draws the plots of the overview from its tables, and replaces what has changed every five seconds. uPlot comes before
-// this text.
+// Draws the plots of the overview from its tables, and replaces changed parts every five seconds. uPlot comes before
+// this script.
 const EVERY_MS = 5_000;
 const KINDS = {
   counts: [
