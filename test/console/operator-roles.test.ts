@@ -162,15 +162,7 @@ it("no answer to a viewer has a code, redeem code, ticket or link code of the da
   expect(credentials.length).toBeGreaterThan(10);
   // An error that quotes them, as Postgres does.
   const quoted = `Key (code)=(${redeemed.code}) ${ticket}`;
-  const queue = new Queue("redeem", { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
-  const { id: job } = await queue.add("redeem", { code: redeemed.code, voucherId: redeemed.id });
-  await until(async () => (await queue.getFailedCount()) > 0);
-  await servers.redis.hset(queue.toKey(String(job)), {
-    failedReason: quoted,
-    stacktrace: JSON.stringify([quoted]),
-    defa: quoted,
-  });
-  await servers.redis.rpush(`${queue.toKey(String(job))}:logs`, quoted);
+  const { job, remove } = await addFailedJob({ code: redeemed.code, voucherId: redeemed.id }, quoted);
   const board = ["active", "completed", "failed", "latest", "waiting"].map(
     (state) => `/queues/jobs/api/queues?activeQueue=redeem&status=${state}&page=1&jobsPerPage=50`,
   );
@@ -213,9 +205,23 @@ it("no answer to a viewer has a code, redeem code, ticket or link code of the da
     [false, false],
     [true, true],
   ]);
-  await queue.obliterate({ force: true });
-  await queue.close();
+  await remove();
 });
+
+/** Adds a job of the redeem queue that failed, with this text wherever BullMQ keeps a cause. */
+async function addFailedJob(data: object, cause: string) {
+  const queue = new Queue("redeem", { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
+  const { id: job } = await queue.add("redeem", data);
+  await until(async () => (await queue.getFailedCount()) > 0);
+  const causes = { failedReason: cause, stacktrace: JSON.stringify([cause]), defa: cause };
+  await servers.redis.hset(queue.toKey(String(job)), causes);
+  await servers.redis.rpush(`${queue.toKey(String(job))}:logs`, cause);
+  const remove = async () => {
+    await queue.obliterate({ force: true });
+    await queue.close();
+  };
+  return { job, remove };
+}
 
 it("a viewer reads the queue dashboard, and cannot change anything by its API", async () => {
   const headers = operators.viewer.headers;

@@ -133,11 +133,7 @@ export async function openStage(
   mkdirSync(directory);
   await query(servers.postgresUrl(), `CREATE DATABASE ${name}`);
   const databaseUrl = servers.postgresUrl(name);
-  const command = async (script: string, ...args: string[]) => {
-    // No command of these needs Redis; with an address it does not start an embedded one.
-    const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
-    return (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
-  };
+  const command = commandOf({ root, databaseUrl, signal });
   const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
   await command("src/cli/migrate.ts");
   const partner = await createPartner(voucherctl);
@@ -191,6 +187,14 @@ export async function openStage(
     close: () => db.end(),
   };
   return stage;
+}
+
+/** Runs commands of a checkout on a database. */
+function commandOf({ root, databaseUrl, signal }: { root: string; databaseUrl: string; signal: AbortSignal }) {
+  // No command of these needs Redis; with an address it does not start an embedded one.
+  const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
+  return async (script: string, ...args: string[]) =>
+    (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
 }
 
 /** Creates an organization with a key and a product. */
