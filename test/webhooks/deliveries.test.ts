@@ -437,6 +437,28 @@ it("a replay makes a later delivery of the voucher wait, although its own retry 
   expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
+it("an old delivery that is replayed while the sweeper deletes it stays", async () => {
+  const endpoint = await addEndpoint();
+  const [{ id }] = await issue();
+  await redeem(id);
+  await finished(endpoint, 1);
+  await query("UPDATE webhook_deliveries SET created_at = now() - interval '31 days' WHERE endpoint_id = $1", endpoint);
+  const removing = await besideTransaction(servers.db, async (outside) => {
+    await outside.query(
+      `UPDATE webhook_deliveries
+          SET state = 'Pending', attempts = 0, finished_at = NULL, replayed_at = now(), next_attempt_at = now()
+        WHERE endpoint_id = $1`,
+      [endpoint],
+    );
+    const removed = removeDeliveries(worker.ctx, performance.now() + 2_000);
+    await untilWaiting(servers.db, 1, "worker");
+    await outside.query("COMMIT");
+    return { removed };
+  });
+  await removing.removed;
+  expect(await deliveries(endpoint)).toMatchObject([{ state: "Pending" }]);
+});
+
 it("the list of deliveries pages from newest to oldest, by state, and keeps finished ones 30 days", async () => {
   const endpointId = await addEndpoint();
   for (const { id } of await issue(3)) await redeem(id);

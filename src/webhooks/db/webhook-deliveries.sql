@@ -157,7 +157,7 @@ DELETE FROM webhook_deliveries AS d
                                 AND l.created_at < CASE WHEN e.deleted_at IS NULL THEN clock_timestamp() - make_interval(days => $1::int) ELSE 'infinity' END
                               ORDER BY l.created_at LIMIT $2::int) AS o
          LIMIT $2::int) AS w
- WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id;
+ WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT TRUE;
 
 -- name: delete_deleted_endpoints
 -- Deletes the rows of deleted endpoints that have no deliveries left.
