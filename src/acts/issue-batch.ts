@@ -33,7 +33,7 @@ export interface IssueInput {
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
   codes: ReadLines | null;
-  /** The reference under which the organization issues at most one batch, and the terms; null for none. */
+  /** The organization's own reference, under which it issues at most one batch, with the terms that were asked for. */
   reference?: IssueReference | null;
 }
 

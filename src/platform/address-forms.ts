@@ -4,7 +4,10 @@ export function namesSeveralHosts(url: string): boolean {
   return authority.slice(authority.lastIndexOf("@") + 1).includes(",") || /[?&](host|port)=[^&]*(,|%2c)/i.test(query);
 }
 
-/** The host may be the folder of a Unix socket, in the query. `URL` refuses an address that has a user and no host. */
+/**
+ * Whether a text is a Postgres URL. Its host may be the folder of a Unix socket, in the query. `URL` refuses a user
+ * without a host, so a host is inserted for the check.
+ */
 export function isDatabaseUrl(text: string): boolean {
   const ofSocket = /^([^?#]*@)(\/[^?#]*\?(?:[^#]*&)?host=)/;
   return /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text.replace(ofSocket, "$1socket$2"));

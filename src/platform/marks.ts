@@ -21,7 +21,7 @@ export interface Memory {
   readonly acceptedLosses: readonly string[];
 }
 
-/** What a server has of a memory: the marks at the memory's two positions, and some facts about the server. */
+/** What a server still has of a {@link Memory}: the ids of the marks at its positions, and facts about the server. */
 export interface Recollection {
   readonly timeline: string;
   readonly started: string;

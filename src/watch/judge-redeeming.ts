@@ -239,7 +239,7 @@ export function findVanishedProcesses({ processes }: Facts): Found[] | null {
     .map((one) => ({ what: "A process has vanished", subject: nameProcess(one), since: new Date(one.at) }));
 }
 
-/** @param minutesMin how long a process must have stalled repeatedly. */
+/** @param minutesMin for how many minutes a process must have stalled again and again. */
 export function findStallingProcesses({ processes }: Facts, minutesMin: number): Found[] | null {
   if (processes === null) return null;
   return processes

@@ -118,7 +118,7 @@ it("the admin connection writes only with an audit entry", async () => {
   }
 });
 
-it("withAuditEntry rolls back a change that leaves the named entity unchanged", async () => {
+it("withAuditEntry rolls back a transaction that does not change the entity that it names", async () => {
   const entity: Entity = { type: "Organization", id: newUser("org") };
   await withAuditEntry(provisioning(servers.db), entity, (tx) =>
     tx.query("UPDATE brands SET name = 'unseen' WHERE id = $1", [partner.brandId]),

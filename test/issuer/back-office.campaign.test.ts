@@ -31,7 +31,9 @@ async function startExample(file: string, program: string, as: string) {
   return () => startProgram(program, [file], { API: api.url, KEY: as, RUN: `run-${file}` }, directory).ended;
 }
 
-it.each(FILES)("%s says what is missing without a brand, and who creates it", async (file, program) => {
+it.each(
+  FILES,
+)("%s tells an organization without a brand that it needs one, and who creates it", async (file, program) => {
   const { id } = await createOrganization.run(provisioning(db), "", { name: "No brand", sandbox: false });
   const { key: brandless } = await makeKey(db, id, { scopes: ["voucher.issue"] });
   const run = await startExample(file, program, brandless);

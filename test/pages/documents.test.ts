@@ -95,7 +95,7 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("connections to Postgres of an API are the sum of its row in the table, and those in docs/operations.md", () => {
+  it("an API process opens as many Postgres connections as docs/scaling.md and docs/operations.md say", () => {
     expect(readFileSync("docs/operations.md", "utf8")).toMatch(
       new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
     );

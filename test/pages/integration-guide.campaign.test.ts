@@ -114,7 +114,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect(redeems()).toBe(3);
   });
 
-  it(`the client in ${language} repeats the redeem after a crash, and passes on the first code`, async () => {
+  it(`the client in ${language} repeats the redeem after a crash, and shows the first redeem code`, async () => {
     const { id, code } = await issue();
     // The first run is killed after its redeem has succeeded and before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();

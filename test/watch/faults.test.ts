@@ -430,7 +430,7 @@ it("redeems without an answer are amber if they are of few vouchers in all proce
   expect(judge()).toEqual(["Nothing is redeemed: 3 redeems had no answer, and none had one", undefined]);
 });
 
-it("redeem outcomes that a process of an earlier release reports name no vouchers", () => {
+it("redeem outcomes of a process of an earlier release count, but without vouchers", () => {
   const earlier = { answered: 1, unanswered: 4 };
   const { minute } = addOutcomes([{ recent: earlier, minute: earlier } as never, NO_OUTCOMES]);
   expect(minute).toEqual(outcomes(1, 4, 0));

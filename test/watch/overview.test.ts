@@ -368,7 +368,7 @@ it("a process goes on from the last look that it read, not an older one of its o
   away.disconnect();
 });
 
-it("the list of faults has messages to ALERT_URL that it does not accept", async () => {
+it("the list of faults says when ALERT_URL does not accept messages", async () => {
   const alerts = { url: "https://hooks.example.com/alerts", secret: null };
   const find = async () => {
     const { attention } = await lookForFaults({ ...api.ctx, config: { ...api.ctx.config, alerts } }, -1);
@@ -560,7 +560,7 @@ it("an API process without Redis judges for all when no other one has looked for
   expect(looked).toEqual([true, false, false]);
 });
 
-it("faults that Redis and processes forgot go on from Postgres, and those of later releases stay open", async () => {
+it("a fault that only Postgres still has keeps its first time, and one of a later release stays open", async () => {
   const row = (name: string) =>
     db.query(
       `INSERT INTO faults (began_at, name, subject, page, severity, what)
@@ -626,7 +626,7 @@ it("faults are looked for again by Redis's clock, even after the database's cloc
   expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(7 * 86_400_000);
 });
 
-it("the list of faults has a sweeper idle for five minutes, but none that only a clock makes late", async () => {
+it("the list of faults has a sweeper that was idle for five minutes, but not one that a clock makes late", async () => {
   const sweeper = async () => {
     await ageLook(40_000);
     return (await faultsOf("VouchersSweeperStopped")).length;

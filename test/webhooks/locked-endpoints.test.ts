@@ -63,7 +63,7 @@ it("a locked endpoint delays the events of its own organization only, and they k
   expect(ofFirst.map(({ sequence }) => sequence)).toEqual([1, 2]);
 });
 
-it("a locked endpoint delays the records of its own attempts only, and none is sent twice", async () => {
+it("a locked endpoint delays only the recording of its own attempts, and no webhook is sent twice", async () => {
   const held = Promise.withResolvers<number>();
   answer = () => held.promise;
   for (let n = 0; n < 3; n++) for (const one of [locked, free]) await redeem(one);

@@ -69,7 +69,7 @@ it.each([
   "gone",
   "failing",
   "operator",
-])("endpoints that are disabled as %s can be enabled by the partner, unless an operator did it", async (reason) => {
+])("a partner can enable a webhook endpoint again, unless an operator disabled it: disabled as %s", async (reason) => {
   const { id } = await create();
   await servers.db.query(
     `UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now()

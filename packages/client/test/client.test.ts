@@ -107,7 +107,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("redeemOnce stops when the service says that the result is another voucher's, even for equal ids", async () => {
+  it("redeemOnce stops at a response for another voucher, even if its voucher id is the requested one", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));

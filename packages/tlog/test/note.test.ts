@@ -77,7 +77,7 @@ it("a note may have a hundred signatures, and empty lines in its text", () => {
   expect(parseNote("\n\n— a AAAAAAAB\n")?.text).toBe("\n");
 });
 
-it("verifySignatures returns one signature for each given key that signed, with the time of a witness", async () => {
+it("verifySignatures returns one signature for each key that signed, with the time of a cosignature", async () => {
   const text = "text\n";
   const namesake = await makeSigner("log", "log.example", seed(6));
   const cosigner = w1 as SignerKey;

@@ -23,7 +23,7 @@ const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
  * connection of another. Where connections are shared, one caller never gets all of them.
  */
 export const CALLER_KINDS = {
-  /** The waiting calls take half a second together if their chains have the usual length. */
+  /** While as many calls wait as may, the last of them starts within half a second, if chains have the usual length. */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
     connections: 4,

@@ -1,4 +1,4 @@
-/** What each process counts to find faults, and for how long: the span of the count's alert. Minutes. */
+/** What each process counts to find faults, each over so many minutes, the time range of its Prometheus alert. */
 export const COUNTED = {
   responses: 1,
   /** Judged as a share of the responses of one minute. The alert averages over five, because scrapes are rarer. */

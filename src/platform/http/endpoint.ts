@@ -64,7 +64,7 @@ interface Definition<
   query?: Query;
   /** The schema of the request body. Without it, the body is not read. */
   body?: Body;
-  /** What else is wrong with a body that its schema refuses, as sentences without full stops. Empty for others. */
+  /** Further problems of a body that its schema refuses, as sentences without full stops. Empty if there are none. */
   findFurtherProblems?: (deps: Deps, caller: Caller, body: unknown) => Promise<readonly Sentence[]>;
   response: Result;
   /** The media type of the response; JSON by default. Text is sent unchanged. */

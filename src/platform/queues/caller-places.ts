@@ -20,7 +20,7 @@ export class CallerPlaces {
   #last = { owner: "", at: Number.NEGATIVE_INFINITY };
   #other = this.#last;
 
-  /** Whether the owner may take a place: alone three quarters of them, and far fewer while another owner is present. */
+  /** Whether the owner may take one more place. Alone it may have three quarters of all; beside another, far fewer. */
   hasRoom(owner: string | null): boolean {
     if (owner === null) return this.#shares.used < WAITERS_MAX;
     const now = performance.now();

@@ -3,7 +3,7 @@ import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-c
 import { BatcherClosed } from "../../../src/platform/batching/batcher.ts";
 import { until } from "../../support/until.ts";
 
-it("locked rows of one owner leave places and a connection to another owner's locked row", async () => {
+it("while one owner waits for locked rows, places and a connection stay free for another owner who waits", async () => {
   const { committer, waiting, free } = startCommitter();
   let busy = 0;
   const crowd = Array.from({ length: 64 }, async (_, n) => {

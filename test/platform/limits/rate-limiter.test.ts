@@ -64,7 +64,7 @@ it("rate limiters of several processes share one limit when calls come one after
   expect(Math.abs(allowed - LIMIT)).toBeLessThanOrEqual(2 * SLACK);
 });
 
-it("once one process has used the limit up, rate limiters of others permit at most their credit", async () => {
+it("once one process has used the limit up, others permit only the calls granted to them before", async () => {
   const name = counting.newName();
   const [first, second] = [await openLimiter(name), await openLimiter(name)];
   expect(await burst(first, LIMIT)).toBe(LIMIT);

@@ -51,7 +51,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     return startLoad(cluster, partner, tills, { partners: 24, vouchers });
   }
 
-  it("Postgres under Patroni reports, by db check and in the log, a proxy that leads to a standby", async () => {
+  it("db check and an API's log lines report a DATABASE_URL that leads to a standby of Patroni", async () => {
     const [standby] = (await postgres.standbys()) as [PatroniNode, PatroniNode];
     expect(await check(standby.url())).toEqual({ exitCode: 1, codes: ["standby"] });
     const env = { DATABASE_URL: standby.url(), REDIS_URL: cluster.redis.url, PORT: "0" };

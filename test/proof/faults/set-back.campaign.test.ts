@@ -80,7 +80,7 @@ it("a running process refuses files of Postgres that were set back, until the lo
   await untilItRemembers(known);
 });
 
-it("a loss that was accepted before, and came back with the files, lifts no refusal", async () => {
+it("an earlier acceptance of a loss, which files that were set back still have, does not admit a server", async () => {
   const known = openProcess();
   await acceptLoss(server.superuser);
   await loseMarks([known]);

@@ -181,7 +181,7 @@ export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise
   await proveCompleteUntil(pool);
 }
 
-/** As {@link advanceCompleteUntil}, up to now. Uses the clock without jumps ahead: else it would refuse later times. */
+/** As {@link advanceCompleteUntil}, up to now by the clock that ignores jumps ahead: other times would be refused. */
 export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { clock: DatabaseClock } }): Promise<void> {
   await ctx.deployment.clock.ready();
   await advanceCompleteUntil(ctx.pool, ctx.deployment.clock.steadyNow());
