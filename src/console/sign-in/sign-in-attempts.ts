@@ -18,8 +18,8 @@ interface Undecided {
 
 /**
  * Limits failed sign-ins per address. An attempt counts before it is verified, and no longer counts once it succeeds,
- * so a burst verifies no more attempts than the limit leaves. An attempt waits while it would exceed the limit only if
- * earlier attempts fail.
+ * so a burst verifies at most as many attempts as the limit leaves. An attempt waits while it would exceed the limit
+ * only if earlier attempts fail.
  */
 export class SignInAttempts {
   /** Failures by address, the first to be forgotten first. `until` is when, on the monotonic clock. */
