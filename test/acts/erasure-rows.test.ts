@@ -287,6 +287,37 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   expect(again).toMatchObject({ code: "VS001" });
 });
 
+it("a purchase with a payment is refused after the user's earlier purchase with it was erased", async () => {
+  const [one, two] = [await issue(), await issue()];
+  const ids = [partner.organizationId, newUser(), "a payment that is erased"];
+  const purchase = "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $2, $3, $4)";
+  await db.query(purchase, [...ids, one.id]);
+  await append(one.id, "voucher.instance.bought", {});
+  await erasePerson(provisioning(db), { by: "voucher", voucherId: one.id }, null);
+  const again = await db.query(purchase, [...ids, two.id]).catch((error: pg.DatabaseError) => error);
+  expect(again).toMatchObject({ code: "VS001" });
+});
+
+it("a reference of a batch that was erased is not inserted again", async () => {
+  const { organizationId } = partner;
+  const insert = async () => {
+    const { id } = await issue();
+    const { rowCount } = await db.query(
+      `INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms)
+       SELECT $1, 'a reference that is erased', batch_id, '{}' FROM vouchers WHERE id = $2`,
+      [organizationId, id],
+    );
+    return rowCount;
+  };
+  expect(await insert()).toBe(1);
+  await erasePerson(
+    provisioning(db),
+    { by: "reference", organizationId, externalRef: "a reference that is erased" },
+    null,
+  );
+  expect(await insert()).toBe(0);
+});
+
 it("each erasure that removes only reasons of releases is listed without events, and a replay repeats it", async () => {
   const { id } = await issue();
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
