@@ -511,6 +511,17 @@ it("a batch has one reference at most", async () => {
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
 });
 
+it("only a later end replaces the end of a reference", async () => {
+  const row = { generation: 5, organization_id: partner.organizationId, external_ref: "an ended order" };
+  await accepted(...insert("reference_ends", row));
+  const earlier = [
+    "UPDATE reference_ends SET generation = 6 WHERE external_ref = 'an ended order'",
+    "UPDATE reference_ends SET version = DEFAULT, generation = 4 WHERE external_ref = 'an ended order'",
+  ];
+  await forbidden("only a later end replaces one", earlier);
+  await accepted("UPDATE reference_ends SET version = DEFAULT WHERE external_ref = 'an ended order'");
+});
+
 it("a contract has one of its four states, also where no trigger runs", async () => {
   const [text, values] = await contract({ status: "Paused" })();
   await expect(bypassTriggers(db, text, values)).rejects.toMatchObject({
