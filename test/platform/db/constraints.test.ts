@@ -511,6 +511,11 @@ it("a batch has one reference at most", async () => {
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
 });
 
+it("an event names the referrer that its link has now", async () => {
+  const data = { referrer: "an earlier referrer", referralLink: "no such link" };
+  await rejected("VS001", "the link has another referrer", ...(await pending({ data })(await newVoucher())));
+});
+
 it("only a later end replaces the end of a reference", async () => {
   const row = { generation: 5, organization_id: partner.organizationId, external_ref: "an ended order" };
   await accepted(...insert("reference_ends", row));
