@@ -64,8 +64,9 @@ it("an API process that gets SIGTERM answers every request of 64 clients on thei
 it("an API process that gets Ctrl-C twice, from terminal and npm, answers what is under way first", async () => {
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
-  const env = { DATABASE_URL, REDIS_URL, PORT: String(port), REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) };
-  const api = startNode(["src/main.ts"], env);
+  const QUEUE_SHARDS = String(servers.queueShards[0]);
+  const settings = { PORT: String(port), REDEEM_WAIT_MS: String(REDEEM_WAIT_MS), QUEUE_SHARDS };
+  const api = startNode(["src/main.ts"], { DATABASE_URL, REDIS_URL, ...settings });
   await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const body = JSON.stringify({ code: (await issue()).code, externalRef: "twice" });
