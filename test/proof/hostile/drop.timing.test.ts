@@ -17,8 +17,11 @@ const SUPPLY = 100;
 /** The partner redeems a voucher this often. Milliseconds. */
 const REDEEM_EVERY_MS = 20;
 const QUIET_MS = 1_000;
-/** A percentile below this is short in any case. Milliseconds. */
-const FLOOR_MS = 60;
+/**
+ * A percentile below this is short in any case. In quiet a redeem takes 10 to 20, because the tests' servers have their
+ * data in memory, and the claims of a rush keep the API busy for longer than three times that. Milliseconds.
+ */
+const FLOOR_MS = 90;
 /** A busy machine may delay the redeems of a round. What the service itself delays, it delays in each. */
 const ROUNDS_MAX = 6;
 
