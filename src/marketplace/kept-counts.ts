@@ -1,4 +1,5 @@
 import type pg from "pg";
+import type { Requester } from "../core/callers/bulkhead.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { countAvailable } from "./db/listings.ts";
 
@@ -18,34 +19,38 @@ interface Kept {
   countedAt: number;
 }
 
+/** A visitor's wish to know the count of a batch. */
+interface Wanted {
+  batchId: string;
+  visitor: string;
+}
+
 /**
  * The number of vouchers of each listed batch that can be bought. A batch is counted at most every ten seconds, even if
- * pages are read more often. One connection counts for all callers.
+ * pages are read more often. One connection counts for all visitors, who take turns.
  */
 export class KeptCounts {
+  /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  readonly #counting = new Map<string, Promise<number>>();
-  readonly #batcher: Batcher<string, number>;
+  /** The counts that a visitor waits for, by visitor and batch. */
+  readonly #waiting = new Map<string, Promise<number>>();
+  readonly #batcher: Batcher<Wanted, number>;
 
   constructor({ pool }: { pool: pg.Pool }) {
-    this.#batcher = new Batcher(
-      async (batchIds) => {
-        const counted = new Map(
-          (await countAvailable(pool, batchIds)).map(({ batchId, available }) => [batchId, available]),
-        );
-        return batchIds.map((batchId) => counted.get(batchId) ?? 0);
-      },
-      { batchMax: BATCH_MAX, waitingMax: WAITING_MAX },
-    );
+    this.#batcher = new Batcher((wanted) => this.#count(pool, wanted), {
+      batchMax: BATCH_MAX,
+      waitingMax: WAITING_MAX,
+      ownerOf: ({ visitor }) => visitor,
+    });
   }
 
   /** The count of a batch, at most 1 001 and at most 20 seconds old. @throws BatcherFull. */
-  async read(batchId: string): Promise<number> {
+  async read(batchId: string, { visitor }: Requester<"visitor">): Promise<number> {
     const kept = this.#kept.get(batchId);
-    const ageMs = performance.now() - (kept?.countedAt ?? Number.NEGATIVE_INFINITY);
-    if (kept === undefined || ageMs > AGE_MAX_MS) return this.#count(batchId);
+    const age = ageMs(kept);
+    if (kept === undefined || age > AGE_MAX_MS) return this.#countSoon({ batchId, visitor });
     // The page does not wait for the new count. If it fails, a later page counts again, or waits for a count.
-    if (ageMs > RECOUNT_AFTER_MS) this.#count(batchId).catch(() => undefined);
+    if (age > RECOUNT_AFTER_MS) this.#countSoon({ batchId, visitor }).catch(() => undefined);
     return kept.available;
   }
 
@@ -53,16 +58,42 @@ export class KeptCounts {
     return this.#batcher.close();
   }
 
-  #count(batchId: string): Promise<number> {
-    const running = this.#counting.get(batchId);
-    if (running !== undefined) return running;
-    const count = this.#batcher.submit(batchId).then((available) => {
-      if (this.#kept.size >= KEPT_MAX) this.#kept.clear();
-      this.#kept.set(batchId, { available, countedAt: performance.now() });
-      return available;
-    });
-    const counted = count.finally(() => this.#counting.delete(batchId));
-    this.#counting.set(batchId, counted);
+  #countSoon(wanted: Wanted): Promise<number> {
+    const key = `${wanted.batchId} ${wanted.visitor}`;
+    const waiting = this.#waiting.get(key);
+    if (waiting !== undefined) return waiting;
+    const counted = this.#batcher.submit(wanted).finally(() => this.#waiting.delete(key));
+    this.#waiting.set(key, counted);
     return counted;
   }
+
+  /** Counts the batches that no other visitor's turn has counted meanwhile. */
+  async #count(pool: pg.Pool, wanted: Wanted[]): Promise<number[]> {
+    const counts = new Map<string, number>();
+    for (const { batchId } of wanted) {
+      const kept = this.#kept.get(batchId);
+      if (kept !== undefined && ageMs(kept) <= RECOUNT_AFTER_MS) counts.set(batchId, kept.available);
+    }
+    const old = [...new Set(wanted.map(({ batchId }) => batchId))].filter((batchId) => !counts.has(batchId));
+    const counted = old.length === 0 ? [] : await countAvailable(pool, old);
+    for (const { batchId, available } of counted) {
+      counts.set(batchId, available);
+      this.#keep(batchId, available);
+    }
+    return wanted.map(({ batchId }) => counts.get(batchId) ?? 0);
+  }
+
+  #keep(batchId: string, available: number): void {
+    this.#kept.delete(batchId);
+    this.#kept.set(batchId, { available, countedAt: performance.now() });
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= KEPT_MAX) break;
+      this.#kept.delete(oldest);
+    }
+  }
+}
+
+/** How long ago a batch was counted. Milliseconds. */
+function ageMs(kept: Kept | undefined): number {
+  return performance.now() - (kept?.countedAt ?? Number.NEGATIVE_INFINITY);
 }

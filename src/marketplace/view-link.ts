@@ -58,9 +58,10 @@ export async function describeLink(
   linkCode: string,
 ): Promise<LinkResponse> {
   const { product, state, validUntil, batchIds, sandbox } = await viewLink(ctx, visitor, linkCode);
-  const counts = await Promise.all(batchIds.slice(0, COUNTED_MAX).map((batchId) => ctx.keptCounts.read(batchId)));
+  const counted = batchIds.slice(0, COUNTED_MAX);
+  const counts = await Promise.all(counted.map((batchId) => ctx.keptCounts.read(batchId, visitor)));
   // Each of these batches has at least one voucher, even if its older count is 0.
-  const available = counts.reduce((sum, counted) => sum + Math.max(1, counted), 0);
+  const available = counts.reduce((sum, count) => sum + Math.max(1, count), 0);
   return pickFields(linkResponse, {
     ...product,
     code: linkCode,

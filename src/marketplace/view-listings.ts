@@ -27,7 +27,7 @@ export async function viewListings(
   const found = await ctx.publicReads(visitor, () => selectListings(ctx.pool, userId, cursor, limit + 1));
   const page = found.slice(0, limit);
   const view = async (listing: Listing) => {
-    const available = listing.isLeft ? Math.max(1, await ctx.keptCounts.read(listing.offer.batchId)) : 0;
+    const available = listing.isLeft ? Math.max(1, await ctx.keptCounts.read(listing.offer.batchId, visitor)) : 0;
     return viewListing(listing, available);
   };
   return {

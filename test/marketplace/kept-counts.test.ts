@@ -1,0 +1,53 @@
+import type pg from "pg";
+import { expect, it } from "vitest";
+import { KeptCounts } from "../../src/marketplace/kept-counts.ts";
+
+/** Kept counts, and the batches that each statement counted. Statements wait while `held` is a pending promise. */
+function openCounts() {
+  const statements: string[][] = [];
+  const pool = {
+    held: Promise.resolve(),
+    query: async ({ values: [batchIds] }: { values: [string[]] }) => {
+      statements.push(batchIds);
+      await pool.held;
+      return { fields: [{ name: "batchId" }, { name: "available" }], rows: batchIds.map((batchId) => [batchId, 3]) };
+    },
+  };
+  return { counts: new KeptCounts({ pool: pool as unknown as pg.Pool }), pool, statements };
+}
+
+const batchesOf = (visitor: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${visitor}'s batch ${index}`);
+
+it("a visitor's many counts do not delay another visitor's", async () => {
+  const { counts, pool, statements } = openCounts();
+  const { promise, resolve: go } = Promise.withResolvers<void>();
+  pool.held = promise;
+  const crawled = batchesOf("crawler", 2_000).map((batchId) => counts.read(batchId, { visitor: "crawler" }));
+  await expect.poll(() => statements.length).toBe(1);
+  const other = counts.read("wanted", { visitor: "other" });
+  // Both want this one, so the crawler's turn must not count for the other visitor.
+  const shared = counts.read("crawler's batch 1999", { visitor: "other" });
+  go();
+  expect(await Promise.all([other, shared])).toEqual([3, 3]);
+  expect(statements[1]).toEqual(expect.arrayContaining(["wanted", "crawler's batch 1999"]));
+  await Promise.all(crawled);
+  const counted = statements.flat();
+  expect(counted.length).toBe(new Set(counted).size);
+  expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
+});
+
+it("many counted batches push out the oldest count only", async () => {
+  const { counts, statements } = openCounts();
+  const read = (batchId: string) => counts.read(batchId, { visitor: "visitor" });
+  const [oldest = "", ...others] = batchesOf("visitor", 10_001);
+  await read(oldest);
+  for (let from = 0; from < others.length; from += 1_000) {
+    await Promise.all(others.slice(from, from + 1_000).map(read));
+  }
+  statements.length = 0;
+  await Promise.all(others.map(read));
+  expect(statements).toEqual([]);
+  await read(oldest);
+  expect(statements).toEqual([[oldest]]);
+});
