@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { verifyAllChains } from "../../../src/core/chain/verify-chains.ts";
+import { verifyAllChains, verifyNextChains } from "../../../src/core/chain/verify-chains.ts";
 import { issueVouchers } from "../../support/supply.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
@@ -46,4 +46,20 @@ it("verifying every chain reads no further range after the caller stops it", asy
   await expect(interrupted).rejects.toThrow("enough");
   // The second range is read at the same time as the first. The third is never read.
   expect(ranges).toBeLessThanOrEqual(2);
+});
+
+it("verifying many chains lets other work of the process run", async () => {
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  let turnsWhenRead = 0;
+  const read = () => (turnsWhenRead = turns);
+  servers.db.on("release", read);
+  await verifyNextChains({ pool: servers.db }, "", VOUCHERS);
+  servers.db.off("release", read);
+  clearImmediate(next);
+  expect(turns - turnsWhenRead).toBeGreaterThan(VOUCHERS / 200);
 });
