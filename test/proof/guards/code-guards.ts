@@ -7,7 +7,7 @@ import { type CodeGuard, guardsOf } from "./broken-copy.ts";
  * what it has redeemed.
  */
 export const CODE_GUARDS: CodeGuard[] = [
-  ...guardsOf("src/core/redeem/redeem.ts", ["test/core/voucher", "test/core/redeem", "test/core/reserve"], {
+  ...guardsOf("src/core/redeem/redeem.ts", ["test/core/voucher/decisions"], {
     "a job that is delivered twice repeats its answer": ["confirmation?.attemptId === attempt.attemptId", "false"],
     "a reference redeems once": [`if (confirmation !== null) return { kind: "confirmed" };`, ""],
     "an attempt whose reference was ended does not redeem": ["attempt.isEnded || ", ""],
@@ -29,12 +29,10 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf(
     "src/core/redeem/redeem-committer.ts",
     [
-      "test/core/voucher",
-      "test/core/redeem",
-      "test/core/reserve",
       "test/core/cross-organization",
-      "test/platform/two-deployments",
-      "test/proof/faults/server-faults",
+      "test/core/redeem/redelivery",
+      "test/core/redeem/redemption-times",
+      "test/core/redeem/reference-races",
     ],
     {
       "a voucher of another organization is not redeemed": [
@@ -48,13 +46,7 @@ export const CODE_GUARDS: CodeGuard[] = [
   ),
   ...guardsOf(
     "src/core/redeem/redeem-voucher.ts",
-    [
-      "test/core/redeem/redeem",
-      "test/core/redeem/reference-races",
-      "test/core/redeem/redeem-outcomes",
-      "test/core/redeem/reused-reference",
-      "test/proof/faults/failover",
-    ],
+    ["test/core/redeem/redeem.test", "test/core/redeem/reference-races", "test/core/redeem/redeem-outcomes"],
     {
       "a refusal is told only after it ended earlier attempts": [
         `outcome.kind === "ended" && finding.kind`,
@@ -62,23 +54,25 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
       "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
       "a repeated redeem is confirmed by the standby": ["    await awaitConfirmation(ctx, attempt.readFrom);\n", ""],
-      "a refusal that was read from another server is not told": [
-        "refusal(early.code), readFrom)",
-        "refusal(early.code))",
-      ],
       "a request that may have waited during a pause adds no job": [
         "ctx.pauses.isOutdated(attempt.receivedAtMs)",
         "false",
       ],
     },
   ),
+  ...guardsOf("src/core/redeem/redeem-voucher.ts", ["test/proof/faults/failover"], {
+    "a refusal that was read from another server is not told": [
+      "refusal(early.code), readFrom)",
+      "refusal(early.code))",
+    ],
+  }),
   ...guardsOf("src/core/commit/proofs.ts", ["test/core/redeem/redeem-outcomes"], {
     "an unknown code ends earlier attempts": [`voucher_not_found: "ended"`, `voucher_not_found: "none"`],
     "too many misses end earlier attempts": [`too_many_misses: "ended"`, `too_many_misses: "none"`],
     "a locked voucher ends the attempt itself": [`voucher_busy: "ended"`, `voucher_busy: "none"`],
     "a full queue ends earlier attempts": [`overloaded: "ended"`, `overloaded: "none"`],
   }),
-  ...guardsOf("src/core/redeem/end-references.ts", ["test/core/redeem/redeem-outcomes", "test/proof/faults/failover"], {
+  ...guardsOf("src/core/redeem/end-references.ts", ["test/proof/faults/failover"], {
     "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
   }),
   ...guardsOf("src/core/look-up/look-up-voucher.ts", ["test/proof/faults/confirmed-answers"], {
@@ -113,28 +107,19 @@ export const CODE_GUARDS: CodeGuard[] = [
       ],
     },
   ),
-  ...guardsOf("src/platform/queues/worker.ts", ["test/platform/two-deployments", "test/platform/queues"], {
+  ...guardsOf("src/platform/queues/worker.ts", ["test/platform/queues/awaited-queue"], {
     "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
   }),
-  ...guardsOf(
-    "src/core/voucher/reservation.ts",
-    ["test/core/voucher/decisions", "test/core/reserve/reserve", "test/core/reserve/reservations"],
-    {
-      "an expired reservation is not live": [
-        "reservation !== null && reservation.expiresAt > now",
-        "reservation !== null",
-      ],
-      "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
-    },
-  ),
+  ...guardsOf("src/core/voucher/reservation.ts", ["test/core/voucher/decisions"], {
+    "an expired reservation is not live": [
+      "reservation !== null && reservation.expiresAt > now",
+      "reservation !== null",
+    ],
+    "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
+  }),
   ...guardsOf(
     "src/core/reserve/reserve-voucher.ts",
-    [
-      "test/core/reserve/reserve",
-      "test/core/reserve/reservations",
-      "test/proof/faults/failover",
-      "test/proof/faults/confirmed-answers",
-    ],
+    ["test/core/reserve/reserve.test", "test/core/reserve/reservations"],
     {
       "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
       "a lease alone is told as no reservation": [
@@ -142,62 +127,48 @@ export const CODE_GUARDS: CodeGuard[] = [
         `return refused(refusal("voucher_reserved"), false);`,
       ],
       "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
-      "a repeated reserve, and a final refusal, are confirmed by the standby": [
-        " await awaitConfirmation(ctx, readFrom);",
-        ";",
-      ],
       "a lease that was not used is released": [
         `if (currentHolder === null && outcome?.kind !== "opened")`,
         "if (false)",
       ],
     },
   ),
-  ...guardsOf(
-    "src/core/reserve/reservation-committer.ts",
-    ["test/core/reserve/release", "test/core/reserve/reservations"],
-    {
-      "only the live ticket is released": [
-        "liveReservation(voucher.reservation, now)?.ticket !== move.ticket",
-        "voucher.reservation === null",
-      ],
-    },
-  ),
+  ...guardsOf("src/core/reserve/reserve-voucher.ts", ["test/proof/faults/failover"], {
+    "a repeated reserve, and a final refusal, are confirmed by the standby": [
+      " await awaitConfirmation(ctx, readFrom);",
+      ";",
+    ],
+  }),
+  ...guardsOf("src/core/reserve/reservation-committer.ts", ["test/core/reserve/release"], {
+    "only the live ticket is released": [
+      "liveReservation(voucher.reservation, now)?.ticket !== move.ticket",
+      "voucher.reservation === null",
+    ],
+  }),
   ...guardsOf("src/core/reserve/release.lua", ["test/core/reserve/lease"], {
     "a lease is released by its own ticket only": ["redis.call('HGET', KEYS[1], 'ticket') == ARGV[1]", "true"],
   }),
   ...guardsOf("src/core/reserve/acquire.lua", ["test/core/reserve/lease"], {
     "a held lease is not taken": ["if held[1] and", "if false and"],
   }),
-  ...guardsOf("src/core/voucher/voucher.ts", ["test/core/voucher/decisions", "test/core/look-up"], {
+  ...guardsOf("src/core/voucher/voucher.ts", ["test/core/voucher/decisions"], {
     "a voucher expires at its time": [`voucher.status === "Active" && voucher.validUntil <= now`, "false"],
   }),
-  ...guardsOf(
-    "src/core/reserve/reservation-token.ts",
-    ["test/core/reserve/reservation-token", "test/core/redeem/redeem"],
-    {
-      "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],
-    },
-  ),
-  ...guardsOf(
-    "src/core/catalog/offer.ts",
-    ["test/core/catalog/offer", "test/marketplace", "test/proof/faults/failover"],
-    {
-      "a window opens at its time": ["(window.opensAt ?? now) <= now", "true"],
-      "a window closes at its time": ["(window.closesAt === null || window.closesAt > now)", "true"],
-      "an expired batch is not open": [" || validUntil <= now", ""],
-    },
-  ),
-  ...guardsOf(
-    "src/core/catalog/audience.ts",
-    ["test/core/catalog/offer", "test/marketplace", "test/proof/faults/failover"],
-    {
-      "a batch for referrers needs a contract or an owner": ["  return null;\n", `  return "active_contract";\n`],
-      "an ended contract opens nothing": ["(contract.endsAt === null || contract.endsAt > now)", "true"],
-    },
-  ),
+  ...guardsOf("src/core/reserve/reservation-token.ts", ["test/core/redeem/redeem.test"], {
+    "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],
+  }),
+  ...guardsOf("src/core/catalog/offer.ts", ["test/core/catalog/offer"], {
+    "a window opens at its time": ["(window.opensAt ?? now) <= now", "true"],
+    "a window closes at its time": ["(window.closesAt === null || window.closesAt > now)", "true"],
+    "an expired batch is not open": [" || validUntil <= now", ""],
+  }),
+  ...guardsOf("src/core/catalog/audience.ts", ["test/core/catalog/offer"], {
+    "a batch for referrers needs a contract or an owner": ["  return null;\n", `  return "active_contract";\n`],
+    "an ended contract opens nothing": ["(contract.endsAt === null || contract.endsAt > now)", "true"],
+  }),
   ...guardsOf(
     "src/marketplace/decide-acquisitions.ts",
-    ["test/core/sandbox", "test/core/catalog/offer", "test/marketplace", "test/proof/faults/failover"],
+    ["test/core/sandbox/sandbox", "test/marketplace/take", "test/marketplace/acquisitions"],
     {
       "a sandbox is not open to others": [`product?.sandbox && way !== "link" && !isInsider`, "false"],
       "a link of an ended contract opens nothing": ["link !== null && !isContractActive(link, now)", "false"],
@@ -208,21 +179,24 @@ export const CODE_GUARDS: CodeGuard[] = [
       "a reserved voucher is not acquired": [" || liveReservation(voucher.reservation, now) !== null", ""],
     },
   ),
-  ...guardsOf("src/marketplace/acquisition-committer.ts", ["test/marketplace"], {
+  ...guardsOf("src/marketplace/acquisition-committer.ts", ["test/marketplace/take"], {
     "a voucher with a damaged chain is set aside": [`violates(error, "voucher_events_pkey")`, "false"],
   }),
+  ...guardsOf("src/marketplace/acquire-voucher.ts", ["test/proof/faults/failover"], {
+    "a repeated claim is confirmed by the standby": ["alreadyConfirmed || hasFinalStatus(voucher)", "false"],
+    "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],
+  }),
   ...guardsOf(
-    "src/marketplace/acquire-voucher.ts",
-    ["test/core/catalog/offer", "test/marketplace", "test/proof/faults/failover"],
+    "src/core/chain/seal-events.ts",
+    ["test/core/chain/seal", "test/marketplace/seal", "test/core/redeem/redelivery"],
     {
-      "a repeated claim is confirmed by the standby": ["alreadyConfirmed || hasFinalStatus(voucher)", "false"],
-      "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],
+      "an event is sealed only after the one before it": ["sequence !== sealedSequence + 1", "false"],
+      "events that are not sealed are sealed before a redemption": [
+        "chain.sealedSequence < chain.lastSequence",
+        "false",
+      ],
     },
   ),
-  ...guardsOf("src/core/chain/seal-events.ts", ["test/core/chain", "test/core", "test/acts", "test/marketplace"], {
-    "an event is sealed only after the one before it": ["sequence !== sealedSequence + 1", "false"],
-    "events that are not sealed are sealed before a redemption": ["chain.sealedSequence < chain.lastSequence", "false"],
-  }),
   ...guardsOf("src/core/chain/chain.ts", ["test/core/chain/chain"], {
     "a changed payload is found": [`hash("sha256", event.payload) !== event.recordHash`, "false"],
     "a broken link is found": ["event.previousHash !== previousHash", "false"],
@@ -234,11 +208,11 @@ export const CODE_GUARDS: CodeGuard[] = [
     "an event erases earlier events only": ["by === sequence && !(erased < by)", "false"],
     "only sealed events erase": [`events.filter((event) => event.sealStatus === "Sealed")`, "[...events]"],
   }),
-  ...guardsOf("src/core/keys/authenticate-key.ts", ["test/core/keys", "test/core/sandbox"], {
+  ...guardsOf("src/core/keys/authenticate-key.ts", ["test/core/keys/authentication", "test/core/keys/api-keys"], {
     "a key's prefix must match its organization": ["found.sandbox !== isSandboxKey(secret)", "false"],
     "a revoked key ends within a second": ["const TRUSTED_MS = 500;", "const TRUSTED_MS = 60_000;"],
   }),
-  ...guardsOf("src/core/keys/routes/authenticate.ts", ["test/core/keys/authentication", "test/core/sandbox"], {
+  ...guardsOf("src/core/keys/routes/authenticate.ts", ["test/core/keys/authentication", "test/core/sandbox/sandbox"], {
     "a key is used from its addresses only": [`!key.allows(request.ip ?? "")`, "false"],
     "a key does what its scopes allow": ["!scopes.has(scope)", "false"],
     "sandbox routes are for sandboxes only": ["!callerOf(response).sandbox", "false"],
@@ -247,7 +221,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a user's token must be signed with a listed algorithm": ["        algorithms: ALGORITHMS,\n", ""],
     "an expired token is refused": ["currentDate: now,", "currentDate: new Date(0),"],
   }),
-  ...guardsOf("src/platform/limits/miss-limiter.ts", ["test/platform/limits"], {
+  ...guardsOf("src/platform/limits/miss-limiter.ts", ["test/platform/limits/miss-limiter"], {
     "misses are limited": ["one.missed ? misses <= this.#limit : misses < this.#limit", "true"],
   }),
   ...guardsOf("src/platform/http/middleware/json-body.ts", ["test/platform/http/bad-input"], {
@@ -257,7 +231,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a webhook goes to public addresses only": ["addresses.filter(mayConnectTo)", "addresses"],
     "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],
   }),
-  ...guardsOf("src/transparency/run-log.ts", ["test/transparency"], {
+  ...guardsOf("src/transparency/run-log.ts", ["test/transparency/run-log"], {
     "the log signs only what it has followed": ["found, this.#signed]", "found]"],
     "a log that an anchor has does not begin anew": ["isRemembered && (await findTlogTree(pool)) === null", "false"],
     "a checkpoint needs its witnesses": ["!this.#meetsQuorum(cosigned)", "false"],
