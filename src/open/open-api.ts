@@ -1,6 +1,7 @@
 import { POOL_MAX } from "../core/callers/caller-kinds.ts";
 import type { Config } from "../platform/config.ts";
 import { nameApiConnection } from "../platform/queues/read-shards.ts";
+import { findAddressRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openCalls } from "./open-calls.ts";
 import { openIssuer } from "./open-issuer.ts";
@@ -14,6 +15,7 @@ import { openWings } from "./wings/api.ts";
 export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
+  if (config.production) void warnOfRisks(service.log, findAddressRisks(config));
   const queues = openQueues(service, () => {
     probes.metrics?.foreignMessages.with("reply").inc();
     service.report.faults.count("foreignMessages");

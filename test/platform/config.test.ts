@@ -15,6 +15,7 @@ import {
 } from "../../src/platform/config.ts";
 import { SECRET_NAMES } from "../../src/platform/environment.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
+import { findAddressRisks } from "../../src/platform/servers/find-risks.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -444,3 +445,15 @@ function complaints(env: Environment, read: (env: Environment) => unknown = read
   }
   return [];
 }
+
+it.each([
+  ["https://vouchers.example.com", 0],
+  ["http://10.0.0.4:3000/vouchers", 0],
+  ["https://localhost.example.com", 0],
+  ["http://localhost:3000", 1],
+  ["http://api.localhost", 1],
+  ["http://127.0.0.1:3000", 1],
+  ["http://[::1]:3000", 1],
+])("BASE_URL %s has %i risks", (baseUrl, risks) => {
+  expect(findAddressRisks({ baseUrl })).toHaveLength(risks);
+});

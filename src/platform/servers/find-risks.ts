@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { readDurabilitySettings } from "../db/durability.ts";
 
-/** One way in which acknowledged work could be lost. */
+/** A setting with which acknowledged work could be lost, or answers be of no use. */
 export interface Risk {
   code: string;
   /** What is wrong, and what to change, as sentences for an operator. */
@@ -10,8 +10,17 @@ export interface Risk {
 }
 
 /** Logs a warning for each risk. Never fails: the readiness check reports a server that does not respond. */
-export async function warnOfRisks(log: Logger, find: Promise<Risk[]>): Promise<void> {
-  for (const { code, message } of await find.catch(() => [])) log.warn({ risk: code }, message);
+export async function warnOfRisks(log: Logger, find: Promise<Risk[]> | Risk[]): Promise<void> {
+  for (const { code, message } of await Promise.resolve(find).catch(() => [])) log.warn({ risk: code }, message);
+}
+
+/** Finds a public address that only this machine can reach. */
+export function findAddressRisks({ baseUrl }: { baseUrl: string }): Risk[] {
+  if (!/^(localhost|127\..*|\[::1\])$|\.localhost$/.test(new URL(baseUrl).hostname)) return [];
+  const message =
+    `The addresses in answers, such as verifyUrl, begin with ${baseUrl}, which only this machine can reach. ` +
+    "Set BASE_URL to the public address.";
+  return [{ code: "local_base_url", message }];
 }
 
 /** Finds settings of Postgres that could lose acknowledged work. @throws Error without an answer. */

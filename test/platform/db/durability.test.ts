@@ -79,6 +79,7 @@ it("an API process in production warns of each risk at its start, once the datab
   const api = startNode(["src/main.ts"], { ...env, ...production });
   await until(() => api.output().includes('"risk":"no_synchronous_standby"'), 60_000);
   expect(api.output()).toMatch(/"risk":"fsync_off"/);
+  expect(api.output()).toMatch(/"risk":"local_base_url","msg":"[^"]* begin with http:\/\/localhost:0, /);
   api.child.kill("SIGTERM");
   expect((await api.ended).exitCode).toBe(0);
 });
