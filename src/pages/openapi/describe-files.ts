@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../platform/api/errors.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
-const FILE_ERRORS: ReadonlySet<ErrorCode> = new Set(["not_found", "rate_limited"]);
+const FILE_ERRORS: ReadonlySet<ErrorCode> = new Set(["not_found", "rate_limited", "overloaded", "unavailable"]);
 
 /** A public file that is not JSON. */
 export interface DescribedFile {
