@@ -6,7 +6,7 @@ import { problemIn } from "../platform/api/problems.ts";
 import type { Sentence } from "../platform/api/sentences/sentences.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import type { EntityKind } from "./entities.ts";
-import type { Fields, Readable, Values } from "./fields.ts";
+import type { Field, Fields, Readable, Values } from "./fields.ts";
 import type { OperatorRole } from "./operator-role.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
@@ -53,8 +53,25 @@ type Refuse<F extends Fields> = (
 interface Confirmation<F extends Fields> {
   /** What will be lost, as a sentence. A command asks about it. Null if nothing will be lost. */
   loss(ctx: Pick<AuditContext, "pool">, id: string, values: Values<F>): Promise<string | null> | string | null;
-  /** The text that a person must type into a form to confirm the act. */
-  typed?: { name: string; label: string; isNot: string; matches(typed: string, lineage: Lineage): boolean };
+  typed?: Typed<F>;
+}
+
+/** What a person must type into a form to confirm an act. */
+interface Typed<F extends Fields> {
+  name: string;
+  label: string;
+  isNot: string;
+  matches(typed: string, lineage: Lineage, values: Values<F>): boolean;
+}
+
+/** A further form of an act: on another kind of entity, whose id is the value of one of the act's fields. */
+interface FurtherForm<F extends Fields> {
+  on: EntityKind;
+  /** The act's field that takes the entity's id. */
+  field: keyof F & string;
+  /** What the form asks for besides the fields of the act's other form. Each value is one of the act's field. */
+  fields: Readonly<Partial<Record<keyof F & string, Field>>>;
+  typed: Typed<F>;
 }
 
 /**
@@ -96,6 +113,8 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** Times inside composite values that must not have passed, by the paths of the parts. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
+  /** A second form of the act in the console. The act has no entity then, so it must stand alone. */
+  furtherForm?: FurtherForm<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
   /** The part of the result that programs receive. By default all of it. */
@@ -148,6 +167,22 @@ export function act<const F extends Fields, Result extends object, Deps extends 
       if (problems.length > 0) throw new InvalidValues(problems);
       return definition.run(ctx, id, values, advance);
     },
+  };
+}
+
+/** The act as its further form has it: on the entity whose id is the value of a field. Null if it has no such form. */
+export function actOfFurtherForm<F extends Fields, Result extends object, Deps extends object>(
+  act: Act<F, Result, Deps>,
+): Act<F, Result, Deps> | null {
+  const { furtherForm, confirm, ...same } = act;
+  if (furtherForm === undefined) return null;
+  const { on, field, fields, typed } = furtherForm;
+  return {
+    ...same,
+    on,
+    fields: { ...act.fields, ...fields },
+    ...(confirm && { confirm: { ...confirm, typed } }),
+    run: (ctx, id, values, advance) => act.run(ctx, "", { ...values, [field]: id }, advance),
   };
 }
 

@@ -48,6 +48,7 @@ const ACTS_ON_ORGANIZATION = [
   ["brands/new", "New brand"],
   ["keys/new", "New API key"],
   ["members/new", "Add a member"],
+  ["erase", "Erase personal data by reference"],
 ] as const;
 
 /** One page of a list. */

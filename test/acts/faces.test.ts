@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { expect, it } from "vitest";
+import { actOfFurtherForm } from "../../src/acts/act.ts";
 import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
 import { bodyOf, type Fields } from "../../src/acts/fields.ts";
 import { QUEUE_ACTS } from "../../src/acts/queue/acts.ts";
@@ -32,7 +33,9 @@ it("each act is a command with an option for each of its fields, unless only the
 });
 
 it("each act is a form that reads fields as the act does, unless only commands offer it", () => {
-  for (const act of ALL) {
+  const further = ALL.flatMap((act) => actOfFurtherForm(act) ?? []);
+  expect(further.map(({ name }) => name)).toEqual(["person erase"]);
+  for (const act of [...ALL, ...further]) {
     const named = act.on === "queue" ? "redeem" : ":id";
     const form = forms.find(({ is: [path, command] }) => command === act.name && path === formPathOf(act, named));
     expect(form === undefined, act.name).toBe(act.only === "command");

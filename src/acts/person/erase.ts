@@ -6,6 +6,7 @@ import { readLineage } from "../read-lineage.ts";
 import { pluralize } from "../words.ts";
 
 const ofCommand = { commandOnly: true } as const;
+const reference = text("Reference", 128, { hint: "A partner's reference, with its organization." });
 
 export const erase = act({
   name: "person erase",
@@ -21,7 +22,7 @@ export const erase = act({
     user: optional(
       subject("User", { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
     ),
-    ref: optional(text("Reference", 128, { ...ofCommand, hint: "A partner's reference, with its organization." })),
+    ref: optional({ ...reference, ...ofCommand }),
     org: optional(
       text("Organization", 128, { ...ofCommand, hint: "The organization of the reference, or of the voucher." }),
     ),
@@ -35,6 +36,17 @@ export const erase = act({
       label: "The voucher's id (to confirm)",
       isNot: "is another one",
       matches: (typed, { voucherId }) => typed === voucherId,
+    },
+  },
+  furtherForm: {
+    on: "organization",
+    field: "org",
+    fields: { ref: { ...reference, hint: "The organization's reference of the order or the batch." } },
+    typed: {
+      name: "confirmation",
+      label: "The reference again (to confirm)",
+      isNot: "is another one",
+      matches: (typed, _lineage, { ref }) => typed === ref,
     },
   },
   async run(ctx, id, { user, ref, org, reason }, advance) {

@@ -67,9 +67,9 @@ export function formOf<F extends ActFields, Result extends object, Deps extends 
       },
     }),
     async run(ctx, id, entered, lineage) {
-      if (typed && !typed.matches(String(entered[typed.name]), lineage))
-        throw new FieldProblem(typed.name, typed.isNot);
       const values = valuesOf(act.fields, entered);
+      if (typed && !typed.matches(String(entered[typed.name]), lineage, values))
+        throw new FieldProblem(typed.name, typed.isNot);
       const result = await act.run({ ...contextOf(ctx), ...takes(ctx) }, named ?? id, values, ctx.advance);
       const said = act.said(result, values, id);
       const secret = act.secret?.(result);

@@ -1,3 +1,4 @@
+import { actOfFurtherForm } from "../../acts/act.ts";
 import { ACTS } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import { dismissProcess } from "../../acts/process/dismiss.ts";
@@ -11,7 +12,9 @@ import { formOf } from "./act-form.ts";
 
 /** Acts, besides those on queues, that need something from the process. Other forms follow from their acts alone. */
 const TAKING: readonly string[] = [voidVoucher.name, dismissProcess.name];
-const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.includes(name));
+const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.includes(name)).flatMap((act) =>
+  [act, actOfFurtherForm(act) ?? []].flat(),
+);
 
 /** The forms of all acts except those of wings. An act on queues has one form for each queue. */
 export const FORMS = [

@@ -1,0 +1,105 @@
+import { beforeAll, expect, it } from "vitest";
+import type { OperatorRole } from "../../src/acts/operator-role.ts";
+import { browse, OPS_TOKEN } from "../support/browse.ts";
+import { partnerClient } from "../support/client.ts";
+import { makeOperators, type TestOperator } from "../support/operators.ts";
+import { tablesWith } from "../support/row-dump.ts";
+import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const { api, db, partner, till, issue } = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true" }] });
+let operators: Record<OperatorRole, TestOperator>;
+
+beforeAll(async () => {
+  operators = await makeOperators(db);
+});
+
+const pageOf = (organizationId: string) => `${api.url}/ops/organizations/${organizationId}`;
+
+/** Sends the form of an organization. */
+function send(role: OperatorRole, fields: Record<string, string>, organizationId = partner.organizationId) {
+  const form = { formToken: crypto.randomUUID(), reason: "asked by the customer", ...fields };
+  return browse(`${pageOf(organizationId)}/erase`, { form, headers: operators[role].headers });
+}
+
+/** Redeems a new voucher of the partner under a reference. */
+async function redeem(externalRef: string) {
+  const { id, code } = await issue();
+  expect(await till.redeem({ code, externalRef })).toMatchObject({ status: 200 });
+  return id;
+}
+
+it("only an admin sees and sends the form of an organization that erases a person by reference", async () => {
+  await redeem("Mrs. Olive");
+  const offersIt = async (role: OperatorRole) => {
+    const { text } = await browse(pageOf(partner.organizationId), { headers: operators[role].headers });
+    return text.includes(`/ops/organizations/${partner.organizationId}/erase"`);
+  };
+  expect([await offersIt("viewer"), await offersIt("operator"), await offersIt("admin")]).toEqual([false, false, true]);
+  for (const role of ["viewer", "operator"] as const) {
+    expect((await send(role, { ref: "Mrs. Olive", confirmation: "Mrs. Olive" })).status).toBe(403);
+  }
+  expect(await tablesWith(db, "Mrs. Olive")).toEqual(["redemptions", "voucher_events"]);
+});
+
+it("the form of an organization erases only what has its reference, and records no reference", async () => {
+  const other = await makePartner(db);
+  const [foreign] = await issueVouchers(db, other, 1);
+  const { key } = await makeKey(db, other.organizationId);
+  const redeemed = await partnerClient(api.url, key).redeem({ code: foreign?.code ?? "", externalRef: "Mrs. Teal" });
+  expect(redeemed.status).toBe(200);
+  const id = await redeem("Mrs. Teal");
+  const { status, text } = await send("admin", { ref: "Mrs. Teal", confirmation: "Mrs. Teal" });
+  expect({ status, said: text.includes("Erased 1 event of 1 voucher, and 1 other text.") }).toEqual({
+    status: 200,
+    said: true,
+  });
+  const { rows } = await db.query(
+    `SELECT e.voucher_id, e.erased_by IS NOT NULL AS erased FROM voucher_events AS e
+      WHERE e.event_type = 'voucher.instance.redeemed' AND e.voucher_id = ANY ($1)`,
+    [[id, foreign?.id]],
+  );
+  expect(Object.fromEntries(rows.map(({ voucher_id, erased }) => [voucher_id, erased]))).toEqual({
+    [id]: true,
+    [String(foreign?.id)]: false,
+  });
+  const { rows: entries } = await db.query(
+    `SELECT os_user, by, entity_type, entity_id, arguments FROM audit_entries WHERE command = 'person erase'`,
+  );
+  expect(entries).toEqual([
+    {
+      os_user: operators.admin.name,
+      by: "operator",
+      entity_type: "Organization",
+      entity_id: partner.organizationId,
+      arguments: { by: "reference", reason: "asked by the customer" },
+    },
+  ]);
+  expect(await tablesWith(db, "Mrs. Teal")).toEqual(["redemptions", "voucher_events"]);
+  await send("admin", { ref: "Mrs. Teal", confirmation: "Mrs. Teal" }, other.organizationId);
+  expect(await tablesWith(db, "Mrs. Teal")).toEqual([]);
+});
+
+it.each([
+  ["no reference", { ref: "", confirmation: "Ms. Gold" }, "ref"],
+  ["another confirmation", { ref: "Ms. Gold", confirmation: "Ms. Golds" }, "confirmation"],
+  ["no confirmation", { ref: "Ms. Gold", confirmation: "" }, "confirmation"],
+  ["the organization as the confirmation", { ref: "Ms. Gold", confirmation: "{organization}" }, "confirmation"],
+])("the form of an organization with %s erases nothing, and blames the field", async (_, fields, blamed) => {
+  const redeemed = await db.query("SELECT FROM redemptions WHERE external_ref = 'Ms. Gold'");
+  if (redeemed.rows.length === 0) await redeem("Ms. Gold");
+  const confirmation = fields.confirmation.replace("{organization}", partner.organizationId);
+  const { status, text } = await send("admin", { ...fields, confirmation });
+  expect(status).toBe(400);
+  expect(text).toMatch(new RegExp(`f-${blamed}-problem" role="alert">`));
+  expect(await tablesWith(db, "Ms. Gold")).toEqual(["redemptions", "voucher_events"]);
+});
+
+it("the form of an organization takes no other organization, voucher or user", async () => {
+  await redeem("Mr. Rust");
+  const { organizationId: org } = await makePartner(db);
+  const fields = { ref: "Mr. Rust", confirmation: "Mr. Rust", org: partner.organizationId, user: "Mr. Rust" };
+  expect((await send("admin", fields, org)).text).toContain("Erased 0 events of 0 vouchers");
+  expect(await tablesWith(db, "Mr. Rust")).toEqual(["redemptions", "voucher_events"]);
+  expect((await send("admin", fields, "org_unknown")).status).toBe(404);
+});
