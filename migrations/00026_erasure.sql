@@ -52,16 +52,19 @@ SET search_path FROM CURRENT AS $$
 $$;
 
 -- The events that erase others, and the users that were erased, for a replay after a restore. The sequence is 0 if only
--- reasons of releases were erased, which no event says.
+-- reasons of releases were erased, which no event says. An erasure erases what was written until `up_to`: its own time,
+-- or that of the erasure that it replays.
 CREATE TABLE erasures (
   erased_at timestamptz NOT NULL,
+  up_to timestamptz NOT NULL CHECK (up_to <= erased_at),
   sequence integer NOT NULL,
   voucher_id text COLLATE "C" NOT NULL,
   PRIMARY KEY (voucher_id, sequence, erased_at)
 );
 CREATE INDEX erasures_by_time ON erasures (erased_at, voucher_id, sequence);
 CREATE TABLE erased_users (
-  erased_at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
+  erased_at timestamptz NOT NULL,
+  up_to timestamptz NOT NULL CHECK (up_to <= erased_at),
   user_id text COLLATE "C" PRIMARY KEY CHECK (user_id LIKE 'erased:%')
 );
 CREATE TRIGGER erasures_permanent BEFORE UPDATE OR DELETE OR TRUNCATE ON erasures
@@ -287,13 +290,13 @@ $$;
 -- Erases what sealed erasing events of locked vouchers name, and the texts of their vouchers that go with it: the
 -- references of redemptions, users and payments of claims and purchases, reasons of releases and of voids. The caller
 -- has appended the events in this transaction. Returns the number of events and of replaced texts, and of the vouchers
--- that had any.
+-- that had any. Reasons of releases after `up_to` stay.
 --
 -- SECURITY DEFINER: no other statement may do this. Lock order: vouchers, references, users. A redemption holds its
 -- reference's lock in shared mode from before its first read until its end, so none is under way meanwhile.
 CREATE FUNCTION erase_events(
-  of_vouchers text[], by_sequences integer[], OUT erased_vouchers bigint, OUT erased_events bigint,
-  OUT erased_texts bigint
+  of_vouchers text[], by_sequences integer[], up_to timestamptz DEFAULT 'infinity',
+  OUT erased_vouchers bigint, OUT erased_events bigint, OUT erased_texts bigint
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   replaced bigint;
@@ -329,8 +332,8 @@ BEGIN
                  AS s (sequence)) AS n
    WHERE e.voucher_id = n.voucher_id AND e.sequence = n.sequence AND e.payload IS NOT NULL;
   GET DIAGNOSTICS erased_events = ROW_COUNT;
-  INSERT INTO erasures (erased_at, sequence, voucher_id)
-  SELECT t.occurred_at, t.sequence, t.voucher_id
+  INSERT INTO erasures (erased_at, up_to, sequence, voucher_id)
+  SELECT t.occurred_at, least(erase_events.up_to, t.occurred_at), t.sequence, t.voucher_id
     FROM unnest(of_vouchers, by_sequences) AS w (voucher_id, by_sequence)
     JOIN voucher_events AS t ON t.voucher_id = w.voucher_id AND t.sequence = w.by_sequence
    WHERE EXISTS (SELECT FROM voucher_events AS e WHERE e.voucher_id = t.voucher_id AND e.erased_by = t.sequence)
@@ -360,11 +363,13 @@ BEGIN
   WITH gone AS (
     UPDATE reservations AS r SET end_reason = NULL
      WHERE r.voucher_id = ANY (of_vouchers) AND r.state <> 'Live' AND r.end_reason <> 'voided'
+       AND r.ended_at <= erase_events.up_to
     RETURNING r.voucher_id
   ), listed AS (
-    INSERT INTO erasures (erased_at, sequence, voucher_id)
-    SELECT date_trunc('milliseconds', clock_timestamp()), 0, w.voucher_id
+    INSERT INTO erasures (erased_at, up_to, sequence, voucher_id)
+    SELECT clock.now, least(erase_events.up_to, clock.now), 0, w.voucher_id
       FROM unnest(of_vouchers, by_sequences) AS w (voucher_id, by_sequence)
+     CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
      WHERE w.by_sequence IS NULL AND w.voucher_id IN (SELECT g.voucher_id FROM gone AS g)
     RETURNING voucher_id
   )
@@ -379,11 +384,14 @@ $$;
 
 -- Replaces a user in all tables but those of vouchers, and records the erasure. Returns the replaced text, and the
 -- number of texts. If an earlier erasure left a membership, the later one is deleted. If it left an open contract with
--- the same brand, that one ends.
-CREATE FUNCTION erase_user(of_user text, OUT erased_user text, OUT erased_texts bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- the same brand, that one ends. Leaves what was written after `up_to`, which has whole milliseconds.
+CREATE FUNCTION erase_user(
+  of_user text, up_to timestamptz DEFAULT 'infinity', OUT erased_user text, OUT erased_texts bigint
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   replaced bigint;
+  past_end CONSTANT timestamptz := up_to + interval '1 millisecond';
+  done_at timestamptz;
 BEGIN
   erased_user := erased_form('', of_user);
   erased_texts := 0;
@@ -393,11 +401,11 @@ BEGIN
   PERFORM pg_advisory_xact_lock(1701995891, hashtext(of_user));
   LOCK TABLE members, referrer_contracts IN EXCLUSIVE MODE;
   DELETE FROM members AS m
-   WHERE m.user_id = of_user
+   WHERE m.user_id = of_user AND m.created_at < past_end
      AND EXISTS (SELECT FROM members AS e WHERE e.organization_id = m.organization_id AND e.user_id = erased_user);
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
-  UPDATE members AS m SET user_id = erased_user WHERE m.user_id = of_user;
+  UPDATE members AS m SET user_id = erased_user WHERE m.user_id = of_user AND m.created_at < past_end;
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE referrer_contracts AS c
@@ -405,28 +413,31 @@ BEGIN
          changed_at = date_trunc('milliseconds', clock_timestamp())
    WHERE c.user_id = erased_user AND c.status IN ('Offered', 'Active')
      AND EXISTS (SELECT FROM referrer_contracts AS o
-                  WHERE o.user_id = of_user AND o.brand_id = c.brand_id AND o.status IN ('Offered', 'Active'));
-  UPDATE referrer_contracts AS c SET user_id = erased_user WHERE c.user_id = of_user;
+                  WHERE o.user_id = of_user AND o.brand_id = c.brand_id AND o.status IN ('Offered', 'Active')
+                    AND o.offered_at < past_end);
+  UPDATE referrer_contracts AS c SET user_id = erased_user WHERE c.user_id = of_user AND c.offered_at < past_end;
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE audit_entries AS a
      SET (arguments, before, after, entity_id)
          = (SELECT e.arguments, e.before, e.after, e.entity_id
               FROM jsonb_populate_record(a, with_erased(to_jsonb(a), of_user, erased_user)) AS e)
-   WHERE of_user = ANY (named_users(to_jsonb(a)));
+   WHERE of_user = ANY (named_users(to_jsonb(a))) AND a.at < past_end;
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   UPDATE sent_forms AS f
      SET (arguments, entity_id)
          = (SELECT e.arguments, e.entity_id
               FROM jsonb_populate_record(f, with_erased(to_jsonb(f), of_user, erased_user)) AS e)
-   WHERE of_user = ANY (named_users(to_jsonb(f)));
+   WHERE of_user = ANY (named_users(to_jsonb(f))) AND f.sent_at < past_end;
   GET DIAGNOSTICS replaced = ROW_COUNT;
   erased_texts := erased_texts + replaced;
   IF erased_texts > 0 OR EXISTS (SELECT FROM claims AS c WHERE c.user_id = erased_user)
      OR EXISTS (SELECT FROM purchases AS p WHERE p.user_id = erased_user) THEN
-    INSERT INTO erased_users AS u (user_id) VALUES (erased_user)
-        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at
+    done_at := date_trunc('milliseconds', clock_timestamp());
+    INSERT INTO erased_users AS u (erased_at, up_to, user_id)
+    VALUES (done_at, least(erase_user.up_to, done_at), erased_user)
+        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at, up_to = greatest(u.up_to, excluded.up_to)
         -- A user who was erased before is listed anew if something else of it was erased since.
         WHERE erased_texts > 0
            OR EXISTS (SELECT FROM erasures AS e
@@ -440,12 +451,13 @@ END
 $$;
 
 -- The users of a list of replaced texts that are in the database as they were, as after a restore.
-CREATE FUNCTION find_erased_users(forms text[]) RETURNS TABLE (user_id text) LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT AS $$
-  SELECT u.user_id
+CREATE FUNCTION find_erased_users(forms text[]) RETURNS TABLE (user_id text, form text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+  SELECT u.user_id, w.form
     FROM (SELECT m.user_id FROM members AS m UNION SELECT c.user_id FROM referrer_contracts AS c
            UNION SELECT k.user_id FROM claims AS k UNION SELECT p.user_id FROM purchases AS p) AS u
-   WHERE NOT starts_with(u.user_id, 'erased:') AND erased_form('', u.user_id) = ANY (forms)
+    JOIN unnest(forms) AS w (form) ON w.form = erased_form('', u.user_id)
+   WHERE NOT starts_with(u.user_id, 'erased:')
 $$;
 
 -- A delivery of an erased event is never sent. NOT VALID: earlier rows satisfied a stricter constraint.
@@ -454,4 +466,5 @@ ALTER TABLE webhook_deliveries
   ADD CONSTRAINT webhook_deliveries_state_check CHECK (state IN ('Pending', 'Delivered', 'Failed', 'Erased')) NOT VALID;
 
 REVOKE ALL ON FUNCTION
-  erased_form(text, text), erase_events(text[], integer[]), erase_user(text), find_erased_users(text[]) FROM PUBLIC;
+  erased_form(text, text), erase_events(text[], integer[], timestamptz),
+  erase_user(text, timestamptz), find_erased_users(text[]) FROM PUBLIC;

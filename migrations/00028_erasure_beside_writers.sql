@@ -36,13 +36,14 @@ CREATE TRIGGER voucher_events_erased_by_chain BEFORE UPDATE ON voucher_events FO
   EXECUTE FUNCTION check_erasing_event();
 
 -- An organization's references for batches are replaced, too.
-ALTER TABLE issue_references ADD COLUMN erased_at timestamptz;
+ALTER TABLE issue_references ADD COLUMN erased_at timestamptz, ADD COLUMN erased_up_to timestamptz;
 CREATE OR REPLACE TRIGGER issue_references_permanent BEFORE DELETE OR TRUNCATE ON issue_references
   FOR EACH STATEMENT EXECUTE FUNCTION reject_change('references of batches are permanent');
 CREATE FUNCTION check_issue_reference_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF owns_table(TG_RELID) AND OLD.erased_at IS NULL
-     AND to_jsonb(OLD) - 'issue_ref' - 'erased_at' = to_jsonb(NEW) - 'issue_ref' - 'erased_at'
+     AND to_jsonb(OLD) - ARRAY['issue_ref', 'erased_at', 'erased_up_to']
+         = to_jsonb(NEW) - ARRAY['issue_ref', 'erased_at', 'erased_up_to']
      AND NEW.issue_ref = erased_form(OLD.organization_id, OLD.issue_ref) THEN
     RETURN NEW;
   END IF;
@@ -69,23 +70,28 @@ CREATE TRIGGER issue_references_not_erased BEFORE INSERT ON issue_references
   FOR EACH ROW EXECUTE FUNCTION check_erased_issue_reference();
 
 -- Waits for redemptions and batches under a reference, which later statements see. Then replaces the reference of a
--- batch, also in the audit entry, and returns the number of texts.
-CREATE FUNCTION erase_reference(of_organization text, of_reference text, OUT erased_texts bigint)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- batch, also in the audit entry, unless it was issued after `up_to`, and returns the number of texts.
+CREATE FUNCTION erase_reference(
+  of_organization text, of_reference text, up_to timestamptz DEFAULT 'infinity', OUT erased_texts bigint
+) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   replaced bigint;
+  done_at timestamptz;
+  of_batch text;
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtext(of_organization), hashtext(of_reference));
+  SELECT r.batch_id INTO of_batch FROM issue_references AS r
+   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL
+     AND r.issued_at < up_to + interval '1 millisecond';
   UPDATE audit_entries AS a
      SET arguments = jsonb_set(a.arguments, '{issueRef}', to_jsonb(erased_form('', a.arguments->>'issueRef')))
-    FROM issue_references AS r
-   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL
-     AND a.entity_id = r.batch_id AND NOT starts_with(a.arguments->>'issueRef', 'erased:');
+   WHERE a.entity_id = of_batch AND NOT starts_with(a.arguments->>'issueRef', 'erased:');
   GET DIAGNOSTICS replaced = ROW_COUNT;
+  done_at := date_trunc('milliseconds', clock_timestamp());
   UPDATE issue_references AS r
      SET issue_ref = erased_form(of_organization, of_reference),
-         erased_at = date_trunc('milliseconds', clock_timestamp())
-   WHERE r.organization_id = of_organization AND r.issue_ref = of_reference AND r.erased_at IS NULL;
+         erased_at = done_at, erased_up_to = least(up_to, done_at)
+   WHERE r.batch_id = of_batch;
   GET DIAGNOSTICS erased_texts = ROW_COUNT;
   erased_texts := erased_texts + replaced;
 END
@@ -93,16 +99,16 @@ $$;
 
 -- The references of batches, of a list of replaced texts, that are in the database as they were, as after a restore.
 CREATE FUNCTION find_erased_references(of_organizations text[], forms text[])
-RETURNS TABLE (organization_id text, issue_ref text) LANGUAGE sql STABLE SECURITY DEFINER
+RETURNS TABLE (organization_id text, issue_ref text, form text) LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT AS $$
-  SELECT r.organization_id, r.issue_ref
+  SELECT r.organization_id, r.issue_ref, w.form
     FROM issue_references AS r
+    JOIN unnest(of_organizations, forms) AS w (organization_id, form)
+      ON w.organization_id = r.organization_id AND w.form = erased_form(r.organization_id, r.issue_ref)
    WHERE r.erased_at IS NULL
-     AND (r.organization_id, erased_form(r.organization_id, r.issue_ref))
-         IN (SELECT w.organization_id, w.form FROM unnest(of_organizations, forms) AS w (organization_id, form))
 $$;
 
-REVOKE ALL ON FUNCTION erase_reference(text, text), find_erased_references(text[], text[]) FROM PUBLIC;
+REVOKE ALL ON FUNCTION erase_reference(text, text, timestamptz), find_erased_references(text[], text[]) FROM PUBLIC;
 
 -- The redemption of an organization under a reference, also if the reference was erased since. OFFSET 0 keeps it one
 -- index search for each reference.

@@ -65,6 +65,7 @@ const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, user
  * at any point, and the next run erases the rest. A run that finds nothing returns zeros.
  * @param reason is sealed, so it must not identify a person.
  * @param onPortion receives the counts so far. If it throws, the run ends with that error.
+ * @param upTo leaves what was written after this time. Null erases all.
  * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization.
  */
 export async function erasePerson(
@@ -72,6 +73,7 @@ export async function erasePerson(
   person: ErasedPerson,
   reason: string | null,
   onPortion: (soFar: ErasureResult) => void = () => undefined,
+  upTo: Date | null = null,
 ): Promise<ErasureResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
   const add = (portion: ErasureResult) => {
@@ -84,7 +86,7 @@ export async function erasePerson(
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx, person);
   const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
-    const work: Work = { voucherIds, lock, person, reason };
+    const work: Work = { voucherIds, lock, person, reason, upTo };
     const portion = await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, work));
     add(portion);
     return portion.locked;
@@ -94,7 +96,7 @@ export async function erasePerson(
   const eventTypes = TYPES[person.by];
   const findPortions = async function* (target: ErasureTarget) {
     for (let after = ""; ; ) {
-      const voucherIds = await findErasable(ctx.pool, { ...target, eventTypes, after, limit: PORTION });
+      const voucherIds = await findErasable(ctx.pool, { ...target, eventTypes, after, limit: PORTION, upTo });
       if (voucherIds.length === 0) break;
       after = voucherIds.at(-1) ?? after;
       yield voucherIds;
@@ -109,14 +111,14 @@ export async function erasePerson(
     case "reference":
       for (const reference of formsOf(person.externalRef)) {
         const { organizationId } = person;
-        await eraseOther((tx) => eraseReference(tx, { organizationId, reference }));
+        await eraseOther((tx) => eraseReference(tx, { organizationId, reference, upTo }));
         await eraseFound({ ...NO_TARGET, organizationId, externalRef: reference });
       }
       break;
     case "user": {
       const { userId } = person;
       await eraseFound({ ...NO_TARGET, userId });
-      await eraseOther((tx) => eraseUser(tx, userId));
+      await eraseOther((tx) => eraseUser(tx, { userId, upTo }));
       await eraseFound({ ...NO_TARGET, userId });
     }
   }
@@ -125,7 +127,8 @@ export async function erasePerson(
 
 /**
  * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
- * personal data. Also skips events that occurred after the erasure, because another event has that sequence now.
+ * personal data. Also skips events that occurred after the erasure, because another event has that sequence now, and
+ * reasons of releases after it.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -144,14 +147,16 @@ export async function eraseEventsAgain(
         ofVoucher.some(({ sequences, erasedAt }) => sequences.includes(sequence) && occurredAt <= erasedAt),
       );
       others = listed.length - wanted.length;
-      return others > 0 && wanted.length === 0 ? null : wanted;
+      return wanted;
     };
+    const upTo = new Date(Math.max(...ofVoucher.map(({ erasedAt }) => erasedAt.getTime())));
     const portion = await eraseAudited(ctx, entity, (tx) =>
       eraseLocked(ctx, tx, {
         voucherIds: [voucherId],
         lock: lockOne,
         person: { by: "voucher", voucherId },
         reason: null,
+        upTo,
         choose,
       }),
     );
@@ -191,8 +196,8 @@ async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): 
   return { type: "User", id: form };
 }
 
-/** Chooses events to erase. Null changes nothing on the vouchers. */
-type Choose = (events: ErasableEvent[]) => ErasableEvent[] | null;
+/** Chooses events to erase. */
+type Choose = (events: ErasableEvent[]) => ErasableEvent[];
 
 /** The work of one transaction, for the vouchers that it can lock. */
 interface Work {
@@ -200,6 +205,8 @@ interface Work {
   lock: Lock;
   person: ErasedPerson;
   reason: string | null;
+  /** What was written after this time stays. */
+  upTo: Date | null;
   choose?: Choose;
 }
 
@@ -207,7 +214,7 @@ interface Work {
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,
-  { voucherIds: wanted, lock, person, reason, choose = (events) => events }: Work,
+  { voucherIds: wanted, lock, person, reason, upTo, choose = (events) => events }: Work,
 ): Promise<ErasedPortion> {
   await usePlansOfService(tx);
   const locked = await lock(tx, wanted);
@@ -219,8 +226,7 @@ async function eraseLocked(
     eventTypes: TYPES[person.by],
     userId: person.by === "user" ? person.userId : null,
   });
-  const chosen = choose(erasable);
-  if (chosen === null) return { ...NOTHING, locked };
+  const chosen = choose(erasable).filter(({ occurredAt }) => upTo === null || occurredAt <= upTo);
   const byVoucher = Map.groupBy(chosen, ({ voucherId }) => voucherId);
   const chains = [...vouchers.values()].filter(({ id }) => byVoucher.has(id));
   const events = chains.map((voucher) =>
@@ -235,7 +241,7 @@ async function eraseLocked(
   }
   const erasing = new Map(events.map(({ voucherId, sequence }) => [voucherId, sequence]));
   const found = [...vouchers.keys()].map((voucherId) => ({ voucherId, sequence: erasing.get(voucherId) ?? null }));
-  const { texts, ...counts } = await eraseEvents(tx, found);
+  const { texts, ...counts } = await eraseEvents(tx, found, upTo);
   return {
     ...counts,
     locked,

@@ -14,10 +14,13 @@ import { type ErasureResult, eraseEventsAgain, erasePerson, type ReplayResult } 
 import type { AuditContext } from "./with-audit-entry.ts";
 
 const form = z.string().refine(isErasedForm);
+const erasedAt = z.iso.datetime();
 const erasures = z.object({
-  items: z.array(z.object({ voucherId: z.string(), sequences: z.array(z.int().min(1)), erasedAt: z.iso.datetime() })),
+  items: z.array(z.object({ voucherId: z.string(), sequences: z.array(z.int().min(1)), erasedAt })),
   users: z.array(form),
-  references: z.array(z.object({ organizationId: z.string(), reference: form })),
+  /** When each user was erased. A user without a time is erased from all that is there. */
+  usersErasedAt: z.record(z.string(), erasedAt).default({}),
+  references: z.array(z.object({ organizationId: z.string(), reference: form, erasedAt: erasedAt.optional() })),
 });
 
 /** The content of the list: ids, sequences and replaced texts. It names no person. */
@@ -26,10 +29,17 @@ type Erasures = z.output<typeof erasures>;
 /** Lists the erasures since a time. Operators keep this list with the backups. */
 export async function listErasures({ pool }: { pool: pg.Pool }, since: Date): Promise<Erasures> {
   const items = await selectErasures(pool, since);
+  const users = await selectErasedUsers(pool, since);
+  const references = await selectErasedReferences(pool, since);
+  const withTime = <Listed extends { erasedAt: Date }>(listed: Listed) => ({
+    ...listed,
+    erasedAt: listed.erasedAt.toISOString(),
+  });
   return {
-    items: items.map((item) => ({ ...item, erasedAt: item.erasedAt.toISOString() })),
-    users: await selectErasedUsers(pool, since),
-    references: await selectErasedReferences(pool, since),
+    items: items.map(withTime),
+    users: users.map(({ form }) => form),
+    usersErasedAt: Object.fromEntries(users.map(withTime).map(({ form, erasedAt }) => [form, erasedAt])),
+    references: references.map(withTime),
   };
 }
 
@@ -43,12 +53,13 @@ export function parseErasures(text: string): Erasures {
 }
 
 /**
- * Repeats the erasures of a list in a database that was restored to an earlier time. The keys of the replaced texts are
+ * Repeats the erasures of a list in a database that was restored to an earlier time. What was written after an erasure
+ * stays: an event or a reason that occurred later, a member that was added later. The keys of the replaced texts are
  * in the backup, so users and references of batches are found by these texts. Can be interrupted and repeated.
  */
 export async function replayErasures(
   ctx: AuditContext,
-  { items, users, references }: Erasures,
+  { items, users, usersErasedAt, references }: Erasures,
   onStep: () => void = () => undefined,
 ): Promise<ReplayResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
@@ -60,12 +71,17 @@ export async function replayErasures(
   const dated = items.map((item) => ({ ...item, erasedAt: new Date(item.erasedAt) }));
   const { otherEvents, ...again } = await eraseEventsAgain(ctx, dated, onStep);
   add(again);
-  const forms = references.map(({ organizationId, reference: form }) => ({ organizationId, form }));
-  for (const found of await findReferencesToErase(ctx.pool, columnsOf(forms, "organizationId", "form"))) {
-    add(await erasePerson(ctx, { by: "reference", ...found }, null, onStep));
+  const forms = references.map(({ organizationId, reference }) => ({ organizationId, form: reference }));
+  for (const { form, ...found } of await findReferencesToErase(ctx.pool, columnsOf(forms, "organizationId", "form"))) {
+    const listed = references.find(
+      ({ organizationId, reference }) => organizationId === found.organizationId && reference === form,
+    );
+    add(await erasePerson(ctx, { by: "reference", ...found }, null, onStep, timeOf(listed?.erasedAt)));
   }
-  for (const userId of await findUsersToErase(ctx.pool, users)) {
-    add(await erasePerson(ctx, { by: "user", userId }, null, onStep));
+  for (const { userId, form } of await findUsersToErase(ctx.pool, users)) {
+    add(await erasePerson(ctx, { by: "user", userId }, null, onStep, timeOf(usersErasedAt[form])));
   }
   return { ...total, otherEvents };
 }
+
+const timeOf = (listed: string | undefined) => (listed === undefined ? null : new Date(listed));

@@ -90,6 +90,7 @@ it("a replay after a failover leaves the event that now has the sequence of an e
     replayErasures(provisioning(db), {
       items: listed.map((item) => ({ ...item, erasedAt })),
       users: [],
+      usersErasedAt: {},
       references: [],
     });
   expect(await replay(String(listed[0]?.erasedAt))).toEqual({ ...NOTHING, otherEvents: 1 });

@@ -333,8 +333,13 @@ it("each erasure that removes only reasons of releases is listed without events,
   const item = { voucherId: id, sequences: [], erasedAt: expect.any(String) };
   const listed = await list();
   expect(listed.items).toEqual([item, item]);
-  await release(id, "a reason from a backup");
+  await release(id, "a reason from a backup", "1 minute");
+  await release(id, "a later reason");
   expect(await replayErasures(ctx, parseErasures(JSON.stringify(listed)))).toMatchObject({ references: 1 });
+  const { rows } = await db.query("SELECT end_reason FROM reservations WHERE voucher_id = $1 AND end_reason <> ''", [
+    id,
+  ]);
+  expect(rows).toEqual([{ end_reason: "a later reason" }]);
 });
 
 it("a replay after a restore repeats each erasure, with the same replacements", async () => {
@@ -412,13 +417,14 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Inserts a reservation of a voucher that was released for a reason, which is also its ticket. */
-const release = (id: string, reason: string) =>
+/** Inserts a reservation of a voucher that was released for a reason, which is also its ticket, some time ago. */
+const release = (id: string, reason: string, ago = "0 seconds") =>
   db.query(
     `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
                                end_reason, token_secret_id)
-     VALUES (now() - interval '1 minute', now(), now(), $3, $1, $2, 'key', 'Released', $3, 'secret')`,
-    [id, partner.organizationId, reason],
+     SELECT ended_at - interval '1 minute', ended_at, ended_at, $3, $1, $2, 'key', 'Released', $3, 'secret'
+       FROM (SELECT clock_timestamp() - $4::interval AS ended_at) AS n`,
+    [id, partner.organizationId, reason, ago],
   );
 
 /** Appends the event that erases the second one. */

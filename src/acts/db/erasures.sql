@@ -1,7 +1,8 @@
--- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit)
+-- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit, up_to?)
 -- The next vouchers in id order that have something to erase: an event of one of the types, or the reason of a release.
 -- Finds vouchers of an organization's reference or of a user; the other parameters are null. A user's vouchers are
--- those that the user claimed or bought, and those that others claimed through the user's links.
+-- those that the user claimed or bought, and those that others claimed through the user's links. With a time, only what
+-- was written until then.
 SELECT f.voucher_id AS "voucherId"
   FROM (SELECT rd.voucher_id FROM redemptions AS rd
          WHERE rd.organization_id = $1::text
@@ -20,9 +21,11 @@ SELECT f.voucher_id AS "voucherId"
            AND coalesce(e.payload::jsonb #>> '{data,referrer}', e.data->>'referrer') = $3::text) AS f
  WHERE f.voucher_id > $5::text
    AND (EXISTS (SELECT FROM voucher_events AS e
-                 WHERE e.voucher_id = f.voucher_id AND e.erased_by IS NULL AND e.event_type = ANY ($4::text[]))
+                 WHERE e.voucher_id = f.voucher_id AND e.erased_by IS NULL AND e.event_type = ANY ($4::text[])
+                   AND e.occurred_at <= coalesce($7::timestamptz, 'infinity'))
         OR EXISTS (SELECT FROM reservations AS h
-                    WHERE h.voucher_id = f.voucher_id AND h.state <> 'Live' AND h.end_reason <> 'voided'))
+                    WHERE h.voucher_id = f.voucher_id AND h.state <> 'Live' AND h.end_reason <> 'voided'
+                      AND h.ended_at <= coalesce($7::timestamptz, 'infinity')))
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
@@ -41,52 +44,58 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
                     WHERE p.voucher_id = e.voucher_id AND p.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])))
  ORDER BY e.voucher_id, e.sequence;
 
--- name: erase_events(voucher_id, sequence?)
+-- name: erase_events(voucher_id, sequence?, up_to?)
 -- Erases the events that the given erasing events name, in the chains of locked vouchers, and the reasons of their
--- reservations. A voucher's sequence is null if none of its events is erased.
+-- reservations, with a time only of those that ended until then. A voucher's sequence is null if none of its events is
+-- erased.
 SELECT e.erased_vouchers AS vouchers, e.erased_events AS events, e.erased_texts AS texts
-  FROM erase_events($1::text[], $2::int[]) AS e;
+  FROM erase_events($1::text[], $2::int[], coalesce($3::timestamptz, 'infinity')) AS e;
 
--- name: erase_user(user_id)
--- Replaces a user's id in all tables that are not about vouchers.
-SELECT e.erased_texts AS texts FROM erase_user($1::text) AS e;
+-- name: erase_user(user_id, up_to?)
+-- Replaces a user's id in all tables that are not about vouchers, with a time only what was written until then.
+SELECT e.erased_texts AS texts FROM erase_user($1::text, coalesce($2::timestamptz, 'infinity')) AS e;
 
--- name: erase_reference(organization_id, reference)
--- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch.
-SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text) AS e;
+-- name: erase_reference(organization_id, reference, up_to?)
+-- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch, with
+-- a time only if it was issued until then.
+SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text, coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: find_erased_form(owner, text)
 -- The text that replaces a text of an organization, or a user's id if the owner is empty. Null if there is no such organization.
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
--- The erasures since a time, oldest first, with the erased events. The events are empty if only reasons of releases
--- were erased.
-SELECT r.voucher_id AS "voucherId", r.erased_at AS "erasedAt",
+-- The erasures since a time, oldest first, with the erased events and the time until which they erased. The events are
+-- empty if only reasons of releases were erased.
+SELECT r.voucher_id AS "voucherId", r.up_to AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- The replaced references of the redemptions and batches that were erased since a time.
-SELECT rd.organization_id AS "organizationId", rd.external_ref AS reference
-  FROM (SELECT DISTINCT r.voucher_id FROM erasures AS r WHERE r.erased_at >= $1::timestamptz) AS w
-  JOIN redemptions AS rd ON rd.voucher_id = w.voucher_id
- WHERE starts_with(rd.external_ref, 'erased:')
- UNION
-SELECT r.organization_id, r.issue_ref FROM issue_references AS r WHERE r.erased_at >= $1::timestamptz
- ORDER BY 1, 2;
+-- The replaced references of the redemptions and batches that were erased since a time, with the time until which their
+-- erasure erased: that of the batch, if there is one, because a replay finds references by their batches.
+SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_batch), max(f.of_order)) AS "erasedAt"
+  FROM (SELECT rd.organization_id, rd.external_ref AS reference, NULL::timestamptz AS of_batch, w.up_to AS of_order
+          FROM (SELECT r.voucher_id, max(r.up_to) AS up_to FROM erasures AS r WHERE r.erased_at >= $1::timestamptz
+                 GROUP BY r.voucher_id) AS w
+          JOIN redemptions AS rd ON rd.voucher_id = w.voucher_id
+         WHERE starts_with(rd.external_ref, 'erased:')
+         UNION ALL
+        SELECT r.organization_id, r.issue_ref, r.erased_up_to, NULL
+          FROM issue_references AS r WHERE r.erased_at >= $1::timestamptz) AS f
+ GROUP BY f.organization_id, f.reference ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
--- The replaced ids of the users that were erased since a time.
-SELECT u.user_id AS "userId" FROM erased_users AS u
+-- The replaced ids of the users that were erased since a time, with the time until which their erasure erased.
+SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
 
 -- name: find_users_to_erase(form)
 -- The users with these replaced texts whose original ids are in the database, as after a restore.
-SELECT u.user_id AS "userId" FROM find_erased_users($1::text[]) AS u;
+SELECT u.user_id AS "userId", u.form FROM find_erased_users($1::text[]) AS u;
 
 -- name: find_references_to_erase(organization_id, form)
 -- The batches with these replaced texts whose original references are in the database, as after a restore.
-SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef"
+SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef", r.form
   FROM find_erased_references($1::text[], $2::text[]) AS r;

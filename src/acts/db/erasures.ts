@@ -21,6 +21,7 @@ export const findErasable = sql.values(
     eventTypes: arrayOf(text),
     after: text,
     limit: integer,
+    upTo: orNull(timestamptz),
   },
 );
 
@@ -37,32 +38,40 @@ export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_
 const callEraseEvents = sql.requiredRow(
   "erase_events",
   { vouchers: bigint, events: bigint, texts: bigint },
-  { voucherId: arrayOf(text), sequence: arrayOf(orNull(integer)) },
+  { voucherId: arrayOf(text), sequence: arrayOf(orNull(integer)), upTo: orNull(timestamptz) },
 );
 
 /**
- * Erases the events that erasing events of this transaction name, and the reasons of the vouchers' reservations. The
- * sequence is null for a voucher without an erasing event. Returns the numbers of erased events, of replaced texts and
- * of the vouchers concerned.
+ * Erases the events that erasing events of this transaction name, and the reasons of the vouchers' reservations that
+ * ended up to a time. The sequence is null for a voucher without an erasing event. Returns the numbers of erased
+ * events, of replaced texts and of the vouchers concerned.
  */
 export function eraseEvents(
   tx: Transaction,
   erasing: readonly { voucherId: string; sequence: number | null }[],
+  upTo: Date | null = null,
 ): Promise<{ vouchers: number; events: number; texts: number }> {
-  return callEraseEvents(tx, columnsOf(erasing, "voucherId", "sequence"));
+  return callEraseEvents(tx, { ...columnsOf(erasing, "voucherId", "sequence"), upTo });
 }
 
-/** Replaces a user's id in all tables that are not about vouchers. Returns the number of replaced texts. */
-export const eraseUser = sql.requiredValue("erase_user", { texts: bigint }, { userId: text });
+/**
+ * Replaces a user's id, in what was written up to a time, in all tables that are not about vouchers. Returns the number
+ * of replaced texts.
+ */
+export const eraseUser = sql.requiredValue(
+  "erase_user",
+  { texts: bigint },
+  { userId: text, upTo: orNull(timestamptz) },
+);
 
 /**
  * Waits for transactions that write redemptions and batches under a reference, so that later statements see their rows.
- * Replaces the reference of a batch. Returns the number of replaced texts.
+ * Replaces the reference of a batch that was issued up to a time. Returns the number of replaced texts.
  */
 export const eraseReference = sql.requiredValue(
   "erase_reference",
   { texts: bigint },
-  { organizationId: text, reference: text },
+  { organizationId: text, reference: text, upTo: orNull(timestamptz) },
 );
 
 /** The text that replaces an organization's text, or a user's id if the owner is empty. Null: unknown organization. */
@@ -75,13 +84,17 @@ export const selectErasures = sql.rows(
 );
 export const selectErasedReferences = sql.rows(
   "select_erased_references",
-  { organizationId: text, reference: text },
+  { organizationId: text, reference: text, erasedAt: timestamptz },
   { since: timestamptz },
 );
-export const selectErasedUsers = sql.values("select_erased_users", { userId: text }, { since: timestamptz });
-export const findUsersToErase = sql.values("find_users_to_erase", { userId: text }, { form: arrayOf(text) });
+export const selectErasedUsers = sql.rows(
+  "select_erased_users",
+  { form: text, erasedAt: timestamptz },
+  { since: timestamptz },
+);
+export const findUsersToErase = sql.rows("find_users_to_erase", { userId: text, form: text }, { form: arrayOf(text) });
 export const findReferencesToErase = sql.rows(
   "find_references_to_erase",
-  { organizationId: text, externalRef: text },
+  { organizationId: text, externalRef: text, form: text },
   { organizationId: arrayOf(text), form: arrayOf(text) },
 );

@@ -47,8 +47,8 @@ GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pv
 GRANT EXECUTE ON FUNCTION erased_form(text, text), redemptions_under(text, text) TO pva_api, pva_admin;
 GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
 -- Erasures change what no other statement may change. They find vouchers by claims and purchases.
-GRANT EXECUTE ON FUNCTION erase_events(text[], integer[]), erase_user(text), erase_reference(text, text),
-  find_erased_users(text[]), find_erased_references(text[], text[]) TO pva_admin;
+GRANT EXECUTE ON FUNCTION erase_events(text[], integer[], timestamptz), erase_user(text, timestamptz),
+  erase_reference(text, text, timestamptz), find_erased_users(text[]), find_erased_references(text[], text[]) TO pva_admin;
 GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 
 -- The processes add marks only with this function. They compare the server with the marks that they remember.

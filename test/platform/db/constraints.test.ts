@@ -222,8 +222,13 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
   ],
   [
     "erased_users",
-    () => ({ user_id: "erased:x", erased_at: NOON }),
-    { erased_users_user_id_check: [{ user_id: "user_1" }] },
+    () => ({ user_id: "erased:x", erased_at: NOON, up_to: NOON }),
+    { erased_users_user_id_check: [{ user_id: "user_1" }], erased_users_check: [{ up_to: ENDED.ended_at }] },
+  ],
+  [
+    "erasures",
+    () => ({ voucher_id: "vch_1", sequence: 3, erased_at: NOON, up_to: NOON }),
+    { erasures_check: [{ up_to: ENDED.ended_at }] },
   ],
   [
     "log_retirements",

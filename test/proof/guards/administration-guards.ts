@@ -38,18 +38,21 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure.test", "test/issuer/issuer-routes"], {
     "an erasure of a user looks again after its wait": [
-      "await eraseOther((tx) => eraseUser(tx, userId));\n      await eraseFound({ ...NO_TARGET, userId });",
-      "await eraseOther((tx) => eraseUser(tx, userId));",
+      "await eraseOther((tx) => eraseUser(tx, { userId, upTo }));\n      await eraseFound({ ...NO_TARGET, userId });",
+      "await eraseOther((tx) => eraseUser(tx, { userId, upTo }));",
     ],
-    "an erasure replaces a user in all tables": ["await eraseOther((tx) => eraseUser(tx, userId));", ""],
+    "an erasure replaces a user in all tables": ["await eraseOther((tx) => eraseUser(tx, { userId, upTo }));", ""],
     "an erasure replaces the reference of a batch": [
-      "await eraseOther((tx) => eraseReference(tx, { organizationId, reference }));",
+      "await eraseOther((tx) => eraseReference(tx, { organizationId, reference, upTo }));",
       "",
     ],
     "an erasure finds both forms of a reference": [
       "const reference of formsOf(person.externalRef)",
       "const reference of [person.externalRef]",
     ],
+  }),
+  ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure-replay"], {
+    "a replay leaves what was written after the erasure": ["upTo === null || occurredAt <= upTo", "true"],
   }),
   ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure-restore"], {
     "the audit entry of an erasure does not name the person": [
