@@ -293,7 +293,8 @@ $$;
 -- that had any. Reasons of releases after `up_to` stay.
 --
 -- SECURITY DEFINER: no other statement may do this. Lock order: vouchers, references, users. A redemption holds its
--- reference's lock in shared mode from before its first read until its end, so none is under way meanwhile.
+-- reference's lock in shared mode from before its first read until its end, so none is under way meanwhile. The caller
+-- has taken all of these locks before, without a wait while it has any, so that it waits for none with vouchers locked.
 CREATE FUNCTION erase_events(
   of_vouchers text[], by_sequences integer[], up_to timestamptz DEFAULT 'infinity',
   OUT erased_vouchers bigint, OUT erased_events bigint, OUT erased_texts bigint

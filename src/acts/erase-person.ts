@@ -5,7 +5,7 @@ import { advanceChains, readLockedVouchers } from "../core/voucher/db/vouchers.t
 import { formsOf } from "../core/voucher/references.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
-import { retryConflicts, write } from "../platform/db/transaction.ts";
+import { inTransaction, retryConflicts, waitForLocks, write } from "../platform/db/transaction.ts";
 import type { Entity } from "./db/audit-entries.ts";
 import {
   type ErasableEvent,
@@ -15,10 +15,12 @@ import {
   eraseUser,
   findErasable,
   findErasedForm,
+  lockFreeTexts,
   selectErasableEvents,
+  waitForTexts,
 } from "./db/erasures.ts";
-import { type Lock, lockBusyLast, lockOne } from "./lock-busy-last.ts";
-import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
+import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Vouchers in one transaction. It keeps their rows locked for some 200 ms. */
 const PORTION = 500;
@@ -102,11 +104,11 @@ export async function erasePerson(
       yield voucherIds;
     }
   };
-  const eraseFound = (target: ErasureTarget) => lockBusyLast(ctx, findPortions(target), eraseAll);
+  const eraseFound = (target: ErasureTarget) => lockBusyLast(ctx, findPortions(target), eraseAll, awaitFreeTexts(ctx));
   // Each kind searches last, to find rows of transactions that the erasure has waited for.
   switch (person.by) {
     case "voucher":
-      await eraseAll([person.voucherId], lockOne);
+      await lockBusyLast(ctx, [[person.voucherId]], eraseAll, awaitFreeTexts(ctx));
       break;
     case "reference":
       for (const reference of formsOf(person.externalRef)) {
@@ -150,24 +152,28 @@ export async function eraseEventsAgain(
       return wanted;
     };
     const upTo = new Date(Math.max(...ofVoucher.map(({ erasedAt }) => erasedAt.getTime())));
-    const portion = await eraseAudited(ctx, entity, (tx) =>
-      eraseLocked(ctx, tx, {
-        voucherIds: [voucherId],
-        lock: lockOne,
-        person: { by: "voucher", voucherId },
-        reason: null,
-        upTo,
-        choose,
-      }),
-    );
+    const person = { by: "voucher", voucherId } as const;
+    const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
+      const work: Work = { voucherIds, lock, person, reason: null, upTo, choose };
+      const portion = await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, work));
+      total.vouchers += portion.vouchers;
+      total.events += portion.events;
+      total.references += portion.references;
+      return portion.locked;
+    };
+    await lockBusyLast(ctx, [[voucherId]], eraseAll, awaitFreeTexts(ctx));
     total.otherEvents += others;
-    total.vouchers += portion.vouchers;
-    total.events += portion.events;
-    total.references += portion.references;
     onVoucher();
   }
   return total;
 }
+
+/** Waits until the texts of a voucher are free, in a transaction that locks nothing else. */
+const awaitFreeTexts = (ctx: AuditContext) => (voucherId: string) =>
+  inTransaction(ctx.pool, async (tx) => {
+    await waitForLocks(tx, lockWaitOf(ctx));
+    await waitForTexts(tx, voucherId);
+  });
 
 const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [], locked: new Set() };
 
@@ -210,14 +216,14 @@ interface Work {
   choose?: Choose;
 }
 
-/** Locks vouchers, seals one erasing event in each chain, and erases the events that it names. */
+/** Locks vouchers and their texts, seals one erasing event in each chain, and erases the events that it names. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,
   { voucherIds: wanted, lock, person, reason, upTo, choose = (events) => events }: Work,
 ): Promise<ErasedPortion> {
   await usePlansOfService(tx);
-  const locked = await lock(tx, wanted);
+  const locked = await lockFreeTexts(tx, await lock(tx, wanted));
   if (locked.size === 0) return NOTHING;
   const voucherIds = [...locked];
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);

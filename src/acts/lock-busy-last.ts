@@ -11,22 +11,19 @@ export type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<S
 
 type Waiting = Pick<AuditContext, "lockWaitMs" | "endBy">;
 
-/** Waits for the lock of one voucher. */
-export async function lockOne(tx: Transaction, [voucherId = ""]: readonly string[]): Promise<Set<string>> {
-  await lockVoucher(tx, voucherId);
-  return new Set([voucherId]);
-}
-
 /**
  * Runs `work` on ranges of vouchers, each in its own transaction, which begins with the given lock. First locks the
  * free vouchers without waiting, and last waits for the others, so a locked voucher delays no call on another. Until
  * `endBy`, a run tries a locked voucher again; without `endBy`, it fails at the first lock timeout.
  * @param work returns the ids of the vouchers that it locked.
+ * @param awaitFree waits, before a transaction of the second round, until what else `work` locks of a voucher is free.
+ *   `work` then tries without waiting, and leaves out the vouchers that are not free after all: they come again.
  */
 export async function lockBusyLast(
   ctx: Waiting,
-  ranges: AsyncIterable<readonly string[]>,
+  ranges: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
   work: (voucherIds: readonly string[], lock: Lock) => Promise<ReadonlySet<string>>,
+  awaitFree: (voucherId: string) => Promise<void> = async () => undefined,
 ): Promise<void> {
   const isOver = () => ctx.endBy !== undefined && performance.now() >= ctx.endBy;
   const busy: string[] = [];
@@ -38,10 +35,12 @@ export async function lockBusyLast(
   while (busy.length > 0 && !isOver()) {
     const [first = "", ...others] = busy.splice(0, BUSY_RANGE);
     const lock: Lock = (tx, ids) => lockOneAndFree(ctx, tx, ids);
-    const locked = await work([first, ...others], lock).catch((error: unknown) => {
-      if (ctx.endBy === undefined || !isLockTimeout(error)) throw error;
-      return new Set();
-    });
+    const locked = await awaitFree(first)
+      .then(() => work([first, ...others], lock))
+      .catch((error: unknown) => {
+        if (ctx.endBy === undefined || !isLockTimeout(error)) throw error;
+        return new Set();
+      });
     busy.push(...[...others, first].filter((id) => !locked.has(id)));
   }
 }

@@ -35,6 +35,18 @@ export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_
   userId: orNull(text),
 });
 
+const callLockFreeTexts = sql.values("lock_free_texts", { id: text }, { voucherId: arrayOf(text) });
+/** Waits for the locks of a voucher's reference and users until the transaction ends. */
+export const waitForTexts = sql.execute("wait_for_texts", { voucherId: text });
+
+/**
+ * Locks the references and users of locked vouchers, without waiting. Returns the vouchers of which it has locked all.
+ * {@link eraseEvents} takes the same locks, so it waits for none on these vouchers.
+ */
+export async function lockFreeTexts(tx: Transaction, voucherIds: Iterable<string>): Promise<Set<string>> {
+  return new Set(await callLockFreeTexts(tx, [...voucherIds]));
+}
+
 const callEraseEvents = sql.requiredRow(
   "erase_events",
   { vouchers: bigint, events: bigint, texts: bigint },

@@ -51,6 +51,12 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
       "const reference of [person.externalRef]",
     ],
   }),
+  ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure-locks"], {
+    "an erasure waits for no text while it has vouchers locked": [
+      "await lockFreeTexts(tx, await lock(tx, wanted))",
+      "await lock(tx, wanted)",
+    ],
+  }),
   ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure-replay"], {
     "a replay leaves what was written after the erasure": ["upTo === null || occurredAt <= upTo", "true"],
   }),
