@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { reportsKey } from "../../src/core/processes/process-report.ts";
 import { RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
@@ -119,6 +119,28 @@ describe("the overview", () => {
     const { latencyMs } = await read();
     expect(latencyMs.p50).toBeGreaterThan(0);
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
+  });
+
+  it.each([
+    ["POST", "/partner/vouchers/redeem"],
+    ["POST", "/partner/vouchers/reserve"],
+    ["POST", "/products/prd_none/claim"],
+    ["POST", "/products/prd_none/buy"],
+    ["POST", "/marketplace/listings/lst_none/buy"],
+    ["POST", "/r/NONE/claim"],
+  ])("the overview counts a refusal of %s %s", async (method, path) => {
+    expect(await countResponses(method, path)).toEqual({ refusals: 1, responses: 1 });
+  });
+
+  it.each([
+    ["GET", "/r/NONE", 1],
+    ["GET", "/partner/vouchers/NONE", 1],
+    ["POST", "/partner/vouchers/release", 1],
+    ["GET", "/none", 1],
+    ["POST", "/healthz", 0],
+    ["POST", "/readyz", 0],
+  ])("the overview counts no refusal of %s %s, and %i responses", async (method, path, responses) => {
+    expect(await countResponses(method, path)).toEqual({ refusals: 0, responses });
   });
 
   it("the overview shows a process that vanished until an operator's audited dismissal", async () => {
@@ -663,13 +685,31 @@ it("what processes count for the faults reaches the overview", async () => {
   await ctx.report.send();
   const answers = { internal_error: 500, too_many_misses: 429, overloaded: 503 };
   for (const [errorCode, status] of Object.entries(answers))
-    for (let calls = 0; calls < 10; calls++) api.ctx.report.observe({ route: "/r/:code", errorCode }, status, 1);
+    for (let calls = 0; calls < 10; calls++) api.ctx.report.observe({ errorCode }, status, 1);
   const look = await lookForFaults(api.ctx, -1);
   const [told, suspected] = [look.attention, look.suspected].map((faults) => faults.map(({ runbook }) => runbook));
   const atOnce = ["VouchersForeignMessages", "VouchersInternalErrors", "VouchersCodesGuessed"];
   expect(told).toEqual(expect.arrayContaining(atOnce));
   expect(suspected).toEqual(expect.arrayContaining(["VouchersOverloaded", "VouchersErrors"]));
 });
+
+/** Sends a call that is refused. Returns how many refusals the overview then has more, and the counted responses. */
+async function countResponses(method: string, path: string) {
+  const countRefusals = async () => {
+    await api.ctx.report.send();
+    return sumOf((await read()).hours).refusals;
+  };
+  const before = await countRefusals();
+  const count = vi.spyOn(api.ctx.report.faults, "count");
+  const observe = vi.spyOn(api.ctx.report, "observe");
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { status } = await fetch(api.url + path, { method, headers: { accept: "application/json" } });
+  expect(status).toBeGreaterThanOrEqual(400);
+  expect(status).toBeLessThan(499);
+  await until(async () => observe.mock.calls.length === 1);
+  const responses = count.mock.calls.filter(([kind]) => kind === "responses").length;
+  return { refusals: (await countRefusals()) - before, responses };
+}
 
 type View = ReturnType<typeof viewOverview>;
 

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import { ERRORS } from "../../platform/api/errors.ts";
+import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
 import type { PartnerCalls } from "./partner-calls.ts";
@@ -15,6 +16,7 @@ interface RequestFacts {
   receivedAtMs: number;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
   route?: string;
+  reportedAs?: ReportedAs;
   keyId?: string;
   organizationId?: string;
   /** The subject of a user's token; null for an anonymous caller. Never logged: it cannot be erased from a log. */

@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import packageJson from "../../../package.json" with { type: "json" };
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
+import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { reportPrefix } from "../../platform/redis/findings.ts";
 import { FaultCounter, type FaultCounts } from "./fault-counts.ts";
@@ -23,18 +24,6 @@ const USAGE_SPAN_MIN_MS = 1_000;
 const END_MAX_MS = 500;
 /** A caller that leaves a redeem after this time counts as one that got no answer. Milliseconds. */
 const PATIENT_MS = 2_500;
-/** The routes whose refusals operators see. */
-const COUNTED_ROUTES = [
-  "/partner/vouchers/redeem",
-  "/partner/vouchers/reserve",
-  "/r/:code/claim",
-  "/products/:id/claim",
-  "/products/:id/buy",
-  "/marketplace/listings/:id/buy",
-];
-const [REDEEM_ROUTE] = COUNTED_ROUTES;
-/** Routes that are not counted: probes are frequent and would make the share of errors look small. */
-const PROBES = ["/healthz", "/readyz"];
 /** The error codes that are faults. */
 const COUNTED_CODES = new Map<string | undefined, "overloaded" | "internalErrors" | "codesGuessed">([
   ["overloaded", "overloaded"],
@@ -80,6 +69,13 @@ export const reportsKey = (deployment: Pick<DeploymentIdentity, "id">) => `${rep
 /** The Redis key that exists while a process reports. */
 export const heartbeatKey = (deployment: Pick<DeploymentIdentity, "id">, id: string) =>
   `${reportPrefix(deployment)}:process:${id}`;
+
+/** What is known of a request when its response has ended. */
+interface Observed {
+  reportedAs?: ReportedAs;
+  errorCode?: string;
+  organizationId?: string;
+}
 
 interface Deps {
   redis: RedisClient;
@@ -207,14 +203,11 @@ export class ProcessReport {
   }
 
   /** Counts a response in memory. */
-  observe(
-    { route, errorCode, organizationId }: { route?: string; errorCode?: string; organizationId?: string },
-    status: number,
-    durationMs: number,
-  ): void {
-    this.#countForFaults(route, errorCode, status);
-    if (route === undefined || !COUNTED_ROUTES.includes(route)) return;
-    if (route === REDEEM_ROUTE) {
+  observe({ reportedAs, errorCode, organizationId }: Observed, status: number, durationMs: number): void {
+    if (reportedAs === "probe") return;
+    this.#countForFaults(errorCode, status);
+    if (reportedAs === undefined) return;
+    if (reportedAs === "redemption") {
       if (status !== 499) this.#add(`latency ${bucketOf(durationMs)}`);
       // A redeem without an organization failed before `redeemVoucher` could count it. 499: the caller has left.
       const hadNone = status === 499 ? durationMs > PATIENT_MS : status >= 500;
@@ -236,8 +229,7 @@ export class ProcessReport {
     );
   }
 
-  #countForFaults(route: string | undefined, errorCode: string | undefined, status: number): void {
-    if (route !== undefined && PROBES.includes(route)) return;
+  #countForFaults(errorCode: string | undefined, status: number): void {
     this.faults.count("responses");
     if (status >= 500) this.faults.count("errors");
     const counted = COUNTED_CODES.get(errorCode);

@@ -10,6 +10,7 @@ export const health = endpoint({
   summary: "Is the process up?",
   description: "For liveness probes. Contacts no other server.",
   access: probe,
+  reportedAs: "probe",
   response: healthResponse,
   responseDescription: "The process is up.",
   handler: async () => ({ status: "ok" as const }),
@@ -29,6 +30,7 @@ export const readiness = endpoint({
     "For readiness probes. Checks within 1.5 seconds that Postgres has the schema of this release, and that both " +
     "servers answer and take writes.",
   access: probe,
+  reportedAs: "probe",
   response: readinessResponse,
   responseDescription: "The process can serve requests.",
   errorDetails: {

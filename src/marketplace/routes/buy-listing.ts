@@ -14,6 +14,7 @@ export const buyListing = endpoint({
     "per organization, user and `paymentRef`, across both purchase endpoints: a repeat returns the same voucher, " +
     "even if the offer has since closed.",
   access: signedInUser,
+  reportedAs: "decision",
   parameters: { id: listingId },
   body: buyRequest,
   response: acquireResponse,

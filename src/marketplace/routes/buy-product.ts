@@ -14,6 +14,7 @@ export const buyProduct = endpoint({
     "from the batch that expires first among those open to the user. One voucher per organization, user and " +
     "`paymentRef`, across both purchase endpoints.",
   access: signedInUser,
+  reportedAs: "decision",
   parameters: { id: productId },
   body: buyRequest,
   response: acquireResponse,

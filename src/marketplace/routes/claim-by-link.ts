@@ -12,6 +12,7 @@ export const claimByLink = endpoint({
     "Gives the user a free voucher of the link's product, from batches of either audience, and records the " +
     "referrer. Works while the referrer's contract is active. One voucher per user and product, like every claim.",
   access: signedInUser,
+  reportedAs: "decision",
   parameters: { code: linkCode },
   body: claimRequest,
   response: acquireResponse,

@@ -13,6 +13,7 @@ export const claimProduct = endpoint({
     "Gives the user a free voucher of the product, from the batch that expires first among those open to the " +
     "user. One voucher per user and product: a repeat returns the same voucher.",
   access: signedInUser,
+  reportedAs: "decision",
   parameters: { id: productId },
   body: claimRequest,
   response: acquireResponse,

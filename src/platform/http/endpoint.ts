@@ -37,6 +37,13 @@ interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   receivedAtMs: number;
 }
 
+/**
+ * What operators see of an endpoint's responses, besides errors. The refusals of a `decision` about vouchers are
+ * counted. For a `redemption`, its duration and missing responses are counted, too. Responses to a `probe` are never
+ * counted: probes are frequent and would make the share of errors look small.
+ */
+export type ReportedAs = "decision" | "redemption" | "probe";
+
 /** The settings that the API reference states. */
 export type DescribedSettings = Pick<Config, "baseUrl" | "reservationSeconds">;
 
@@ -61,6 +68,7 @@ interface Definition<
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);
   access: Access<Caller, GuardDeps>;
+  reportedAs?: ReportedAs;
   query?: Query;
   /** The schema of the request body. Without it, the body is not read. */
   body?: Body;
@@ -143,16 +151,7 @@ export function endpoint<
 >(
   definition: Definition<Path, Caller, Query, Body, Result, GuardDeps, Deps> & PathParameters<Path> & NamedErrors,
 ): Endpoint<GuardDeps & Deps & RouteDeps> {
-  const {
-    access,
-    handler,
-    csv,
-    method = "get",
-    parameters = {},
-    ownErrors,
-    findFurtherProblems,
-    ...described
-  } = definition;
+  const { access, handler, csv, method = "get", ownErrors, findFurtherProblems, ...described } = definition;
   const { query, body } = definition;
   const own = ownErrors ?? ERRORS_OF[definition.operationId as keyof typeof ERRORS_OF];
   const readBody = async (deps: Deps, caller: Caller, given: unknown): Promise<z.output<Body>> =>
@@ -174,13 +173,14 @@ export function endpoint<
   return {
     ...described,
     method,
-    parameters,
+    parameters: definition.parameters ?? {},
     tag: access.tag,
     security: access.security,
     hasCsv: csv !== undefined,
     errors: new Set([...access.errors, ...errorsOfInput(definition), ...own]),
     route: (deps) => ({
       path: definition.path,
+      reportedAs: definition.reportedAs,
       crossOrigin: access.crossOrigin ? allowOrigins(deps.config.corsOrigins) : [],
       limitsCallers: true,
       methods: {
@@ -237,6 +237,7 @@ export type Method = "get" | "post" | "patch" | "delete";
 /** One path and its handlers. */
 export interface Route {
   path: string;
+  reportedAs?: ReportedAs;
   methods: Partial<Record<Method, RequestHandler[]>>;
   /**
    * Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read
@@ -262,6 +263,7 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
 export function joinRoutes(routes: readonly Route[]): Route[] {
   const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
     ...(samePath[0] as Route),
+    reportedAs: samePath.find(({ reportedAs }) => reportedAs !== undefined)?.reportedAs,
     methods: Object.assign({}, ...samePath.map(({ methods }) => methods)),
   }));
   return joined.toSorted((a, b) => Number(a.path.includes(":")) - Number(b.path.includes(":")));
@@ -274,13 +276,13 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 export function mount(
   router: Router,
   deps: LimitingAddresses,
-  { path, methods, crossOrigin = [], limitsCallers }: Route,
+  { path, methods, crossOrigin = [], limitsCallers, reportedAs }: Route,
 ): void {
   const route = router.route(path);
   const limit = limitsCallers ? [] : [limitAddress(deps)];
   route.all(
     (_request, response, next) => {
-      response.locals.route = path;
+      Object.assign(response.locals, { route: path, reportedAs });
       next();
     },
     ...crossOrigin,

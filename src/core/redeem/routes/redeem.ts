@@ -18,6 +18,7 @@ response.** A different \`externalRef\` is a different order and redeems another
 A refusal confirms nothing, so its \`externalRef\` can be used again. A reservation made by your own key does not \
 prevent redemption. A voucher reserved by another key of your organization requires the reservation's \`token\`.`,
   access: partnerKey("voucher.redeem"),
+  reportedAs: "redemption",
   body: redeemRequest,
   response: redeemResponse,
   responseDescription: "The redemption under this `externalRef`, new or repeated.",

@@ -13,6 +13,7 @@ export const reserve = endpoint({
     "reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is " +
     "refused while the reservation is live.",
   access: partnerKey("voucher.redeem"),
+  reportedAs: "decision",
   body: reserveRequest,
   response: reserveResponse,
   responseDescription: "The reservation, new or repeated.",
