@@ -1,9 +1,9 @@
 import { openSealRequests } from "../src/core/chain/seal-job.ts";
 import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
 import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
-import { SWEEP_TASKS, type SweepReport, sweepQueue, UNCOUNTED_TASKS } from "../src/core/sweep/report.ts";
+import { type SweepReport, sweepQueue } from "../src/core/sweep/report.ts";
 import { isIdle } from "../src/core/sweep/sweep.ts";
-import { sweep } from "../src/open/open-sweep.ts";
+import { SWEEP_TASKS, sweep } from "../src/open/open-sweep.ts";
 import { openTasks } from "../src/open/wings/sweeper.ts";
 import type { DepsOf } from "../src/platform/http/endpoint.ts";
 import { closeAll, type Lifetime } from "../src/platform/lifetime.ts";
@@ -42,8 +42,8 @@ export function prepare(service: Deps) {
 
 /** Reports each task as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
 function reportZeros({ sweepItems, sweepFailures }: WorkerMetrics): void {
-  for (const task of Object.keys(SWEEP_TASKS)) sweepItems.with(task).inc(0);
-  for (const task of [...Object.keys(SWEEP_TASKS), ...UNCOUNTED_TASKS]) sweepFailures.with(task).inc(0);
+  for (const task of SWEEP_TASKS.counted) sweepItems.with(task).inc(0);
+  for (const task of SWEEP_TASKS.all) sweepFailures.with(task).inc(0);
 }
 
 function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
@@ -62,7 +62,7 @@ function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {
 /** Records one pass of the sweeper. */
 function recordSweep(metrics: WorkerMetrics, report: SweepReport): void {
   metrics.sweepDuration.with().observe(report.durationMs / 1_000);
-  for (const [task, items] of Object.entries(SWEEP_TASKS)) metrics.sweepItems.with(task).inc(report[items]);
+  for (const [task, items] of Object.entries(report.items)) metrics.sweepItems.with(task).inc(items);
   for (const task of Object.keys(report.failures)) metrics.sweepFailures.with(task).inc();
   metrics.chainsChecked.with().inc(report.chainsChecked);
 }

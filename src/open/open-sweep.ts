@@ -1,9 +1,16 @@
 import type { SweepReport } from "../core/sweep/report.ts";
-import { CORE_TASKS, type Deps, runPass } from "../core/sweep/sweep.ts";
+import { CORE_TASKS, type Deps, nameTasks, runPass } from "../core/sweep/sweep.ts";
 import { countActivity } from "../watch/count-activity.ts";
 import { type TaskDeps, WING_TASKS } from "./wings/sweeper.ts";
 
-/** One pass of the sweeper, with the tasks of the core and of all wings. */
-export function sweep(ctx: Deps & TaskDeps): Promise<SweepReport> {
-  return runPass(ctx, { ...CORE_TASKS, ...WING_TASKS }, { countActivity });
+/** The tasks of the core and of all wings. */
+const TASKS = { ...CORE_TASKS, ...WING_TASKS };
+const UNCOUNTED = { countActivity };
+
+/** The names of the tasks that report how many items they have changed, and of all that can fail. */
+export const SWEEP_TASKS = { counted: Object.keys(TASKS), all: nameTasks(TASKS, UNCOUNTED) };
+
+/** One pass of the sweeper. */
+export function sweep(ctx: Deps & TaskDeps): Promise<SweepReport<keyof typeof TASKS>> {
+  return runPass(ctx, TASKS, UNCOUNTED);
 }

@@ -15,7 +15,7 @@ import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
 import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { removeReservations } from "./remove-reservations.ts";
-import { SWEEP_TASKS, type SweepReport } from "./report.ts";
+import type { SweepReport } from "./report.ts";
 
 /**
  * Time limit of each task that works in several steps. It lets a pass end within the time that a stopping process has.
@@ -47,10 +47,11 @@ export interface Deps {
   log: Logger;
 }
 
-/** A task of a pass. The report contains its result. */
-type Task<Deps, Result = number> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** Tasks of a pass. Each returns how many items it has changed. Those of optional features (wings) may be missing. */
-export type Tasks<Deps> = Partial<Record<keyof typeof SWEEP_TASKS, Task<Deps>>>;
+type Task<Deps, Result> = (ctx: Deps, untilMs: number) => Promise<Result>;
+/** Tasks of a pass. Each returns how many items it has changed. */
+export type Tasks<Deps, Name extends string = string> = Readonly<Record<Name, Task<Deps, number>>>;
+/** Tasks of a pass that count nothing. */
+type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
 
 /** The tasks that need nothing but the core. */
 export const CORE_TASKS = {
@@ -65,15 +66,23 @@ export const CORE_TASKS = {
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 } satisfies Tasks<Deps>;
 
+/** The core's tasks without a count. The check of chains is not listed, because it has two counts. */
+const CORE_UNCOUNTED: Uncounted<Deps> = { moveCompleteUntil };
+
+/** The names of the tasks that can fail in a pass. */
+export function nameTasks(tasks: Tasks<never>, uncounted: Uncounted<never>): string[] {
+  return [tasks, CORE_UNCOUNTED, uncounted].flatMap((each) => Object.keys(each)).concat("checkChains");
+}
+
 /**
- * One pass of the sweeper: the tasks in the order of {@link SWEEP_TASKS}, then the tasks without a count. Passes may
- * overlap; a failed task does not stop the others, and the next pass retries it.
+ * One pass of the sweeper: the tasks in their order, then the tasks without a count. Passes may overlap; a failed task
+ * does not stop the others, and the next pass retries it.
  */
-export async function runPass<Ctx extends Deps>(
+export async function runPass<Ctx extends Deps, Name extends string>(
   ctx: Ctx,
-  tasks: Tasks<Ctx>,
-  uncounted: Record<string, Task<Ctx, void>>,
-): Promise<SweepReport> {
+  tasks: Tasks<Ctx, Name>,
+  uncounted: Uncounted<Ctx>,
+): Promise<SweepReport<Name>> {
   const startedAt = performance.now();
   const failures: Record<string, string> = {};
   const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
@@ -87,14 +96,12 @@ export async function runPass<Ctx extends Deps>(
       return fallback;
     }
   };
-  const changed = {} as Record<(typeof SWEEP_TASKS)[keyof typeof SWEEP_TASKS], number>;
-  for (const name of Object.keys(SWEEP_TASKS) as (keyof typeof SWEEP_TASKS)[])
-    changed[SWEEP_TASKS[name]] = await run(name, tasks[name] ?? nothing, 0);
-  await run("moveCompleteUntil", moveCompleteUntil, undefined);
-  for (const [name, task] of Object.entries(uncounted)) await run(name, task, undefined);
+  const items = {} as Record<Name, number>;
+  for (const name of Object.keys(tasks) as Name[]) items[name] = await run(name, tasks[name], 0);
+  for (const [name, task] of Object.entries({ ...CORE_UNCOUNTED, ...uncounted })) await run(name, task, undefined);
   const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, erased: 0, broken: [] });
   return {
-    ...changed,
+    items,
     chainsChecked: checked.vouchers,
     chainsBroken: checked.broken.length,
     failures,
@@ -102,11 +109,9 @@ export async function runPass<Ctx extends Deps>(
   };
 }
 
-const nothing = async () => 0;
-
 /** Whether a pass changed nothing and found no fault. Verified chains do not count as a change. */
 export function isIdle(report: SweepReport): boolean {
-  const nothingDone = Object.values(SWEEP_TASKS).every((items) => report[items] === 0);
+  const nothingDone = Object.values(report.items).every((count) => count === 0);
   return nothingDone && report.chainsBroken === 0 && Object.keys(report.failures).length === 0;
 }
 

@@ -18,7 +18,13 @@ type OpenPart = { open: (service: OpenDeps) => object };
 /** The dependencies of the tasks of wings. */
 export type TaskDeps = object & All<ReturnType<Part["open"]>> & All<Parameters<Part["tasks"][keyof Part["tasks"]]>[0]>;
 
-export const WING_TASKS: Tasks<TaskDeps> = Object.assign({}, ...WINGS.map(({ tasks }: SweeperPart) => tasks));
+/** The names of the tasks of each part in a union. */
+type NamesOf<Each> = Each extends { tasks: infer Named } ? keyof Named & string : never;
+
+export const WING_TASKS: Tasks<TaskDeps, NamesOf<Part>> = Object.assign(
+  {},
+  ...WINGS.map(({ tasks }: SweeperPart) => tasks),
+);
 
 /** Opens the dependencies of the tasks of wings. */
 export function openTasks(service: OpenDeps): object & All<ReturnType<Part["open"]>> {

@@ -14,6 +14,8 @@ import { useDatabase } from "../../support/use-service.ts";
 const TASKS = [
   ...["expireReservations", "restoreLeases", "removeOrphanLeases"],
   ...["recordExpiries", "endContracts", "requestSeals"],
+  ...["removeEnds", "removeReservations", "removeJobs"],
+  ...["requestWebhooks", "removeDeliveries"],
 ];
 
 const { servers, partner } = useDatabase();
@@ -34,7 +36,7 @@ it("the sweeper reports each task as 0 from the start, then its passes and proce
   const report = await scrape(idle.metricsUrl);
   await idle.close();
   for (const task of TASKS) expect(report.value("voucher_sweep_items_total", { task }), task).toBe(0);
-  for (const task of [...TASKS, "checkChains"])
+  for (const task of [...TASKS, "moveCompleteUntil", "countActivity", "checkChains"])
     expect(report.value("voucher_sweep_failures_total", { task }), task).toBe(0);
   expect(report.value("voucher_sweep_duration_seconds_count")).toBe(0);
 

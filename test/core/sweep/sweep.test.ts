@@ -9,7 +9,7 @@ import type { SweepReport } from "../../../src/core/sweep/report.ts";
 import { sweepQueue } from "../../../src/core/sweep/report.ts";
 import { isIdle } from "../../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../../src/core/voucher/ids.ts";
-import { sweep } from "../../../src/open/open-sweep.ts";
+import { SWEEP_TASKS, sweep } from "../../../src/open/open-sweep.ts";
 import { openLogger } from "../../../src/platform/logger.ts";
 import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
@@ -44,8 +44,9 @@ beforeAll(async () => {
 
 it("a sweep changes nothing when nothing is due", async () => {
   await sweepRound();
-  const { chainsChecked, durationMs, failures, ...counts } = await sweepRound();
-  expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([]);
+  const { items, chainsBroken } = await sweepRound();
+  expect(Object.keys(items)).toEqual(SWEEP_TASKS.counted);
+  expect([...Object.entries(items), ["chainsBroken", chainsBroken]].filter(([, count]) => count !== 0)).toEqual([]);
 });
 
 it("a sweep runs its other tasks when one fails, and reports the failure", async () => {
@@ -63,7 +64,7 @@ it("reservations past their end become Expired as of their end, and their leases
   const { id, ticket, expiresAt } = await makeOverdue();
   await servers.redis.persist(servers.leaseKey(id));
   await writeLease(id, ticket);
-  expect((await sweepRound()).reservationsExpired).toBe(1);
+  expect((await sweepRound()).items.expireReservations).toBe(1);
   expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
   expect(await leaseOf(id)).toEqual({});
 });
@@ -71,7 +72,7 @@ it("reservations past their end become Expired as of their end, and their leases
 it("the end of a reservation leaves the lease of a later reservation untouched", async () => {
   const { id } = await makeOverdue();
   await writeLease(id, "rsv_of_another");
-  expect((await sweep(ctx)).reservationsExpired).toBe(1);
+  expect((await sweep(ctx)).items.expireReservations).toBe(1);
   expect(await leaseOf(id)).toMatchObject({ ticket: "rsv_of_another" });
 });
 
@@ -79,18 +80,18 @@ it("reservations past their end are left for the next sweep while locked, and do
   const locked = await makeOverdue();
   const free = await makeOverdue();
   await whileLocked(db, [locked.id], async () => {
-    expect((await sweep(ctx)).reservationsExpired).toBe(1);
+    expect((await sweep(ctx)).items.expireReservations).toBe(1);
     expect([await stateOf(locked.ticket), await stateOf(free.ticket)]).toEqual(["Live", "Expired"]);
   });
-  expect((await sweep(ctx)).reservationsExpired).toBe(1);
+  expect((await sweep(ctx)).items.expireReservations).toBe(1);
   expect(await stateOf(locked.ticket)).toBe("Expired");
 });
 
 it("reservations become Expired once in two simultaneous sweeps", async () => {
   const overdue = await Promise.all(Array.from({ length: 20 }, makeOverdue));
   const [one, other] = await Promise.all([sweep(ctx), sweep(ctx)]);
-  const { reservationsExpired } = await sweep(ctx);
-  expect(one.reservationsExpired + other.reservationsExpired + reservationsExpired).toBe(overdue.length);
+  const passes = [one, other, await sweep(ctx)];
+  expect(passes.reduce((sum, { items }) => sum + items.expireReservations, 0)).toBe(overdue.length);
 });
 
 it("a sweep does not end a live reservation, and does not remove its lease, however old", async () => {
@@ -105,7 +106,7 @@ it("leases of live reservations are restored with their remaining time after Red
   const { id, code, expiresAt } = await makeHeld();
   const before = await leaseOf(id);
   await servers.redis.flushdb();
-  expect((await sweepRound()).leasesRestored).toBeGreaterThanOrEqual(1);
+  expect((await sweepRound()).items.restoreLeases).toBeGreaterThanOrEqual(1);
   const after = await leaseOf(id);
   expect(after).toMatchObject({ ticket: before.ticket, key: before.key });
   expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(1_000);
@@ -117,7 +118,7 @@ it("leases of live reservations are restored with their remaining time after Red
 it("a restored lease replaces the lease of another ticket", async () => {
   const { id, ticket } = await makeHeld();
   await writeLease(id, "rsv_of_another");
-  expect((await sweepRound()).leasesRestored).toBe(1);
+  expect((await sweepRound()).items.restoreLeases).toBe(1);
   expect(await leaseOf(id)).toMatchObject({ ticket });
 });
 
@@ -130,7 +131,7 @@ it("leases are all restored, over several sweeps", async () => {
             $2, 'key', 'Live', 'none' FROM unnest($1::text[]) AS id`,
     [vouchers.map(({ id }) => id), partner.organizationId],
   );
-  expect((await sweepRound()).leasesRestored).toBe(1_100);
+  expect((await sweepRound()).items.restoreLeases).toBe(1_100);
   expect(await servers.redis.exists(vouchers.map(({ id }) => servers.leaseKey(id)))).toBe(1_100);
 });
 
@@ -145,7 +146,7 @@ it("leases without a live reservation are removed once they are older than a res
   await writeLease(young, "rsv_young", now + 60_000);
   let removed = 0;
   // A sweep scans one master.
-  for (const _ of mastersOf(ctx.redis)) removed += (await sweep(ctx)).leasesRemoved;
+  for (const _ of mastersOf(ctx.redis)) removed += (await sweep(ctx)).items.removeOrphanLeases;
   expect(removed).toBe(1);
   expect([await leaseOf(old), await leaseOf(young)]).toEqual([{}, expect.objectContaining({ ticket: "rsv_young" })]);
 });
@@ -159,7 +160,7 @@ it("vouchers past their validUntil get one sealed expired event, and read Expire
   const { id, code } = await issue({ validUntil });
   const read = async () => (await till.lookUp(code)).body.voucher.status;
   expect(await read()).toBe("Expired");
-  expect((await sweepRound()).expiriesRecorded).toBe(1);
+  expect((await sweepRound()).items.recordExpiries).toBe(1);
   const nonce = expect.stringMatching(/^[0-9a-f]{32}$/);
   expect(await expiredEvents(id)).toEqual([
     {
@@ -178,9 +179,9 @@ it("expiries are all recorded once, over many simultaneous transactions, without
   const jobs = await countJobs(servers, "seal");
   let recorded = 0;
   while (recorded < vouchers.length) {
-    for (const { expiriesRecorded, failures } of await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)])) {
+    for (const { items, failures } of await Promise.all([sweep(ctx), sweep(ctx), sweep(ctx)])) {
       expect(failures).toEqual({});
-      recorded += expiriesRecorded;
+      recorded += items.recordExpiries;
     }
   }
   expect(recorded).toBe(vouchers.length);
@@ -205,7 +206,7 @@ it("vouchers keep their status when they were redeemed or voided", async () => {
   await voidVoucher(provisioning(db), partner.organizationId, voided.code, null);
   const batchId = await findBatchOf(db, left.id);
   await db.query("UPDATE batches SET valid_until = now() - interval '1 second' WHERE id = $1", [batchId]);
-  expect((await sweepRound()).expiriesRecorded).toBe(1);
+  expect((await sweepRound()).items.recordExpiries).toBe(1);
   expect([await expiredEvents(redeemed.id), await expiredEvents(voided.id)]).toEqual([[], []]);
   expect(await expiredEvents(left.id)).toHaveLength(1);
 });
@@ -214,11 +215,11 @@ it("expiries are recorded later when their row is locked, and the others are rec
   const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
   const locked = vouchers[2]?.id ?? "";
   await whileLocked(db, [locked], async () => {
-    expect((await sweep(ctx)).expiriesRecorded).toBe(4);
-    expect((await sweep(ctx)).expiriesRecorded).toBe(0);
+    expect((await sweep(ctx)).items.recordExpiries).toBe(4);
+    expect((await sweep(ctx)).items.recordExpiries).toBe(0);
     expect(await expiredEvents(locked)).toEqual([]);
   });
-  expect((await sweep(ctx)).expiriesRecorded).toBe(1);
+  expect((await sweep(ctx)).items.recordExpiries).toBe(1);
   for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
 });
 
@@ -230,8 +231,7 @@ it("expiries are recorded, and their batch finished, even if a chain has an even
      VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
     [damaged],
   );
-  const { expiriesRecorded, failures } = await sweep(ctx);
-  expect({ expiriesRecorded, failures }).toEqual({ expiriesRecorded: 2, failures: {} });
+  expect(await sweep(ctx)).toMatchObject({ items: { recordExpiries: 2 }, failures: {} });
   for (const id of others) expect(await expiredEvents(id)).toHaveLength(1);
   const { rows } = await db.query(
     "SELECT expiry_recorded_to AS serial FROM batches JOIN vouchers AS v ON v.batch_id = batches.id WHERE v.id = $1",
@@ -274,16 +274,15 @@ it("referrer contracts past their end become Ended once and allow a new one; oth
     [await contract("Offered", inSeconds(-1)), "Offered"],
     [await contract("Declined", inSeconds(-1)), "Declined"],
   ] as const;
-  const { contractsEnded, failures } = await sweep(ctx);
-  expect({ contractsEnded, failures }).toEqual({ contractsEnded: 1, failures: {} });
+  expect(await sweep(ctx)).toMatchObject({ items: { endContracts: 1 }, failures: {} });
   expect(await statusOf(over)).toEqual({ status: "Ended", after: true });
   for (const [id, status] of others) expect(await statusOf(id)).toMatchObject({ status });
-  expect((await sweep(ctx)).contractsEnded).toBe(0);
+  expect((await sweep(ctx)).items.endContracts).toBe(0);
   await makeContract(db, partner.brandId, user, "Active");
 });
 
 it("referrer contracts become Ended once in simultaneous sweeps, the rest in later sweeps", async () => {
-  const before = (await sweep(ctx)).contractsEnded;
+  const before = (await sweep(ctx)).items.endContracts;
   expect(before).toBe(0);
   await db.query(
     `INSERT INTO referrer_contracts (id, brand_id, user_id, ends_at)
@@ -292,18 +291,18 @@ it("referrer contracts become Ended once in simultaneous sweeps, the rest in lat
   );
   await db.query("UPDATE referrer_contracts SET status = 'Active' WHERE id LIKE 'ctr_many_%'");
   const passes = await Promise.all([sweep(ctx), sweep(ctx)]);
-  const { contractsEnded } = await sweep(ctx);
-  expect(passes.reduce((sum, pass) => sum + pass.contractsEnded, contractsEnded)).toBe(1_500);
+  const { items } = await sweep(ctx);
+  expect(passes.reduce((sum, pass) => sum + pass.items.endContracts, items.endContracts)).toBe(1_500);
 });
 
 it("referrer contracts are left for the next sweep while they are locked, and do not delay others", async () => {
   const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
-    expect((await sweep(ctx)).contractsEnded).toBe(1);
+    expect((await sweep(ctx)).items.endContracts).toBe(1);
     expect(await statusOf(free)).toMatchObject({ status: "Ended" });
   });
-  expect((await sweep(ctx)).contractsEnded).toBe(1);
+  expect((await sweep(ctx)).items.endContracts).toBe(1);
   expect(await statusOf(locked)).toMatchObject({ status: "Ended" });
 });
 
@@ -324,7 +323,7 @@ it("overdue Pending events get one seal job per voucher after a few seconds, whi
   const [late, recent] = (await issueVouchers(db, partner, 2)) as [IssuedVoucher, IssuedVoucher];
   await claimEarlier([late]);
   await appendPending(db, recent.id, 1);
-  expect((await sweep(ctx)).sealsRequested).toBe(1);
+  expect((await sweep(ctx)).items.requestSeals).toBe(1);
   expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
   // The second request finds the first one still waiting.
   await sweep(ctx);
@@ -346,8 +345,8 @@ it("overdue Pending events get seal jobs only while the queue has room", async (
   const wait = `${prefix}:${sealQueue.name}:wait`;
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   await servers.redis.rpush(wait, ...Array.from({ length: waitingMax - 2 }, (_, n) => `job-${n}`));
-  expect((await sweep(ctx)).sealsRequested).toBe(2);
-  expect((await sweep(ctx)).sealsRequested).toBe(0);
+  expect((await sweep(ctx)).items.requestSeals).toBe(2);
+  expect((await sweep(ctx)).items.requestSeals).toBe(0);
   expect(await servers.redis.llen(wait)).toBe(waitingMax);
   await servers.redis.del(wait);
   for (const { id } of vouchers) await sealVoucher(ctx, id);
@@ -411,7 +410,10 @@ it("the schedule is shared by all workers, and is restored after Redis lost it",
   await Promise.all(workers.map((worker) => worker.close()));
   const completed = await servers.redis.zrange(`${servers.queuePrefix}:sweep:completed`, "0", "0");
   const [returned] = await servers.redis.hmget(`${servers.queuePrefix}:sweep:${completed[0]}`, "returnvalue");
-  expect(JSON.parse(returned ?? "null")).toMatchObject({ reservationsExpired: expect.any(Number), failures: {} });
+  expect(JSON.parse(returned ?? "null")).toMatchObject({
+    items: { expireReservations: expect.any(Number) },
+    failures: {},
+  });
 });
 
 it("the schedule continues with another worker when the first one closes", async () => {
@@ -470,7 +472,7 @@ it("reservations that ended unused long ago are deleted faster than they are wri
     ticket,
   ];
   expect((await till.lookUp(String(expired))).status).toBe(200);
-  expect(await sweep(ctx)).toMatchObject({ reservationsRemoved: released.length + 1, failures: {} });
+  expect(await sweep(ctx)).toMatchObject({ items: { removeReservations: released.length + 1 }, failures: {} });
   const left = await db.query("SELECT ticket FROM reservations WHERE voucher_id = ANY ($1) ORDER BY ticket", [
     [id, other.id],
   ]);
@@ -510,45 +512,34 @@ it("finished jobs of all queues and shards are removed after their time, even if
     (await Promise.all(each.map(({ key, state }) => servers.redis.zrange(`${key}:${state}`, "0", "-1")))).flat();
   expect((await left(answering)).filter((id) => id.startsWith("old"))).toEqual([]);
   await servers.redis.rename(`${broken.key}:away`, `${broken.key}:${broken.state}`);
-  expect(await sweep(former)).toMatchObject({ jobsRemoved: 1, failures: {} });
+  expect(await sweep(former)).toMatchObject({ items: { removeJobs: 1 }, failures: {} });
   expect(await left(sets)).toEqual(sets.map(({ state }) => `new-${state}`));
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
 it("the log line of a pass is at level info only after a change or a fault; verified chains do not count", async () => {
   const quiet: SweepReport = {
-    reservationsExpired: 0,
-    leasesRestored: 0,
-    leasesRemoved: 0,
-    expiriesRecorded: 0,
-    contractsEnded: 0,
-    sealsRequested: 0,
-    webhooksRequested: 0,
-    deliveriesRemoved: 0,
-    endsRemoved: 0,
-    reservationsRemoved: 0,
-    jobsRemoved: 0,
+    items: Object.fromEntries(SWEEP_TASKS.counted.map((task) => [task, 0])),
     chainsChecked: 50,
     chainsBroken: 0,
     failures: {},
     durationMs: 3,
   };
   expect(isIdle(quiet)).toBe(true);
-  const { chainsChecked, failures, durationMs, ...counts } = quiet;
-  for (const count of Object.keys(counts)) expect(isIdle({ ...quiet, [count]: 1 }), count).toBe(false);
+  for (const task of SWEEP_TASKS.counted)
+    expect(isIdle({ ...quiet, items: { ...quiet.items, [task]: 1 } }), task).toBe(false);
+  expect(isIdle({ ...quiet, chainsBroken: 1 })).toBe(false);
   expect(isIdle({ ...quiet, failures: { checkChains: "no connection" } })).toBe(false);
 });
 
 /** Runs two passes, because the first may start in the middle, and returns their sums. */
-async function sweepRound(): Promise<SweepReport> {
+async function sweepRound(): ReturnType<typeof sweep> {
   const first = await sweep(ctx);
   const second = await sweep(ctx);
   expect([first.failures, second.failures]).toEqual([{}, {}]);
-  const sum = { ...first };
-  for (const key of Object.keys(first) as (keyof SweepReport)[]) {
-    if (key !== "failures") sum[key] = first[key] + second[key];
-  }
-  return sum;
+  const items = { ...first.items };
+  for (const [task, count] of Object.entries(second.items)) items[task] = (first.items[task] ?? 0) + count;
+  return { ...first, items, chainsBroken: first.chainsBroken + second.chainsBroken };
 }
 
 /** A reservation past its end. */
