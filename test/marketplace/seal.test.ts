@@ -1,6 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
-import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { sealQueue } from "../../src/core/chain/seal-job.ts";
 import { sweep } from "../../src/open/open-sweep.ts";
 import { prepare } from "../../workers/seal.ts";
@@ -20,6 +19,7 @@ import {
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { newAttempt } from "../support/redeem-jobs.ts";
+import { sealVoucher } from "../support/seal-voucher.ts";
 import { itOnOneRedis } from "../support/servers.ts";
 import { makeKey, type TestPartner } from "../support/supply.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";

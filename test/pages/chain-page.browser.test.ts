@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { BrowserContextOptions, Page, Route } from "playwright-core";
 import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
-import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { expectSound, LOOKS, photograph, updateImage, useBrowser } from "../support/browser.ts";
 import { appendPending } from "../support/pending-events.ts";
+import { sealVoucher } from "../support/seal-voucher.ts";
 import { provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 

@@ -5,7 +5,6 @@ import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
-import { sealVoucher } from "../../src/core/chain/seal-events.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
 import { expireReservations } from "../../src/core/sweep/expire-reservations.ts";
 import { FairSlots } from "../../src/platform/batching/fair-slots.ts";
@@ -20,6 +19,7 @@ import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-task
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
+import { sealVoucher } from "../support/seal-voucher.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startWorkers, type TestWorker } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";

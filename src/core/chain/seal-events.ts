@@ -1,8 +1,7 @@
-import type pg from "pg";
 import type { Transaction } from "../../platform/db/pool.ts";
 import type { PreparedStatements } from "../../platform/db/statements.ts";
-import { type Decided, readThenWrite, waitForLocks } from "../../platform/db/transaction.ts";
-import { advanceChains, type ChainAdvance, lockVoucher, readChainHeads } from "../voucher/db/vouchers.ts";
+import type { Decided } from "../../platform/db/transaction.ts";
+import { advanceChains, type ChainAdvance, readChainHeads } from "../voucher/db/vouchers.ts";
 import type { ChainHead } from "../voucher/voucher.ts";
 import { type EventContent, type EventType, GENESIS_HASH, sealEvent } from "./chain.ts";
 import {
@@ -146,18 +145,4 @@ export function sealChains(
     return sealed;
   });
   return { result, writes: [...writes, ...advanceChains(advances)], afterCommit: announces ? onAnnounced : undefined };
-}
-
-/** Longest wait of {@link sealVoucher} for the voucher's row. Milliseconds. */
-const LOCK_WAIT_MS = 5_000;
-
-/** Seals the Pending events of one voucher. Returns their number: 0 if another transaction has sealed them first. */
-export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {
-  const [sealed = 0] = await readThenWrite(
-    ctx.pool,
-    (tx) =>
-      Promise.all([waitForLocks(tx, LOCK_WAIT_MS), lockVoucher(tx, voucherId), readChainsToSeal(tx, [voucherId])]),
-    async ([, , unsealed]) => sealChains([voucherId], unsealed),
-  );
-  return sealed;
 }

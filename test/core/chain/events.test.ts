@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { expect, it, vi } from "vitest";
-import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { send } from "../../support/client.ts";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
 import { appendPending as appendPendingEvents } from "../../support/pending-events.ts";
 import { dumpRows } from "../../support/row-dump.ts";
+import { sealVoucher } from "../../support/seal-voucher.ts";
 import { issueVouchers, provisioning } from "../../support/supply.ts";
 import { useService } from "../../support/use-service.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";

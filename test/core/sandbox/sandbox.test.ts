@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { rotateKey } from "../../../src/acts/key/rotate.ts";
 import { ROW_EVENTS_MAX } from "../../../src/core/chain/db/outbox.ts";
 import { recordExpiries } from "../../../src/core/chain/record-expiries.ts";
-import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { sweep } from "../../../src/open/open-sweep.ts";
@@ -21,6 +20,7 @@ import {
   outcome,
   signedIn,
 } from "../../support/marketplace.ts";
+import { sealVoucher } from "../../support/seal-voucher.ts";
 import {
   issueVoucher,
   issueVouchers,

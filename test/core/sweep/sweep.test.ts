@@ -1,7 +1,6 @@
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { countBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
-import { sealVoucher } from "../../../src/core/chain/seal-events.ts";
 import { sealQueue } from "../../../src/core/chain/seal-job.ts";
 import { Leases, ORPHAN_AFTER_MS } from "../../../src/core/reserve/lease.ts";
 import { checkChains } from "../../../src/core/sweep/check-chains.ts";
@@ -21,6 +20,7 @@ import { appendPending } from "../../support/pending-events.ts";
 import { findBatchOf, readRecorded, readReservation } from "../../support/recorded.ts";
 import { countJobs } from "../../support/redeem-jobs.ts";
 import { monitorRedis } from "../../support/redis-monitor.ts";
+import { sealVoucher } from "../../support/seal-voucher.ts";
 import { openTestServers } from "../../support/servers.ts";
 import { openWorkerContext, startWorkers, testConfig, type WorkerContext } from "../../support/service.ts";
 import { issueVouchers, makePartner, provisioning } from "../../support/supply.ts";
