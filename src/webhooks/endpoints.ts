@@ -70,7 +70,8 @@ export async function createWebhook(
   assertWebhookUrl(ctx, request.url);
   for (let attempt = 1; !(await insertWebhookEndpoint(db, { ...request, id, organizationId }, by)); attempt++) {
     const existing = await selectWebhookEndpoints(db, organizationId);
-    if (existing.length >= ENDPOINTS_MAX) throw new AppError("webhook_limit");
+    if (existing.length >= ENDPOINTS_MAX)
+      throw new AppError("webhook_limit", ({ inDetail }) => inDetail.webhooksFull(ENDPOINTS_MAX));
     if (attempt === ATTEMPTS_MAX) throw new AppError("overloaded");
   }
   const endpoint = await selectWebhook(db, id, organizationId);
@@ -97,7 +98,8 @@ export async function rotateWebhook(
     hours: PREVIOUS_SECRET_HOURS,
     secretsMax: PREVIOUS_SECRETS_MAX,
   });
-  if (rotated === null) throw new AppError("webhook_limit");
+  if (rotated === null)
+    throw new AppError("webhook_limit", ({ inDetail }) => inDetail.earlierSecretsFull(PREVIOUS_SECRETS_MAX));
   const { secretVersion, previousSecretUntil } = rotated;
   return {
     id,

@@ -16,7 +16,7 @@ import { announceExpiredReservations } from "../chain/db/outbox.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { Caller } from "../keys/caller.ts";
 import { type Leases, releaseLeases } from "../reserve/lease.ts";
-import type { AdvanceResponse } from "./api.ts";
+import { type AdvanceResponse, LIVE_RESERVATIONS_MAX } from "./api.ts";
 import { moveSandbox } from "./db/sandbox.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
@@ -27,8 +27,8 @@ const RECORD_MAX_MS = 2_000;
 /**
  * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of
  * the ended reservations and records the expiries of vouchers. The sweeper completes what remains.
- * @throws AppError `invalid_request` for more than 10 000 live reservations, `voucher_busy` when a row stays locked,
- * `overloaded`.
+ * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX}, `voucher_busy` when a row stays
+ * locked, `overloaded`.
  */
 export async function advanceSandbox(
   ctx: {
@@ -68,6 +68,8 @@ async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Call
   } catch (error) {
     if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();
     if (!isLimitExceeded(error)) throw error;
-    throw new AppError("invalid_request", ({ inDetail }) => inDetail.sandboxFull, { cause: error });
+    throw new AppError("invalid_request", ({ inDetail }) => inDetail.sandboxFull(LIVE_RESERVATIONS_MAX), {
+      cause: error,
+    });
   }
 }

@@ -50,6 +50,20 @@ it.each(LANGUAGES.slice(1))("no sentence is left in English in the language %s",
   }
 });
 
+it.each(LANGUAGES)("the number of each limit comes from its constant in the language %s", (language) => {
+  const { errors, inDetail, wholes } = SENTENCES[language];
+  const fixed = (value: unknown): string[] =>
+    typeof value === "object" ? Object.values(Object(value)).flatMap(fixed) : typeof value === "string" ? [value] : [];
+  const sentences = fixed({ errors, inDetail, wholes });
+  expect(sentences.length).toBeGreaterThan(50);
+  expect(
+    sentences.filter((said) => /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i.test(said)),
+  ).toEqual([]);
+  expect(inDetail.webhooksFull(23)).toContain("23");
+  expect(inDetail.earlierSecretsFull(23)).toContain("23");
+  expect(inDetail.sandboxFull(23_456)).toMatch(/23\D456/);
+});
+
 function problemsOf(language: (typeof LANGUAGES)[number]) {
   const { tooLong, notWhole, noTime, tooMany, ...others } = SENTENCES[language].problems;
   return { ...others, tooLong: tooLong(5), notWhole: notWhole(1, 5), noTime: noTime("x"), tooMany: tooMany(5) };

@@ -1,7 +1,7 @@
 import { type DepsOf, endpoint } from "../../../platform/http/endpoint.ts";
 import { sandboxKey } from "../../keys/routes/authenticate.ts";
 import { advanceSandbox as advance } from "../advance-sandbox.ts";
-import { advanceRequest, advanceResponse } from "../api.ts";
+import { advanceRequest, advanceResponse, LIVE_RESERVATIONS_MAX } from "../api.ts";
 
 export const advanceSandbox = endpoint({
   method: "post",
@@ -14,8 +14,8 @@ contracts. Reservations and vouchers whose time is over then end as usual. Nothi
 keys and times that have passed stay as they are.
 
 Each call moves the times again, so do not repeat it blindly. It applies to the whole organization, also to the \
-vouchers of other tests. At most 10,000 reservations may be live. The expired events of a large batch are recorded \
-within seconds after the response; \`status\` is right at once.`,
+vouchers of other tests. At most ${LIVE_RESERVATIONS_MAX.toLocaleString("en")} reservations may be live. The expired \
+events of a large batch are recorded within seconds after the response; \`status\` is right at once.`,
   access: sandboxKey("voucher.redeem"),
   body: advanceRequest,
   response: advanceResponse,

@@ -71,8 +71,8 @@ export const DE: Sentences = {
     payload_erased:
       "Der Inhalt dieses Eintrags wurde gelöscht, darum gibt es keinen Beleg. Frühere Belege bleiben gültig.",
     webhook_limit:
-      "Es sind höchstens 20 Webhook-Endpunkte möglich, und je Endpunkt zehn frühere Geheimnisse. Löschen Sie " +
-      "einen Endpunkt, oder wechseln Sie das Geheimnis später.",
+      "Mehr Webhook-Endpunkte, oder frühere Geheimnisse eines Endpunkts, sind nicht möglich. Löschen Sie einen " +
+      "Endpunkt, oder wechseln Sie das Geheimnis später.",
     webhook_disabled: "Der Betreiber hat diesen Webhook-Endpunkt abgeschaltet. Nur er kann ihn wieder einschalten.",
     sold_out: "Es sind keine Gutscheine mehr da.",
     window_closed: "Dieses Angebot ist zurzeit nicht offen. Bitte kommen Sie später wieder.",
@@ -100,7 +100,13 @@ export const DE: Sentences = {
       "Gutscheine können zurzeit nicht reserviert werden. Bitte versuchen Sie es gleich noch einmal.",
     signInUnchecked: "Ihre Anmeldung kann zurzeit nicht geprüft werden. Bitte versuchen Sie es gleich noch einmal.",
     endpointDisabled: "Dieser Webhook-Endpunkt ist abgeschaltet. Schalten Sie ihn zuerst ein.",
-    sandboxFull: "Diese Sandbox hat mehr als 10.000 laufende Reservierungen. Geben Sie zuerst einige davon frei.",
+    sandboxFull: (max) =>
+      `Diese Sandbox hat mehr als ${max.toLocaleString("de")} laufende Reservierungen. Geben Sie zuerst einige davon ` +
+      "frei.",
+    webhooksFull: (max) => `Es sind höchstens ${max} Webhook-Endpunkte möglich. Löschen Sie zuerst einen davon.`,
+    earlierSecretsFull: (max) =>
+      `Höchstens ${max} frühere Geheimnisse eines Webhook-Endpunkts können noch signieren. Wechseln Sie das ` +
+      "Geheimnis später.",
     notVoided: {
       voucher_used: "Dieser Gutschein wurde bereits eingelöst und kann nicht mehr storniert werden.",
       voucher_voided: "Dieser Gutschein ist bereits storniert.",

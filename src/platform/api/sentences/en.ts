@@ -50,7 +50,7 @@ export const EN: Sentences = {
     not_logged_yet: "This entry is not in the public log yet. It usually is within seconds: please try again.",
     payload_erased: "The content of this entry was erased, so there is no receipt. Earlier receipts stay valid.",
     webhook_limit:
-      "There can be at most 20 webhook endpoints, and ten earlier secrets of one. Delete an endpoint, or rotate later.",
+      "There can be no further webhook endpoint, or earlier secret of one. Delete an endpoint, or rotate later.",
     webhook_disabled: "The operator has disabled this webhook endpoint, and only the operator can enable it again.",
     sold_out: "No vouchers are left.",
     window_closed: "This offer is not open at the moment. Please come back later.",
@@ -72,7 +72,11 @@ export const EN: Sentences = {
     reservationsUnavailable: "Vouchers cannot be reserved at the moment. Please try again in a moment.",
     signInUnchecked: "Your sign-in cannot be checked at the moment. Please try again in a moment.",
     endpointDisabled: "This webhook endpoint is disabled. Enable it first.",
-    sandboxFull: "This sandbox has more than 10,000 live reservations. Release some of them first.",
+    sandboxFull: (max) =>
+      `This sandbox has more than ${max.toLocaleString("en")} live reservations. Release some of them first.`,
+    webhooksFull: (max) => `There can be at most ${max} webhook endpoints. Delete one of them first.`,
+    earlierSecretsFull: (max) =>
+      `A webhook endpoint can have at most ${max} earlier secrets that still sign. Rotate the secret later.`,
     notVoided: {
       voucher_used: "This voucher has already been used, so it cannot be cancelled.",
       voucher_voided: "This voucher is already cancelled.",

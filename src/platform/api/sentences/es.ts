@@ -59,8 +59,8 @@ export const ES: Sentences = {
     payload_erased:
       "El contenido de esta entrada se borró: no hay recibo. Los recibos anteriores siguen siendo válidos.",
     webhook_limit:
-      "Puede haber como máximo 20 puntos de conexión de webhook, y diez secretos anteriores de cada uno. Elimine " +
-      "uno, o cambie el secreto más tarde.",
+      "No puede haber más puntos de conexión de webhook, o más secretos anteriores de uno. Elimine un punto de " +
+      "conexión, o cambie el secreto más tarde.",
     webhook_disabled:
       "El operador ha desactivado este punto de conexión de webhook, y solo él puede volver a activarlo.",
     sold_out: "No quedan vales.",
@@ -85,7 +85,14 @@ export const ES: Sentences = {
     reservationsUnavailable: "En este momento no se pueden reservar vales. Inténtelo de nuevo dentro de un momento.",
     signInUnchecked: "En este momento no se puede comprobar su sesión. Inténtelo de nuevo dentro de un momento.",
     endpointDisabled: "Este punto de conexión de webhook está desactivado. Actívelo primero.",
-    sandboxFull: "Este entorno de pruebas tiene más de 10.000 reservas activas. Libere primero algunas de ellas.",
+    sandboxFull: (max) =>
+      `Este entorno de pruebas tiene más de ${max.toLocaleString("es")} reservas activas. Libere primero algunas de ` +
+      "ellas.",
+    webhooksFull: (max) =>
+      `Puede haber como máximo ${max} puntos de conexión de webhook. Elimine primero uno de ellos.`,
+    earlierSecretsFull: (max) =>
+      `Como máximo ${max} secretos anteriores de un punto de conexión de webhook pueden seguir firmando. Cambie el ` +
+      "secreto más tarde.",
     notVoided: {
       voucher_used: "Este vale ya se ha usado y no se puede anular.",
       voucher_voided: "Este vale ya está anulado.",

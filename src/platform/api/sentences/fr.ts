@@ -66,8 +66,8 @@ export const FR: Sentences = {
     payload_erased:
       "Le contenu de cette entrée a été effacé\u00a0: il n'y a pas de reçu. Les reçus antérieurs restent valables.",
     webhook_limit:
-      "Il peut y avoir au plus 20 points de terminaison webhook, et dix anciens secrets pour chacun. Supprimez-en " +
-      "un, ou changez le secret plus tard.",
+      "Aucun autre point de terminaison webhook, ou ancien secret de l'un d'eux, n'est possible. Supprimez un point " +
+      "de terminaison, ou changez le secret plus tard.",
     webhook_disabled: "L'exploitant a désactivé ce point de terminaison webhook. Lui seul peut le réactiver.",
     sold_out: "Il ne reste plus de bons.",
     window_closed: "Cette offre n'est pas ouverte pour le moment. Veuillez revenir plus tard.",
@@ -92,7 +92,12 @@ export const FR: Sentences = {
       "Les bons ne peuvent pas être réservés pour le moment. Veuillez réessayer dans un instant.",
     signInUnchecked: "Votre connexion ne peut pas être vérifiée pour le moment. Veuillez réessayer dans un instant.",
     endpointDisabled: "Ce point de terminaison webhook est désactivé. Activez-le d'abord.",
-    sandboxFull: "Ce bac à sable a plus de 10 000 réservations en cours. Libérez-en d'abord quelques-unes.",
+    sandboxFull: (max) =>
+      `Ce bac à sable a plus de ${max.toLocaleString("fr")} réservations en cours. Libérez-en d'abord quelques-unes.`,
+    webhooksFull: (max) => `Il peut y avoir au plus ${max} points de terminaison webhook. Supprimez-en d'abord un.`,
+    earlierSecretsFull: (max) =>
+      `Au plus ${max} anciens secrets d'un point de terminaison webhook peuvent encore signer. Changez le secret ` +
+      "plus tard.",
     notVoided: {
       voucher_used: "Ce bon a déjà été utilisé et ne peut plus être annulé.",
       voucher_voided: "Ce bon est déjà annulé.",

@@ -65,8 +65,8 @@ export const NL: Sentences = {
       "het opnieuw.",
     payload_erased: "De inhoud van deze vermelding is gewist, dus er is geen bewijs. Eerdere bewijzen blijven geldig.",
     webhook_limit:
-      "Er kunnen hoogstens 20 webhook-eindpunten zijn, en tien eerdere geheimen per eindpunt. Verwijder een " +
-      "eindpunt, of wissel het geheim later.",
+      "Meer webhook-eindpunten, of eerdere geheimen van een eindpunt, zijn niet mogelijk. Verwijder een eindpunt, " +
+      "of wissel het geheim later.",
     webhook_disabled:
       "De beheerder heeft dit webhook-eindpunt uitgeschakeld. Alleen de beheerder kan het weer inschakelen.",
     sold_out: "Er zijn geen vouchers meer.",
@@ -92,7 +92,11 @@ export const NL: Sentences = {
     reservationsUnavailable: "Vouchers kunnen op dit moment niet worden gereserveerd. Probeer het zo meteen opnieuw.",
     signInUnchecked: "Uw aanmelding kan op dit moment niet worden gecontroleerd. Probeer het zo meteen opnieuw.",
     endpointDisabled: "Dit webhook-eindpunt is uitgeschakeld. Schakel het eerst in.",
-    sandboxFull: "Deze sandbox heeft meer dan 10.000 lopende reserveringen. Geef er eerst een aantal vrij.",
+    sandboxFull: (max) =>
+      `Deze sandbox heeft meer dan ${max.toLocaleString("nl")} lopende reserveringen. Geef er eerst een aantal vrij.`,
+    webhooksFull: (max) => `Er kunnen hoogstens ${max} webhook-eindpunten zijn. Verwijder er eerst een.`,
+    earlierSecretsFull: (max) =>
+      `Hoogstens ${max} eerdere geheimen van een webhook-eindpunt kunnen nog ondertekenen. Wissel het geheim later.`,
     notVoided: {
       voucher_used: "Deze voucher is al gebruikt en kan niet meer worden geannuleerd.",
       voucher_voided: "Deze voucher is al geannuleerd.",

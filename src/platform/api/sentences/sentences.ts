@@ -12,7 +12,9 @@ export interface Sentences {
     reservationsUnavailable: string;
     signInUnchecked: string;
     endpointDisabled: string;
-    sandboxFull: string;
+    sandboxFull(max: number): string;
+    webhooksFull(max: number): string;
+    earlierSecretsFull(max: number): string;
     /** Why a voucher cannot be voided. */
     notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
     /** The thing that a caller names belongs to another organization, or does not exist. */
