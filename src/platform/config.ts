@@ -6,6 +6,7 @@ import {
   OPS_OFF,
   orNull,
   PROCESS_SECRETS,
+  RESERVATION_MAX,
   ROLE_PASSWORDS,
   SECRET_NAMES,
   SETTING_NAMES,
@@ -42,6 +43,8 @@ export function readConfig(env: Environment) {
     baseUrl,
     /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
+    /** The longest reservation that a process can have made, also one with another RESERVATION_SECONDS. */
+    reservationMaxMs: RESERVATION_MAX * 1_000,
     ops: opsSettings(values),
     issuer: { databaseUrl: issuerDatabaseUrl(values) },
     traces: traceSettings(values.traces),

@@ -58,6 +58,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     queueShards: [1],
     workerShards: null,
     reservationRetentionMs: 90 * 86_400_000,
+    reservationMaxMs: 86_400_000,
     reservationSeconds: 900,
     redeemWaitMs: 10_000,
     rateLimitRps: 200,

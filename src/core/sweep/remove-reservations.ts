@@ -10,8 +10,6 @@ import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
  * make at their rate limit before the next pass.
  */
 const PORTION = 1_000;
-/** Longest time from a reservation's start to its end: the maximum of RESERVATION_SECONDS. Milliseconds. */
-const LIFETIME_MAX_MS = 86_400_000;
 
 /**
  * Deletes reservations that ended unused a long time ago, and returns their number. Continues where the last pass
@@ -24,7 +22,7 @@ export async function removeReservations(
 ): Promise<number> {
   await deployment.clock.ready();
   const endedBefore = new Date(deployment.clock.steadyNow().getTime() - config.reservationRetentionMs);
-  const beforeTicket = firstIdAt("rsv", new Date(endedBefore.getTime() - LIFETIME_MAX_MS));
+  const beforeTicket = firstIdAt("rsv", new Date(endedBefore.getTime() - config.reservationMaxMs));
   let after = (await findSweepPosition(pool, "remove_reservations"))?.position ?? "";
   let count = 0;
   do {

@@ -439,18 +439,23 @@ it("the schedule adds no sweep while one waits, so that a queue without workers 
   schedule.close();
 });
 
-/** Writes reservations of a voucher that started and ended so many days ago. Returns their tickets. */
-async function writeReservations(voucherId: string, state: string, daysAgo: number, count = 1): Promise<string[]> {
+/** Writes reservations of a voucher that started so many days ago and ended soon after. Returns their tickets. */
+async function writeReservations(
+  voucherId: string,
+  state: string,
+  daysAgo: number,
+  { count = 1, lasted = "1 second" } = {},
+): Promise<string[]> {
   const { rows } = await db.query("SELECT clock_timestamp() - make_interval(days => $1) AS at", [daysAgo]);
   const first = firstIdAt("rsv", rows[0].at);
   const tickets = Array.from({ length: count }, (_, n) => first.slice(0, -8) + String(n).padStart(8, "0"));
   await db.query(
     `INSERT INTO reservations
        (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT $1, $1::timestamptz + interval '15 minutes',
-            CASE WHEN $4 <> 'Live' THEN $1::timestamptz + interval '1 second' END, t, $2, $3, 'key', $4, 'secret'
+     SELECT $1, $1::timestamptz + greatest(interval '15 minutes', $6::interval),
+            CASE WHEN $4 <> 'Live' THEN $1::timestamptz + $6::interval END, t, $2, $3, 'key', $4, 'secret'
        FROM unnest($5::text[]) AS t`,
-    [rows[0].at, voucherId, partner.organizationId, state, tickets],
+    [rows[0].at, voucherId, partner.organizationId, state, tickets, lasted],
   );
   return tickets;
 }
@@ -463,7 +468,7 @@ it("reservations that ended unused long ago are deleted faster than they are wri
   await worker.close();
   const other = await issue();
   // More than three keys write between two passes at their rate limit, by reserving and releasing in turn.
-  const released = await writeReservations(other.id, "Released", 92, 1_999);
+  const released = await writeReservations(other.id, "Released", 92, { count: 1_999 });
   const [expired] = await writeReservations(other.id, "Expired", 93);
   const kept = [
     ...(await writeReservations(other.id, "Consumed", 94)),
@@ -483,6 +488,16 @@ it("reservations that ended unused long ago are deleted faster than they are wri
   expect((await till.redeem({ ticket: String(expired), externalRef: "order-late" })).status).toBe(404);
   expect((await till.release(String(expired))).body).toMatchObject({ released: false });
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
+});
+
+it("a long reservation is deleted once it ended long ago, even if a pass kept it", async () => {
+  const { id } = await issue();
+  const [long] = await writeReservations(id, "Released", 90, { lasted: "23 hours" });
+  expect(await sweep(ctx)).toMatchObject({ failures: {} });
+  expect((await till.lookUp(String(long))).status).toBe(200);
+  const config = { ...ctx.config, reservationRetentionMs: 88 * 86_400_000 };
+  expect(await sweep({ ...ctx, config })).toMatchObject({ failures: {} });
+  expect((await till.lookUp(String(long))).status).toBe(404);
 });
 
 it("finished jobs of all queues and shards are removed after their time, even if no other job ends", async () => {
