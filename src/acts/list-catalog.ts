@@ -11,7 +11,7 @@ import {
 } from "./db/lists.ts";
 
 /** One page of a list. */
-export interface Page<Item> {
+interface Page<Item> {
   items: Item[];
   /** Pass it as `after` to get the next page; null on the last page. */
   nextCursor: string | null;

@@ -12,7 +12,7 @@ import { pathId } from "../platform/http/endpoint.ts";
 import { watchForEnd } from "../platform/watch-for-end.ts";
 
 /** Connections with the rights of voucherctl, a limit on their users, and a signal that ends long acts. */
-export interface Issuer {
+interface Issuer {
   pool: pg.Pool;
   calls: Bulkhead<"organization">;
   stopping: AbortSignal;

@@ -9,7 +9,7 @@ import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
 
 /** The vouchers and keys of a load. */
-export interface Supply {
+interface Supply {
   organizationId: string;
   keys: string[];
   codes: string[];

@@ -10,7 +10,7 @@ import type { Locale } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
 /** What a wing adds to the page of a history. */
-export interface ChainNotes {
+interface ChainNotes {
   /** Shown above the entries. */
   statement: Html;
   /** A column of the table of entries. The class marks its cells for the style sheet. */

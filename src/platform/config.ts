@@ -217,7 +217,7 @@ export function readGivenServers(env: Environment): GivenServers {
  * Reads a variable. The value of a secret may be in the file that NAME_FILE names. Editors and shells leave white space
  * at the ends, and compose files and shells pass unset variables as empty ones. @throws ConfigError
  */
-export function readText(env: Environment, name: string, isSecret = true): string | undefined {
+function readText(env: Environment, name: string, isSecret = true): string | undefined {
   const given = env[name]?.trim() || undefined;
   const file = isSecret ? env[`${name}_FILE`]?.trim() || undefined : undefined;
   if (given !== undefined && file !== undefined) throw new ConfigError(`${name} and ${name}_FILE are both set`);

@@ -52,7 +52,7 @@ export function judgeServer(memory: Memory, found: Recollection): Verdict {
 }
 
 /** Whether a memory is newer than another memory whose marks the server still has. */
-export function isNewer(memory: Memory, other: Memory | null): boolean {
+function isNewer(memory: Memory, other: Memory | null): boolean {
   return memory.newest.position > (other?.newest.position ?? 0);
 }
 
@@ -88,7 +88,7 @@ export function remember(memory: Memory | null, reading: ServerReading): Memory 
 }
 
 /** What processes have seen of one start of a server. */
-export interface SeenStart {
+interface SeenStart {
   readonly memory: Memory;
   /** How many different marks of this start were shared since the last mark of an earlier start. */
   readonly marks: number;

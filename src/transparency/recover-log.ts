@@ -33,7 +33,7 @@ interface LeafRun {
   leaves: number;
 }
 
-export interface Recovered {
+interface Recovered {
   /** The first of the leaves that this database did not have. */
   firstIndex: number;
   /** The number of leaves that were appended from the copy. */

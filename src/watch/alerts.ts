@@ -43,7 +43,7 @@ const alert = told.extend({
   /** How often the fault has returned soon after its end. */
   returns: z.int(),
 });
-export type Alert = z.output<typeof alert>;
+type Alert = z.output<typeof alert>;
 
 /** The state of all alerts, which the API processes share. */
 export const alertState = z.object({

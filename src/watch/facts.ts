@@ -48,7 +48,7 @@ export interface OverviewDeps {
 }
 
 /** The data of a look. */
-export interface Gathered {
+interface Gathered {
   now: Date;
   /** Why this process cannot use each server, in the words of its readiness; null for a usable one. */
   problems: { postgres: string | null; redis: string | null };

@@ -5,10 +5,10 @@ import * as data from "./judge-data.ts";
 import * as redeeming from "./judge-redeeming.ts";
 
 /** All severities, lowest first. */
-export const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
+const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
 
 /** The kinds of harm, worst first. */
-export const HARMS = [
+const HARMS = [
   "nothing is redeemed",
   "some are refused",
   "proof is late",

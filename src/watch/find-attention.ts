@@ -28,7 +28,7 @@ export interface Attention {
 }
 
 /** The result of one search for faults. */
-export interface Look {
+interface Look {
   at: string;
   attention: Attention[];
   /** Faults that are not shown yet, because chance can explain their measurement. */

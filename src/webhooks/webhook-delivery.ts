@@ -65,7 +65,7 @@ export function decideAttempt(
 }
 
 /** The health of a target. */
-export interface Health {
+interface Health {
   enabled: boolean;
   /** The time of the first failure since the last success. */
   failingSince: Date | null;

@@ -78,7 +78,7 @@ export const ISSUER_CALLS = kind({
 });
 
 /** Connections of batched calls: many callers share each statement, so none of them waits for a place. */
-export const BATCHED_CONNECTIONS = {
+const BATCHED_CONNECTIONS = {
   "look-up batches": 2,
   "batch of confirmations": 1,
   "batch of redeem outcomes": 1,
@@ -93,7 +93,7 @@ export const BATCHED_CONNECTIONS = {
 };
 
 /** Connections of the process itself: one each for metrics scrapes, checks of the server, and marks in the database. */
-export const OWN_CONNECTIONS = 3;
+const OWN_CONNECTIONS = 3;
 
 /** Connections of the separate pool for readiness probes. Concurrent probes share one result. */
 export const PROBE_CONNECTIONS = 1;

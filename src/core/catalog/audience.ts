@@ -16,7 +16,7 @@ export const CONTRACT_MOVES = {
 } as const satisfies Partial<Record<ContractStatus, readonly ContractStatus[]>>;
 
 /** The facts of a contract that decide whether it is in force. */
-export interface Contract {
+interface Contract {
   id: string;
   status: ContractStatus;
   endsAt: Date | null;

@@ -107,7 +107,7 @@ export function appendEvents(
 /**
  * Heads of the chains that were read, and their Pending events in chain order. Some chains may have no Pending events.
  */
-export interface ChainsToSeal {
+interface ChainsToSeal {
   chains: readonly LockedChain[];
   pending: readonly EventContent[];
   sinks: EventSinks;

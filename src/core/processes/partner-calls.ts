@@ -31,7 +31,7 @@ export interface PartnerCall {
 }
 
 /** A call that has just ended. It has no time of the database's clock yet. */
-export interface NotedCall extends Omit<PartnerCall, "at"> {
+interface NotedCall extends Omit<PartnerCall, "at"> {
   /** The end of the call on the monotonic clock. Milliseconds. */
   endedAtMs: number;
 }

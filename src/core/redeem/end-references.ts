@@ -14,7 +14,7 @@ import {
 } from "./db/redemptions.ts";
 
 /** What is certain about a reference. */
-export type ReferenceOutcome =
+type ReferenceOutcome =
   /** A voucher was redeemed under it. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
   /** Nothing was redeemed under it. No attempt whose first read came before this end will ever redeem. */

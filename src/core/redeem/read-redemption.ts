@@ -19,7 +19,7 @@ const WAITING_MAX = 10_000;
  * Batched reads of redemptions by reference: after a timeout, a partner learns from them what it redeemed, so they
  * never wait for calls of other organizations.
  */
-export type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
+type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 
 /** Opens the batcher for reads of redemptions by reference. */
 export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionReads {
@@ -32,7 +32,7 @@ export function openRedemptionReads({ pool }: { pool: pg.Pool }): RedemptionRead
 }
 
 /** What {@link readRedemption} needs. */
-export interface RedemptionDeps {
+interface RedemptionDeps {
   config: Config;
   redemptionReads: RedemptionReads;
 }

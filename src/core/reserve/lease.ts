@@ -37,7 +37,7 @@ interface LeasedReservation extends LeaseHolder {
 }
 
 /** A lease found by a scan. `ageMs` is measured by Redis's clock. */
-export interface FoundLease {
+interface FoundLease {
   voucherId: string;
   ticket: string;
   ageMs: number;

@@ -7,7 +7,7 @@ import { problem } from "../../platform/api/problems.ts";
  * Maximum number of seconds by which one call moves the times: 400 days. The database function `advance_sandbox` has
  * the same limit.
  */
-export const ADVANCE_SECONDS_MAX = 34_560_000;
+const ADVANCE_SECONDS_MAX = 34_560_000;
 
 /** Maximum number of live reservations of a sandbox whose times move. `advance_sandbox` has the same limit. */
 export const LIVE_RESERVATIONS_MAX = 10_000;

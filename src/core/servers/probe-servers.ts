@@ -28,7 +28,7 @@ export interface Probed {
 }
 
 /** Why a process is not ready to serve requests: a sentence for each server that it cannot use. */
-export interface Readiness {
+interface Readiness {
   postgres: string | null;
   redis: string | null;
 }

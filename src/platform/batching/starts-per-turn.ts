@@ -1,5 +1,5 @@
 /** Starts something now or in a later turn of the event loop. `ownerOf` is called only if it must wait. */
-export type Starter = (start: () => void, ownerOf?: () => string) => void;
+type Starter = (start: () => void, ownerOf?: () => string) => void;
 
 /**
  * Makes a starter for at most `startsMax` starts per turn of the event loop, so that other work runs in between. When

@@ -9,7 +9,7 @@ export interface Column<T> {
 }
 
 /** Columns `"group.member"` of a row that an outer join may not have found, read as one object or null. */
-export interface Group<Members extends Record<string, Column<unknown>>> {
+interface Group<Members extends Record<string, Column<unknown>>> {
   /** The first column must be null if the join found no row, and only then. */
   readonly members: Members;
 }

@@ -57,7 +57,7 @@ function recall(db: Queryable, memory: Memory): Promise<Recollection> {
 }
 
 /** How a server compares with everything that processes have shared. */
-export interface Judgement {
+interface Judgement {
   readonly verdict: Verdict;
   /** The memory of a mark that it lacks. */
   readonly lacked: Memory | null;

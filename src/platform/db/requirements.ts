@@ -15,7 +15,7 @@ export const STATEMENT_TIMEOUT_MS = 10_000;
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 
 /** A setting of a session. */
-export interface Setting {
+interface Setting {
   name: string;
   /** What relies on the setting. */
   why: string;
@@ -107,7 +107,7 @@ export function settingsFor(use: Use): (Setting & { value: string })[] {
 }
 
 /** Functions that a server without superusers, or one that only speaks the protocol of Postgres, may refuse. */
-export const FUNCTIONS = {
+const FUNCTIONS = {
   pg_current_wal_lsn: "A former primary is recognized by the timeline of its write-ahead log.",
   pg_control_system: "A copy of the database is recognized by the server's identifier.",
   pg_logical_emit_message: "A COMMIT that only confirms what was read waits for the standbys.",

@@ -89,7 +89,7 @@ export async function prepareSession(client: pg.ClientBase, options: SessionOpti
 }
 
 /** As {@link prepareSession}, and returns the whole list instead of throwing. */
-export async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Finding[]> {
+async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Finding[]> {
   const pooling = openAnother === null ? [] : [comparePooling(await findPooling(client, openAnother))];
   if (pooling.some(({ mend }) => mend !== null)) return pooling;
   const settings = settingsFor(use);

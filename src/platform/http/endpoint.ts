@@ -232,7 +232,7 @@ export function pathId(value: unknown): string {
   return id.length > ID_INPUT_MAX || id.includes("\0") ? "" : id;
 }
 
-export type Method = "get" | "post" | "patch" | "delete";
+type Method = "get" | "post" | "patch" | "delete";
 
 /** One path and its handlers. */
 export interface Route {

@@ -17,7 +17,7 @@ interface Tally {
 }
 
 /** The result of a look-up, or a refusal because the caller has missed too often. */
-export type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
+type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
  * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows of it

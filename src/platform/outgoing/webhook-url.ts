@@ -15,7 +15,7 @@ export function hostOf({ hostname }: URL): string {
 
 // The addresses of a host name are checked when a request is sent.
 /** What is wrong with a partner's URL. The API has a sentence for each. */
-export type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
+type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 
 /** What is wrong with a partner's URL; null for nothing. `allowPrivate` also allows http, any port and any host. */
 export function findUrlProblem(text: string, allowPrivate: boolean): UrlProblem | null {

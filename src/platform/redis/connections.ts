@@ -117,11 +117,6 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
   return cluster;
 }
 
-/** Whether the servers are nodes of a Redis Cluster. */
-export function isCluster(redis: RedisClient): redis is Cluster {
-  return redis instanceof Cluster;
-}
-
 /** The master nodes in a stable order. Empty for a cluster that has not been reached yet. */
 export function mastersOf(redis: RedisClient): Redis[] {
   if (redis instanceof Redis) return [redis];

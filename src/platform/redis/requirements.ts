@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** One requirement, and what was found. */
-export interface Checked {
+interface Checked {
   name: string;
   why: string;
   wanted: string;

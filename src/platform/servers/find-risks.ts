@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { readDurabilitySettings } from "../db/durability.ts";
 
 /** A setting with which acknowledged work could be lost, or answers be of no use. */
-export interface Risk {
+interface Risk {
   code: string;
   /** What is wrong, and what to change, as sentences for an operator. */
   message: string;

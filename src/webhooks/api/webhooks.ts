@@ -86,7 +86,7 @@ const url = filledTextUpTo(
   "Where requests are sent: https, port 443 or 8443, a public address, no user name, password or fragment.",
   EXAMPLE.webhookUrl,
 );
-export const description = textUpTo(DESCRIPTION_MAX, "A name for your own use.", "orders of the web shop");
+const description = textUpTo(DESCRIPTION_MAX, "A name for your own use.", "orders of the web shop");
 const eventTypes = z
   .array(z.enum(WEBHOOK_EVENT_TYPES, problem("noEventTypes", WEBHOOK_EVENT_TYPES)), {
     error: problem("noEventTypes", WEBHOOK_EVENT_TYPES),

@@ -59,11 +59,10 @@ export const PRODUCT = {
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
 };
-export type NewProduct = Row<typeof PRODUCT>;
+type NewProduct = Row<typeof PRODUCT>;
 
 /** `sandbox`: whether its organization is a sandbox. */
 const BRAND = { id: text, name: text, organizationId: text, sandbox: boolean };
-export type Brand = Row<typeof BRAND>;
 
 const ORGANIZATION_NAME = { id: text, name: text, sandbox: boolean };
 export type OrganizationName = Row<typeof ORGANIZATION_NAME>;

@@ -49,7 +49,7 @@ export type LoggedHash = Row<typeof LOGGED_HASH>;
 
 /** A sealed event that belongs to no batch of leaves yet. The hash is in hex. */
 const UNLOGGED_EVENT = { voucherId: text, sequence: integer, recordHash: text };
-export type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
+type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
 
 /** An event and its leaf in the log. */
 const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };

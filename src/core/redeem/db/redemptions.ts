@@ -249,7 +249,7 @@ export function selectLastRedemptions(
 }
 
 /** A reference and its last end that an attempt's first read saw. After an end, earlier attempts are void. */
-export interface SeenReference extends ExternalRef {
+interface SeenReference extends ExternalRef {
   /** The version of the reference's last end; 0 without one. */
   seenEnd: number;
   generation: number;

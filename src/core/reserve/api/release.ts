@@ -34,7 +34,7 @@ export const releaseResponse = z
   ])
   .meta({ id: "Release" });
 
-export type ReleaseResponse = z.output<typeof releaseResponse>;
+type ReleaseResponse = z.output<typeof releaseResponse>;
 
 /** The response for ended, unknown and foreign tickets alike. */
 export function nothingReleased(language: Language): ReleaseResponse {
