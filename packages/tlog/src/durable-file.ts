@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -37,17 +37,25 @@ export async function lockFile(file: string, waitMs: number): Promise<() => unkn
   }
 }
 
-/** Replaces a file atomically: a reader sees the old content or the new content, even after a power failure. */
+/**
+ * Replaces a file atomically: a reader sees the old content or the new content, even after a power failure. If this
+ * throws, it leaves no other file: a caller that tries again every second would fill the disk.
+ */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
   const next = `${file}.${randomUUID()}.next`;
-  const handle = await open(next, "w", 0o600);
   try {
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
+    const handle = await open(next, "w", 0o600);
+    try {
+      await handle.writeFile(content);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(next, file);
+  } catch (error) {
+    await rm(next, { force: true }).catch(() => undefined);
+    throw error;
   }
-  await rename(next, file);
   const directory = await open(dirname(file), "r");
   await directory.sync().finally(() => directory.close());
 }
