@@ -1,8 +1,7 @@
 import pg from "pg";
-import { FileLocked } from "../../packages/tlog/src/durable-file.ts";
+import { DamagedState, FileLocked } from "../../packages/tlog/src/durable-file.ts";
 import { KeyNotMade } from "../../packages/tlog/src/key-file.ts";
 import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
-import { DamagedState } from "../../packages/tlog/src/monitor.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ConfigError, UnusableFile } from "../platform/config.ts";

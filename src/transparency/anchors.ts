@@ -1,5 +1,5 @@
 import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { lockFile, readIfThere, writeDurably } from "../../packages/tlog/src/durable-file.ts";
+import { DamagedState, lockFile, readIfThere, writeDurably } from "../../packages/tlog/src/durable-file.ts";
 import { isSignedBy, type VerifierKey } from "../../packages/tlog/src/note.ts";
 
 /** Longest wait for another process that writes the same anchor. Milliseconds. */
@@ -9,14 +9,14 @@ const LOCK_WAIT_MS = 5_000;
  * Reads an anchor: a file outside of Postgres with the last checkpoint that this log has signed. Null when the file
  * does not exist.
  * @param keys null to accept any signature, when the keys are not known.
- * @throws Error when the file holds anything other than a checkpoint that one of the keys has signed.
+ * @throws DamagedState when the file holds anything other than a checkpoint that one of the keys has signed.
  */
 export async function readAnchor(file: string, keys: readonly VerifierKey[] | null): Promise<CheckpointNote | null> {
   const text = await readIfThere(file);
   if (text === null) return null;
   const checkpoint = parseCheckpoint(text.toString());
   if (checkpoint === null || (keys !== null && !(await isSignedBy(checkpoint.note, keys)))) {
-    throw new Error(`the anchor ${file} is not a checkpoint of this log`);
+    throw new DamagedState(`the anchor ${file} is not a checkpoint of this log`);
   }
   return checkpoint;
 }

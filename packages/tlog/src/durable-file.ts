@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { access, constants, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -11,14 +11,19 @@ const SQLITE_BUSY = 5;
 /** Another process has the lock of a file. */
 export class FileLocked extends Error {}
 
+/** A stored state is damaged, which proves nothing about the log. */
+export class DamagedState extends Error {}
+
 /**
  * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the
  * lock of a process that dies: Node has no file locks, but its SQLite has them on every system. Node 22.13 is the first
  * with SQLite; the rest of this package needs Node 20.
- * @throws FileLocked when another process has the lock after `waitMs`.
+ * @throws FileLocked when another process has the lock after `waitMs`; the system's error when the folder cannot be
+ * written, of which SQLite would name neither the path nor the cause.
  */
 export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {
   const { DatabaseSync } = await import("node:sqlite");
+  await access(dirname(file), constants.W_OK);
   const deadline = performance.now() + waitMs;
   const lock = new DatabaseSync(`${file}.lock`, { timeout: 0 });
   for (;;) {

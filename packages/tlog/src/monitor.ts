@@ -2,7 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isEqual } from "./bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
-import { readIfThere, writeDurably } from "./durable-file.ts";
+import { DamagedState, readIfThere, writeDurably } from "./durable-file.ts";
 import {
   fetchTile,
   fetchTiles,
@@ -55,9 +55,6 @@ interface Monitored {
 
 /** The log has signed two statements that contradict each other. */
 class Contradiction extends NotAccepted {}
-
-/** The stored state is damaged, which proves nothing about the log. The message names the remedy. */
-export class DamagedState extends Error {}
 
 /**
  * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of

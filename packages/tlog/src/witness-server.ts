@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { decodeBase64, encodeBase64 } from "./bytes.ts";
 import { formatCheckpoint, parseCheckpoint, type TreeHead } from "./checkpoint.ts";
-import { lockFile, readIfThere, writeDurably } from "./durable-file.ts";
+import { DamagedState, lockFile, readIfThere, writeDurably } from "./durable-file.ts";
 import { readBody } from "./log-source.ts";
 import { HASH_BYTES, verifyConsistency } from "./merkle.ts";
 import { cosignNote, isSignedBy, type SignerKey, type VerifierKey } from "./note.ts";
@@ -47,13 +47,13 @@ export class WitnessServer {
   /**
    * Opens a witness with the state of a file, and locks the state: two processes could cosign trees that contradict
    * each other. A missing file is an empty state.
-   * @throws FileLocked; Error when the file holds no valid state.
+   * @throws FileLocked; DamagedState when the file holds no valid state.
    */
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
     const unlock = await lockFile(file, 0);
     try {
       const seen = parseState(String((await readIfThere(file)) ?? "{}"));
-      if (seen === null) throw new Error(`${file} is damaged. Restore it, or make a witness with a new key.`);
+      if (seen === null) throw new DamagedState(`${file} is damaged. Restore it, or make a witness with a new key.`);
       return new WitnessServer({ key, logs, file, seen }, unlock);
     } catch (error) {
       unlock();
