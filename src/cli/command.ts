@@ -6,7 +6,7 @@ import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { type AuditedCommand, auditedCommand } from "../acts/with-audit-entry.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart, withSettings } from "../local/directory.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { type Config, readGivenServers, readQueueShards } from "../platform/config.ts";
+import { type Config, readGivenServers, readQueueShards, resolveFiles } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { openLogger } from "../platform/logger.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
@@ -233,7 +233,7 @@ function argumentsOf(command: Command): Record<string, unknown> {
 
 /** The configured servers, or the embedded ones. */
 async function useServers() {
-  const { env } = process;
+  const env = resolveFiles(process.env);
   const { databaseUrl, redisUrl } = readGivenServers(env);
   if (databaseUrl !== null) return { databaseUrl, redisUrl, env, release: async () => undefined };
   const { chooseServers, webhookEnvOf } = await import("../local/servers.ts");

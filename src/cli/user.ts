@@ -1,7 +1,7 @@
 import { duration, subject } from "../acts/fields.ts";
 import { LOCAL_DIRECTORY } from "../local/directory.ts";
 import { readTokenClaims } from "../platform/config.ts";
-import { type Noun, verbWithoutServers } from "./command.ts";
+import { type Noun, readEnvironment, verbWithoutServers } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import { optionOf } from "./field-option.ts";
 
@@ -17,11 +17,12 @@ export const user: Noun = {
       },
       examples: ["--user alice", "--user alice --ttl 7d --json"],
       async run(ctx, { user, ttl }) {
-        if (process.env.DATABASE_URL) {
+        const env = readEnvironment();
+        if (env.DATABASE_URL) {
           throw new UsageError("Only the embedded servers accept these tokens. Unset DATABASE_URL.");
         }
         const { mintUserToken } = await import("../local/user-keys.ts");
-        const token = await mintUserToken(LOCAL_DIRECTORY, user, ttl, readTokenClaims(process.env));
+        const token = await mintUserToken(LOCAL_DIRECTORY, user, ttl, readTokenClaims(env));
         ctx.print({ token }, () => token);
       },
     }),

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ConfigError, type GivenServers } from "../platform/config.ts";
+import { ConfigError, type GivenServers, resolveFiles } from "../platform/config.ts";
 import { identify, isRunning } from "./process-identity.ts";
 
 /** The directory in which the embedded servers of a checkout keep their data. */
@@ -115,9 +115,11 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 /**
  * The environment of a command. Variables that it does not name come from the running `npm start` and its processes,
  * including their address and the log of the embedded database. An environment that names a database may concern
- * another service, so it gets the address only.
+ * another service, so it gets the address only. Has the values of files, and not their names, so that a database counts
+ * as named in either way. @throws ConfigError
  */
-export function withLastStart(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const env = resolveFiles(given);
   const start = findStart(LOCAL_DIRECTORY);
   const own = env.DATABASE_URL ? env : withSettings(start, env);
   const isEmbedded = start !== null && !env.DATABASE_URL && !start.own.includes("DATABASE_URL");

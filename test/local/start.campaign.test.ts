@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -152,6 +152,15 @@ describe("npm start on a machine without servers", () => {
     expect(other.stdout).toContain('"http://localhost:4000/integrity/');
     const init = runThere([VOUCHERCTL, "log", "init", "--json"]);
     expect(JSON.parse(init.stdout)).toMatchObject({ origin: `localhost:${port}/log`, begun: false });
+  });
+
+  it("voucherctl takes WEBHOOK_SECRET from a file beside npm start, in place of the embedded servers' own", () => {
+    const file = join(directory, "webhook-secret");
+    writeFileSync(file, "webhook-secret-of-an-operator-0123456789\n");
+    const org = JSON.parse(runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"]).stdout).id;
+    const create = ["webhook", "create", "--org", org, "--url", "http://127.0.0.1:9/hook", "--json"];
+    const created = runThere([VOUCHERCTL, ...create], { WEBHOOK_SECRET_FILE: file });
+    expect(created).toMatchObject({ status: 0, stderr: "" });
   });
 
   it("npm start accepts tokens of voucherctl user token, which have the requested lifetime", async () => {
