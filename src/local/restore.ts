@@ -8,8 +8,8 @@ import { migrateDatabase } from "../platform/db/migrate.ts";
 import { openLogger } from "../platform/logger.ts";
 import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
 import { LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
-import { findUsers } from "./server-users.ts";
-import { chooseServers } from "./servers.ts";
+import { findUsers, lockUsers } from "./server-users.ts";
+import { chooseServers, stopLastServers } from "./servers.ts";
 
 // `npm run restore -- FILE`: replaces the embedded database by that of a backup. Keeps the present one under another
 // name.
@@ -37,7 +37,7 @@ try {
   }
   const root = resolve(LOCAL_DIRECTORY);
   mkdirSync(root, { recursive: true });
-  if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
+  assertUnused(root);
   const aside = await replaceFiles(root, file);
   if (aside !== null) console.log(`The database of before is in ${aside}.`);
   await examine();
@@ -45,28 +45,44 @@ try {
   fail(error);
 }
 
+/** @throws Refused while a process uses the database. */
+function assertUnused(root: string): void {
+  if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
+}
+
 /** Puts the files of the backup in place. Returns the directory of the earlier database, if there was one. */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {
     await runTar(["-xf", file, "-C", staging, "--no-same-owner"]);
-    const { postgresPassword, reservationTokenSecret, webhookSecret, opsToken } = JSON.parse(
-      readFileSync(join(staging, "servers.json"), "utf8"),
-    ) as SavedServers;
-    const database = join(root, "postgres");
     if (process.getuid?.() === 0) spawnSync("chown", ["-R", "postgres:postgres", join(staging, "postgres")]);
-    const before = existsSync(database) ? `${database}.${new Date().toISOString().replaceAll(/[:.]/g, "-")}` : null;
-    if (before !== null) renameSync(database, before);
-    renameSync(join(staging, "postgres"), database);
-    save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
-    // Existing keys and the existing anchor of the log are newer than the backup. The anchor shows what was lost.
-    for (const name of readdirSync(staging)) {
-      if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
-    }
-    return before;
+    return await lockUsers(root, async () => {
+      // A process may have started since the first look.
+      assertUnused(root);
+      // A server keeps writing into a directory that is renamed, and could then no longer be found.
+      await stopLastServers(root);
+      return exchange(root, staging);
+    });
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
+}
+
+/** Exchanges the present files for the unpacked ones. Returns the directory of the earlier database, if any. */
+function exchange(root: string, staging: string): string | null {
+  const { postgresPassword, reservationTokenSecret, webhookSecret, opsToken } = JSON.parse(
+    readFileSync(join(staging, "servers.json"), "utf8"),
+  ) as SavedServers;
+  const database = join(root, "postgres");
+  const before = existsSync(database) ? `${database}.${new Date().toISOString().replaceAll(/[:.]/g, "-")}` : null;
+  if (before !== null) renameSync(database, before);
+  renameSync(join(staging, "postgres"), database);
+  save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
+  // Existing keys and the existing anchor of the log are newer than the backup. The anchor shows what was lost.
+  for (const name of readdirSync(staging)) {
+    if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
+  }
+  return before;
 }
 
 /** Starts the restored server, migrates it, verifies every history, and prints the next steps. */

@@ -100,9 +100,20 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
     release: () =>
       lockUsers(root, async () => {
         removeUser(root);
-        if (findUsers(root).length === 0) await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+        if (findUsers(root).length === 0) await stopServers({ postgres, redis });
       }),
   };
+}
+
+/**
+ * Stops the servers of the last run of a directory, which still run if all its processes were killed. Call it under
+ * {@link lockUsers}, and only while no process uses them.
+ */
+export async function stopLastServers(root: string): Promise<void> {
+  const { postgres, redis } = serversOf(root, readSaved(root) as SavedServers);
+  // Without a directory there is none, and a production install has no program that could tell.
+  if (existsSync(postgres.directory)) await stopPostgres(postgres);
+  if (redis.port !== undefined) await stopRedis(redis);
 }
 
 /** The servers of a running `npm start`: given ones, and embedded ones that it has started. */
@@ -154,11 +165,14 @@ function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres
   };
 }
 
+async function stopServers({ postgres, redis }: ReturnType<typeof serversOf>): Promise<void> {
+  await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
+}
+
 /** Starts the servers that are not given. */
 async function startServers(root: string, given: GivenServers, say: (line: string) => void): Promise<SavedServers> {
   const before = readSaved(root);
-  const known = before.postgresPort !== undefined;
-  const inUse = known && findUsers(root).length > 0;
+  const inUse = before.postgresPort !== undefined && findUsers(root).length > 0;
   const saved: SavedServers = {
     postgresPassword: randomBytes(24).toString("hex"),
     reservationTokenSecret: randomBytes(32).toString("hex"),
@@ -169,11 +183,7 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
     postgresPort: (inUse && before.postgresPort) || (await freePort()),
     redisPort: (inUse && before.redisPort) || (await freePort()),
   };
-  const stopUnlessUsed = async (servers: ReturnType<typeof serversOf>) => {
-    if (!inUse) await Promise.all([stopPostgres(servers.postgres), stopRedis(servers.redis)]);
-  };
-  // Servers of the last run may still run if all its processes were killed.
-  if (known) await stopUnlessUsed(serversOf(root, { ...saved, ...before }));
+  if (!inUse) await stopLastServers(root);
   save(root, saved);
   const servers = serversOf(root, saved);
   const started = await Promise.allSettled([
@@ -182,7 +192,7 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
   ]);
   const failed = started.find((outcome) => outcome.status === "rejected");
   if (failed === undefined) return saved;
-  await stopUnlessUsed(servers);
+  if (!inUse) await stopServers(servers);
   throw failed.reason;
 }
 

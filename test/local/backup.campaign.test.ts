@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, it } from "vitest";
-import { startNode } from "../support/child-process.ts";
+import { identify } from "../../src/local/process-identity.ts";
+import { addUser, lockUsers, removeUser } from "../../src/local/server-users.ts";
+import { type Started, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
@@ -72,7 +74,8 @@ it("a restored database has the redemptions of the backup, and is refused until 
     status: 0,
     text: expect.stringMatching(/Restored 20 vouchers with 21 events\. Every history verifies\.\n[\s\S]*db adopt/),
   });
-  expect(readdirSync(join(directory, ".data")).filter((name) => name.startsWith("postgres."))).toHaveLength(1);
+  const data = join(directory, ".data");
+  expect(readdirSync(data).filter((name) => name.startsWith("postgres."))).toHaveLength(1);
   const refused = start();
   await until(async () => {
     const { text } = await fetch(`http://127.0.0.1:${port}/readyz`)
@@ -90,13 +93,33 @@ it("a restored database has the redemptions of the backup, and is refused until 
   expect(await interrupt(second)).toBe(0);
 
   // The whole folder is lost.
-  rmSync(join(directory, ".data"), { recursive: true });
+  rmSync(data, { recursive: true });
   expect(restore("b.tar").status).toBe(0);
-  expect(existsSync(join(directory, ".data/log/anchor"))).toBe(true);
+  expect(existsSync(join(data, "log/anchor"))).toBe(true);
   const third = start();
   await untilReady(third);
   expect((await till.redeem({ code: before, externalRef: "before" })).body).toMatchObject({ alreadyConfirmed: true });
-  expect(await interrupt(third)).toBe(0);
+
+  // Everything but the servers is killed. They run on, and must not write into the directory of before.
+  const [postgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n").map(Number);
+  third.child.kill("SIGKILL");
+  await third.ended;
+  expect(identify(postgres ?? 0)).not.toBeNull();
+  expect(restore("b.tar")).toMatchObject({ status: 0, text: expect.stringContaining("The database of before is in") });
+  expect(identify(postgres ?? 0)).toBeNull();
+
+  // A process starts to use the database while the files are unpacked.
+  let late: Started | undefined;
+  await lockUsers(data, async () => {
+    late = startNode([script("local/restore.ts"), "b.tar"], { HOME }, directory);
+    await untilStarted(() => readdirSync(data).some((name) => name.startsWith("restore-")));
+    addUser(data);
+  });
+  expect(await late?.ended).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(/^Processes use the database/),
+  });
+  removeUser(data);
 });
 
 /** Runs a program in the folder, and returns its status and what it prints. */
