@@ -44,6 +44,8 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     decoder ??= new TextDecoder(encodingOf(chunk));
     yield decoder.decode(chunk, { stream: true });
   }
+  // A character that the file cuts off becomes U+FFFD, which is in no code. Without this it would be left out silently.
+  if (decoder !== undefined) yield decoder.decode();
 }
 
 /**

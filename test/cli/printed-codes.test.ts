@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readCodes } from "../../src/acts/printed-codes.ts";
+import { openPrintedCodes } from "../../src/cli/printed-codes.ts";
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "printed-codes-"));
+});
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function read(content: Uint8Array): Promise<string[]> {
+  const file = join(folder, "codes");
+  writeFileSync(file, content);
+  const codes: string[] = [];
+  for await (const { code } of readCodes(await openPrintedCodes(file))) codes.push(code);
+  return codes;
+}
+
+const TEXT = "WXYZ-1234\nABCD-5678";
+const ENCODINGS: [string, (text: string) => Buffer][] = [
+  ["UTF-8", (text) => Buffer.from(text)],
+  ["UTF-16 with the low byte first", (text) => Buffer.from(text, "utf16le")],
+  ["UTF-16 with the high byte first", (text) => Buffer.from(text, "utf16le").swap16()],
+];
+
+it.each(ENCODINGS)("printed codes in %s are read whole, with and without a final line end", async (_, encode) => {
+  for (const end of ["", "\n", "\r\n", "\n\n"])
+    expect(await read(encode(TEXT + end)), JSON.stringify(end)).toEqual(["WXYZ-1234", "ABCD-5678"]);
+});
+
+it.each(ENCODINGS)("printed codes in %s are refused if the file ends inside a character", async (_, encode) => {
+  for (const last of ["É", "€", "𝟘", "8", "\n"]) {
+    const whole = encode(TEXT + last);
+    for (let cut = 1; cut < encode(last).length; cut++) {
+      const refusal = expect.stringMatching(/^Line 2 is not a code: .* Nothing was issued\.$/);
+      await expect(read(whole.subarray(0, -cut)), `${last} without ${cut} bytes`).rejects.toMatchObject({
+        code: "invalid_request",
+        message: refusal,
+      });
+    }
+  }
+});
+
+it.each([
+  1, 2, 3,
+])("printed codes in Latin-1 are refused, also if their last %i characters are not ASCII", async (count) => {
+  for (const letter of ["É", "ä", "ð", "÷"]) {
+    const content = Buffer.from(TEXT + letter.repeat(count), "latin1");
+    for (const bytes of [content, Buffer.concat([content, Buffer.from("\n")])])
+      await expect(read(bytes), letter).rejects.toMatchObject({ code: "invalid_request" });
+  }
+});
