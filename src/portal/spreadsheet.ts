@@ -1,4 +1,5 @@
 import type { ListedRedemptionView } from "../core/redeem/api/redemptions.ts";
+import { mayBeChanged } from "./spreadsheet-text.ts";
 
 /** How spreadsheets of a language separate columns and decimals in a CSV file. */
 const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;
@@ -9,19 +10,8 @@ export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLangu
 /** A byte order mark, without which Excel does not read UTF-8. */
 const MARK = "\ufeff";
 
-/**
- * Texts that a spreadsheet would run as a formula, or change because it takes them for numbers or dates: leading zeros,
- * more than 15 digits, exponents. U+FF0B, U+FF0D, U+FF1D and U+FF20 are the full-width forms of + - = @.
- */
-const CHANGED = [
-  /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/,
-  /^(0\d+|\d{16,}|\d+([.,]\d+)?E[+-]?\d+)$/i,
-  /^\d{1,4}[-./]\d{1,2}([-./]\d{1,4})?$/,
-];
-const isChanged = (text: string) => CHANGED.some((form) => form.test(text));
-
 /** A text that a spreadsheet does not change: with an apostrophe before it if needed. */
-const asText = (value: string | null) => (value !== null && isChanged(value) ? `'${value}` : (value ?? ""));
+const asText = (value: string | null) => (value !== null && mayBeChanged(value) ? `'${value}` : (value ?? ""));
 
 type Column = readonly [name: string, cell: (redemption: ListedRedemptionView, decimal: string) => string | number];
 
