@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { CLOSE_MAX_MS } from "../platform/process.ts";
 import { START_MAX_MS } from "./redis.ts";
 import type { StartLog } from "./start-log.ts";
 
@@ -8,6 +9,9 @@ import type { StartLog } from "./start-log.ts";
 const SCRIPTS = { API: "../main.ts", worker: "../../workers/main.ts" };
 
 type Kind = keyof typeof SCRIPTS;
+
+/** Longest wait for the end of a process. It is killed then, because it is frozen. Milliseconds. */
+const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
 /** Names some processes, such as `the API` or `2 workers`. */
 export function nameProcesses(kind: Kind, count: number): string {
@@ -67,11 +71,11 @@ export class ServiceProcesses {
     }
   }
 
-  /** Ends the processes of a kind, and waits for their end. */
+  /** Ends the processes of a kind, and waits for their end. Kills those that do not end by themselves. */
   async end(kind: Kind): Promise<void> {
     this.#stopping = true;
     const ending = this.#running.filter((own) => own.kind === kind);
-    await Promise.all(ending.map(({ child }) => endChild(child)));
+    await Promise.all(ending.map(endProcess));
   }
 
   /**
@@ -81,20 +85,27 @@ export class ServiceProcesses {
   async untilReady(url: string): Promise<void> {
     const giveUpAt = Date.now() + START_MAX_MS;
     for (;;) {
-      const response = await fetch(url).catch(() => null);
+      const signal = AbortSignal.timeout(Math.max(1, giveUpAt - Date.now()));
+      const response = await fetch(url, { signal }).catch(() => null);
       if (response?.ok || this.#stopping) return;
-      if (Date.now() > giveUpAt) {
-        throw new Error(`${url} is not ready: ${(await response?.text()) ?? "no answer"}`);
-      }
+      const text = await response?.text().catch(() => undefined);
+      if (Date.now() >= giveUpAt) throw new Error(`${url} is not ready: ${text ?? "no answer"}`);
       await sleep(100);
     }
   }
 }
 
-function endChild(child: ChildProcess): Promise<void> {
+function endProcess({ kind, child }: { kind: Kind; child: ChildProcess }): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {
-    child.once("exit", () => resolve());
+    const killing = setTimeout(() => {
+      console.error(`One ${kind} did not end within ${END_MAX_MS / 1_000} seconds, and was killed.`);
+      child.kill("SIGKILL");
+    }, END_MAX_MS);
+    child.once("exit", () => {
+      clearTimeout(killing);
+      resolve();
+    });
     child.kill("SIGTERM");
   });
 }

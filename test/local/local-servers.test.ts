@@ -9,6 +9,8 @@ import { findStart, rememberStart } from "../../src/local/directory.ts";
 import { identify } from "../../src/local/process-identity.ts";
 import { addUser, findUsers } from "../../src/local/server-users.ts";
 import { assertAnswering } from "../../src/local/servers.ts";
+import { ServiceProcesses } from "../../src/local/service-processes.ts";
+import { StartLog } from "../../src/local/start-log.ts";
 import { until } from "../support/until.ts";
 
 it.each([
@@ -29,6 +31,26 @@ it.each([
   expect(await reason).toMatch(
     new RegExp(`^${name}: \\w+ does not accept a connection: no answer within 10 seconds\\.$`),
   );
+});
+
+it("untilReady gives up a process that accepts a connection and is then silent, after the time of a start", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/readyz`;
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const late = new AbortController();
+  const limit = vi.spyOn(AbortSignal, "timeout").mockReturnValue(late.signal);
+  onTestFinished(() => limit.mockRestore());
+  const processes = new ServiceProcesses(new StartLog(join(makeFolder(), "start.log")), null, () => undefined);
+  const reason = processes.untilReady(url).catch(({ message }) => message);
+  const [socket] = await once(server, "connection");
+  onTestFinished(() => socket.destroy());
+  expect(limit.mock.calls).toEqual([[60_000]]);
+  vi.setSystemTime(Date.now() + 60_000);
+  late.abort();
+  expect(await reason).toBe(`${url} is not ready: no answer`);
 });
 
 function makeFolder(): string {

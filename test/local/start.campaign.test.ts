@@ -308,6 +308,23 @@ describe("npm start on a machine without servers", () => {
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
+  it("npm start ends on Ctrl-C although a worker is frozen, and kills that one", async () => {
+    const started = start(directory, await findSteadyPort());
+    await untilReady(started);
+    const argumentsOf = (pid: number) =>
+      spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout;
+    const service = childrenOf(started.child.pid);
+    const worker = service.find((pid) => argumentsOf(pid).includes("workers/main.ts")) ?? 0;
+    expect(worker).toBeGreaterThan(1);
+    process.kill(worker, "SIGSTOP");
+    onTestFinished(() => void (isAlive(worker) && process.kill(worker, "SIGKILL")));
+    started.child.kill("SIGINT");
+    await until(() => started.child.exitCode !== null, START_MS);
+    expect(started.child.exitCode).toBe(0);
+    expect(started.output()).toContain("One worker did not end within 20 seconds, and was killed.\n");
+    expect(service.filter(isAlive)).toEqual([]);
+  });
+
   it("npm start on a machine without servers leaves no service process running when it is killed", async () => {
     const killed = start(directory, port);
     await untilReady(killed);
