@@ -3,7 +3,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isEqual } from "../../packages/tlog/src/bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { readIfThere } from "../../packages/tlog/src/durable-file.ts";
+import { isUnfinished, readIfThere } from "../../packages/tlog/src/durable-file.ts";
 import { writeInto } from "../../packages/tlog/src/monitor.ts";
 import { isSignedBy, parseNote, signNote } from "../../packages/tlog/src/note.ts";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
@@ -177,8 +177,10 @@ async function assertExportable(directory: string, policy: string): Promise<void
     if (error.code === "ENOENT") return [];
     throw new TlogRefused(`${directory} cannot be used: ${error.message}.`);
   });
+  // An export that was killed in its first file.
+  const isBegun = names.every(isUnfinished);
   const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
-  if (names.length > 0 && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {
+  if (!isBegun && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {
     throw new TlogRefused(`${directory} is not empty. Give a new directory for the export.`);
   }
 }

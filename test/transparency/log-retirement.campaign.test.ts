@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { openLogSource } from "../../packages/tlog/src/log-source.ts";
@@ -86,6 +86,14 @@ it("a log that is retired a second time is only exported again", async () => {
   expect(await retire({ directory: at("again") })).toMatchObject({ size: 3, exported: 3, anchorsWritten: [] });
   expect(sha256("again/last-checkpoint")).toBe(sha256("retired/last-checkpoint"));
   expect(await audit()).toMatchObject({ leaves: 4, retirements: 1, problemCount: 0 });
+});
+
+it("a log is retired into the directory of an export that was killed while it wrote its first file", async () => {
+  await begin();
+  await run();
+  mkdirSync(at("retired"));
+  writeFileSync(at(`retired/policy.${randomUUID()}.next`), "quor");
+  expect(await retire()).toMatchObject({ size: 0, lastSize: 0, exported: 0 });
 });
 
 it("log audit finds a change of a retired log's end", async () => {

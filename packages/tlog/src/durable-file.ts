@@ -42,17 +42,34 @@ export async function lockFile(file: string, waitMs: number): Promise<() => unkn
   }
 }
 
+/** Whether a file's name is that of a file whose replacement was interrupted by the end of the process. */
+export const isUnfinished = (name: string) => /\.[\da-f-]{36}\.next$/.test(name);
+
 /**
- * Replaces a file atomically: a reader sees the old content or the new content, even after a power failure. If this
- * throws, it leaves no other file: a caller that tries again every second would fill the disk.
+ * Replaces a private file atomically: a reader sees the old content or the new content, even after a power failure.
+ * @throws as {@link replaceFile} does.
  */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
+  await replaceFile(file, content, { mode: 0o600, sync: true });
+  const directory = await open(dirname(file), "r");
+  await directory.sync().finally(() => directory.close());
+}
+
+/**
+ * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no other file:
+ * a caller that tries again every second would fill the disk.
+ */
+export async function replaceFile(
+  file: string,
+  content: string | Uint8Array,
+  { mode, sync }: { mode?: number; sync?: boolean } = {},
+): Promise<void> {
   const next = `${file}.${randomUUID()}.next`;
   try {
-    const handle = await open(next, "w", 0o600);
+    const handle = await open(next, "w", mode);
     try {
       await handle.writeFile(content);
-      await handle.sync();
+      if (sync) await handle.sync();
     } finally {
       await handle.close();
     }
@@ -61,8 +78,6 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
     await rm(next, { force: true }).catch(() => undefined);
     throw error;
   }
-  const directory = await open(dirname(file), "r");
-  await directory.sync().finally(() => directory.close());
 }
 
 /** Reads a file; null when it does not exist. */

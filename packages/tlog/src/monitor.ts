@@ -1,8 +1,8 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isEqual } from "./bytes.ts";
 import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
-import { DamagedState, readIfThere, writeDurably } from "./durable-file.ts";
+import { DamagedState, readIfThere, replaceFile, writeDurably } from "./durable-file.ts";
 import {
   fetchTile,
   fetchTiles,
@@ -167,11 +167,15 @@ async function keepBundle(state: string, index: number, leaves: Uint8Array): Pro
   await writeInto(state, path, formatBundle(leaves));
 }
 
-/** Writes a file and creates the directories of its path. */
+/**
+ * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile: it never sees a
+ * part of a file, and a file that has this content already stays as it is.
+ */
 export async function writeInto(directory: string, path: string, bytes: Uint8Array | string): Promise<void> {
   const file = join(directory, path);
+  if ((await readIfThere(file))?.equals(Buffer.from(bytes))) return;
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, bytes);
+  await replaceFile(file, bytes);
 }
 
 /** @throws Contradiction when the tiles prove that the log has another leaf; NotAccepted when they prove nothing. */
