@@ -25,7 +25,8 @@ export const EXIT_HELP = `Exit status:
   69   a server does not answer, the embedded servers do not start, or an
        interrupted command did not end within five seconds
   70   a bug in this program
-  78   a variable is missing or wrong, or the database is not migrated
+  78   a variable is missing or wrong, the database is not migrated, or what a
+       log monitor, a witness or an anchor has kept is damaged
   130  interrupted (143 after SIGTERM); batch void, person erase, erasure
        replay and commands on the log keep what they did`;
 
