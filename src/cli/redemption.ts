@@ -18,7 +18,7 @@ export const redemption: Noun = {
         org: ORG,
         from: option("<time>", "redemptions at or after this time, or from this day on", time("start")),
         to: option("<time>", "redemptions before this time, or to the end of this day", time("rangeEnd")),
-        csv: flag("print CSV, as GET /partner/redemptions does"),
+        csv: flag("print CSV, as GET /partner/redemptions does", ["json"]),
       },
       examples: ["--org org_… --from 2026-11-01 --to 2026-11-30", "--org org_… --csv"],
       async run(ctx, { org, csv, ...range }) {
