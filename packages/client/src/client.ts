@@ -62,8 +62,8 @@ export function voucherClient(settings: Settings) {
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference. The service refuses with `redemption_not_found` if there is none and earlier
-     * attempts can no longer make one.
+     * The redemption under a reference. The service refuses with `redemption_not_found` if there is none. A 404 is no
+     * proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.
      */
     redemption: (externalRef: string) =>
       call<Schemas["Redemption"]>("GET", byReference("/partner/redemptions", externalRef)),
