@@ -33,6 +33,18 @@ export class ReferenceReused extends Error {
 
 /** Refusals that a pending attempt cannot change, because the voucher's state is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
+/**
+ * Refusals of a redeem before which the service ends every attempt of the reference, of earlier calls, too. Any other
+ * says nothing about an earlier call: the key may be revoked since, or a proxy may have answered.
+ */
+const NOT_REDEEMED: readonly unknown[] = [
+  ...FINAL_REFUSALS,
+  "voucher_not_found",
+  "voucher_reserved",
+  "reservation_ended",
+  "token_mismatch",
+  "redeem_timeout",
+];
 
 const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOString());
 
@@ -56,8 +68,9 @@ export function voucherClient(settings: Settings) {
     /**
      * Redeems this voucher under this reference, however often it is called with both. Returns only when the service
      * has confirmed that this voucher is redeemed under this reference.
-     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when the voucher was not
-     * redeemed; OutcomeUnknown when neither is proved: call again later with the same order.
+     * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when no call so far has
+     * redeemed the voucher under this reference, and none will but a later one; OutcomeUnknown when neither is proved,
+     * as after a refused key: its message says why. Call again later with the same order.
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
@@ -106,15 +119,31 @@ export function voucherClient(settings: Settings) {
 const lookUp = (call: Call, codeOrTicket: string) => call<Schemas["LookUp"]>("GET", pathOf(codeOrTicket));
 
 async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): Promise<Schemas["Redemption"]> {
-  const expected = voucherId ?? (await lookUp(call, request.code ?? request.ticket ?? "")).voucher.id;
+  const expected = voucherId ?? (await findVoucherId(call, request.code ?? request.ticket ?? ""));
   const answer = await call<Schemas["Redemption"]>("POST", "/partner/vouchers/redeem", request).catch((error) => {
-    const unsettled = error instanceof VoucherRefused && error.afterLostAttempt && !FINAL_REFUSALS.includes(error.code);
-    throw unsettled ? new OutcomeUnknown("An earlier attempt may still redeem the voucher", { cause: error }) : error;
+    const proofs = error.afterLostAttempt ? FINAL_REFUSALS : NOT_REDEEMED;
+    throw error instanceof VoucherRefused && proofs.includes(error.code) ? error : unknownAfter(error);
   });
   if (answer?.redeemed !== true) throw new OutcomeUnknown("The response does not say that the voucher is redeemed");
   const isOther = "otherVoucher" in answer && answer.otherVoucher === true;
-  if (isOther || answer.voucherInstanceId !== expected) throw new ReferenceReused(request.externalRef, answer);
+  if (isOther || answer.voucherInstanceId !== (expected ?? answer.voucherInstanceId))
+    throw new ReferenceReused(request.externalRef, answer);
   return answer;
+}
+
+/** The voucher's id; null if there is none. The redeem then answers: it alone knows whether an earlier call redeemed. */
+async function findVoucherId(call: Call, codeOrTicket: string): Promise<string | null> {
+  const seen = await lookUp(call, codeOrTicket).catch((error) => {
+    if (error instanceof VoucherRefused && error.code === "voucher_not_found") return null;
+    throw unknownAfter(error);
+  });
+  return seen?.voucher.id ?? null;
+}
+
+/** What follows from an error that does not prove that nothing was redeemed. Errors of programming stay as they are. */
+function unknownAfter(error: unknown): unknown {
+  if (!(error instanceof VoucherRefused)) return error;
+  return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });
 }
 
 async function* readRedemptions(call: Call, from: Time, to: Time): AsyncGenerator<Schemas["ListedRedemption"]> {
