@@ -59,10 +59,15 @@ const OUTPUT_MAX = 64_000;
 export class ClientFault extends Error {}
 
 /**
- * Runs a partner's client for one step, through the shell.
+ * Runs a partner's client for one step, through the shell, for at most `maxMs`.
  * @throws ClientFault when the client fails, takes too long or prints no result; the signal's reason on abort.
  */
-export async function runClient(command: string, step: object, signal: AbortSignal): Promise<ClientResult> {
+export async function runClient(
+  command: string,
+  step: object,
+  signal: AbortSignal,
+  maxMs = STEP_MAX_MS,
+): Promise<ClientResult> {
   signal.throwIfAborted();
   const input = JSON.stringify(step);
   // The client gets its own process group, so that the shell's children end with it.
@@ -79,12 +84,15 @@ export async function runClient(command: string, step: object, signal: AbortSign
   child.stdin.on("error", () => undefined).end(input);
   let timedOut = false;
   const kill = () => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+    killGroup(child.pid);
+    // A child that the shell left behind in a group of its own may still hold the streams open.
+    child.stdout.destroy();
+    child.stderr.destroy();
   };
   const timer = setTimeout(() => {
     timedOut = true;
     kill();
-  }, STEP_MAX_MS);
+  }, maxMs);
   signal.addEventListener("abort", kill);
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
@@ -94,7 +102,7 @@ export async function runClient(command: string, step: object, signal: AbortSign
     signal.removeEventListener("abort", kill);
   });
   signal.throwIfAborted();
-  if (timedOut) throw new ClientFault(`The client did not end within ${STEP_MAX_MS / 1_000} seconds.`);
+  if (timedOut) throw new ClientFault(`The client did not end within ${maxMs / 1_000} seconds.`);
   if (exitCode !== 0) {
     const last = stderr.trim().split("\n").at(-1) ?? "";
     throw new ClientFault(`The client ended with exit status ${exitCode}${last === "" ? "." : `: ${last}`}`);
@@ -104,6 +112,15 @@ export async function runClient(command: string, step: object, signal: AbortSign
     throw new ClientFault('The last line of the client\'s output is not a result, such as {"outcome":"refused"}.');
   }
   return result;
+}
+
+/** Ends a process group, also after its first process has ended. */
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** Reads the result from the last line. A client may print other lines before it. */
