@@ -37,6 +37,8 @@ export class OutcomeUnknown extends Error {
   override name = "OutcomeUnknown";
 }
 
+/** How long a call is retried by default. Milliseconds. */
+export const PATIENCE_MS = 60_000;
 /** Longest random wait before the first retry. It doubles with each retry, up to the second number. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
@@ -83,7 +85,7 @@ export type Call = <Answer>(
  * `Retry-After`, after a random wait between zero and a bound that doubles ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
  */
-export function makeCall({ baseUrl, apiKey, patienceMs = 60_000, timeoutMs = 15_000, ...given }: Settings): Call {
+export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {
   const send = given.fetch ?? fetch;
   const base = baseUrl.replace(/\/+$/, "");
   return async (method, path, body, { as = JSON_BODY, repeats = true } = {}) => {

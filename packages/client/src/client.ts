@@ -1,5 +1,5 @@
 import type { components } from "./api.ts";
-import { makeCall, OutcomeUnknown, type Settings, TEXT, VoucherRefused } from "./call.ts";
+import { makeCall, OutcomeUnknown, PATIENCE_MS, type Settings, TEXT, VoucherRefused } from "./call.ts";
 import { issuerCalls } from "./issuer.ts";
 
 type Schemas = components["schemas"];
@@ -108,7 +108,7 @@ export function voucherClient(settings: Settings) {
     webhooks: webhookCalls(call),
 
     /** The calls of a back office. They need the scope `voucher.issue`. */
-    issuer: issuerCalls(call),
+    issuer: issuerCalls(call, settings.patienceMs ?? PATIENCE_MS),
 
     /** Moves the times of a sandbox. Each call moves them again. */
     advanceSandbox: (seconds: number) =>

@@ -1,5 +1,5 @@
 import type { components } from "./api.ts";
-import type { Call } from "./call.ts";
+import { type Call, OutcomeUnknown } from "./call.ts";
 
 type Schemas = components["schemas"];
 
@@ -7,13 +7,14 @@ type Item<Page extends "BrandsPage" | "ProductsPage" | "BatchesPage" | "BatchVou
   Schemas[Page]["items"][number];
 
 /** The calls of a back office, with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
-export function issuerCalls(call: Call) {
+export function issuerCalls(call: Call, patienceMs: number) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
   const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
   /** Makes a call that must not be repeated, because a repeat is refused or takes effect again. */
   const once = <Answer>(path: string, body: object = {}) =>
     call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
   const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
+  const batch = (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`);
   async function* each<Item>(path: string, filters: Record<string, string> = {}): AsyncGenerator<Item> {
     let query: Record<string, string> = { ...filters, limit: "1000" };
     for (;;) {
@@ -30,7 +31,7 @@ export function issuerCalls(call: Call) {
     products: (only: { brand?: string } = {}) => each<Item<"ProductsPage">>("products", only),
     batches: (only: { brand?: string; product?: string } = {}) => each<Item<"BatchesPage">>("batches", only),
     /** A batch with the number of its vouchers in each status. */
-    batch: (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`),
+    batch,
     /** The codes of a batch, by serial. */
     vouchers: (batchId: string) => each<Item<"BatchVouchersPage">>(of("batches", batchId, "vouchers")),
     renameBrand: (id: string, name: string) =>
@@ -45,14 +46,23 @@ export function issuerCalls(call: Call) {
     createListing: (batchId: string) => once<Schemas["CreateListingResult"]>(of("batches", batchId, "listings")),
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
-    /** Repeats the call until no voucher remains. Returns how many were voided, and how many were final before. */
+    /**
+     * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, also by another call,
+     * and how many were final otherwise. Counts the batch before and after, because an answer may get lost.
+     * @throws OutcomeUnknown when none is voided for `patienceMs` although some remain: other calls hold them. Call again.
+     */
     async voidBatch(batchId: string, reason: string | null = null) {
-      for (let voided = 0; ; ) {
-        const done = await repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason });
-        const before = voided;
-        voided += done.voided;
-        if (done.remaining === 0) return { voided, alreadyFinal: done.alreadyFinal - before };
+      const before = await batch(batchId);
+      let least = Number.POSITIVE_INFINITY;
+      for (let giveUpAt = 0; least > 0; ) {
+        const { remaining } = await repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason });
+        if (remaining < least) giveUpAt = performance.now() + patienceMs;
+        least = Math.min(least, remaining);
+        if (least > 0 && performance.now() > giveUpAt)
+          throw new OutcomeUnknown(`${remaining} vouchers of the batch ${batchId} are not voided yet`);
       }
+      const voided = (await batch(batchId)).voided - before.voided;
+      return { voided, alreadyFinal: before.count - voided };
     },
     offerContract: (brandId: string, contract: { user: string; endsAt?: string | null }) =>
       once<Schemas["OfferContractResult"]>(of("brands", brandId, "contracts"), contract),

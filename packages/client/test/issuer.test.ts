@@ -1,9 +1,14 @@
-import { expect, it } from "vitest";
-import { makeKey } from "../../../test/support/supply.ts";
+import { afterEach, expect, it, vi } from "vitest";
+import { whileLocked } from "../../../test/support/outside-transaction.ts";
+import { issueTestBatch, makeKey } from "../../../test/support/supply.ts";
 import { useService } from "../../../test/support/use-service.ts";
 import { voucherClient } from "../src/index.ts";
 
 const { api, db, partner } = useService({ workers: [], env: { ISSUER_API: "true" } });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 it("the client issues once although answers get lost, reads codes, voids a batch and makes a link", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
@@ -33,6 +38,58 @@ it("the client issues once although answers get lost, reads codes, voids a batch
   expect(await issuer.acceptContract(id)).toEqual({ id, status: "Active" });
   expect((await issuer.createLink(id, product.id)).code).toMatch(/^\w+$/);
 });
+
+it("voidBatch counts what an attempt voided whose answer got lost", async () => {
+  const { batchId } = await issueTestBatch(db, partner, 3);
+  let lost = 0;
+  const issuer = await backOffice(async (input, init) => {
+    const response = await fetch(input, init);
+    if (!String(input).endsWith("/void") || lost++ > 0) return response;
+    throw new TypeError("the answer is lost");
+  });
+  expect(await issuer.voidBatch(batchId)).toEqual({ voided: 3, alreadyFinal: 0 });
+  expect(lost).toBe(2);
+  expect(await issuer.voidBatch(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
+});
+
+it("voidBatch gives up while a voucher stays locked, and a later call voids it", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
+  const issuer = await backOffice(fetch, 100);
+  const [stuck] = vouchers.map(({ id }) => id);
+  await whileLocked(db, [String(stuck)], async () => {
+    await expect(issuer.voidBatch(batchId)).rejects.toMatchObject({
+      name: "OutcomeUnknown",
+      message: expect.stringMatching(/^1 vouchers of the batch/),
+    });
+  });
+  expect(await issuer.batch(batchId)).toMatchObject({ active: 1, voided: 2 });
+  expect(await issuer.voidBatch(batchId)).toEqual({ voided: 1, alreadyFinal: 2 });
+});
+
+it.each([
+  ["continues as long as fewer vouchers remain", [9, 7, 4, 2, 1, 0], 6],
+  ["gives up after a minute without progress", [9, 7, 7, 7, 8, 7, 7], 4],
+])("voidBatch %s", async (_name, remaining, calls) => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const left = [...remaining];
+  const slow: typeof fetch = async (input) => {
+    if (!String(input).endsWith("/void")) return Response.json({ count: 9, voided: left.length > 0 ? 0 : 9 });
+    vi.advanceTimersByTime(45_000);
+    return Response.json({ voided: 0, alreadyFinal: 0, remaining: left.shift() ?? 0 });
+  };
+  const voiding = voucherClient({ baseUrl: "https://vouchers.example", apiKey: "x", fetch: slow }).issuer.voidBatch(
+    "b",
+  );
+  if (remaining.at(-1) === 0) expect(await voiding).toEqual({ voided: 9, alreadyFinal: 0 });
+  else await expect(voiding).rejects.toThrow("7 vouchers of the batch b are not voided yet");
+  expect(remaining.length - left.length).toBe(calls);
+});
+
+/** The calls of a key that may issue. */
+async function backOffice(send: typeof fetch, patienceMs = 60_000) {
+  const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
+  return voucherClient({ baseUrl: api.url, apiKey: key, fetch: send, patienceMs, timeoutMs: 60_000 }).issuer;
+}
 
 async function readAll<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = [];
