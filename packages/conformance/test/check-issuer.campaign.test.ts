@@ -11,6 +11,9 @@ import { makeServiceCall } from "../src/service.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
 
+/** Where the sample runs its step. */
+const RUNS = "await { issue, void: voidVoucher }[step]()";
+
 const { api, db } = useService({ workers: [], env: { ISSUER_API: "true" } });
 const directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-issuer-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -59,7 +62,21 @@ it.each([
   [" || answer.otherBatch", "", ["reused reference"]],
   ["voucher.code", "voucher.id", ["issue", "repeat", "lost answer", "busy service"]],
   ['await call("/vouchers/void"', '{ ok: true } || await call("/vouchers/void"', ["void"]],
+  [RUNS, `order.endsWith("-3") ? { outcome: "refused" } : ${RUNS}`, ["busy service"]],
+  [RUNS, `order.endsWith("-2") ? { outcome: "issued", codes: [] } : ${RUNS}`, ["lost answer"]],
+  [
+    'return { outcome: "issued", codes };',
+    'if (order.endsWith("-2")) process.exit(3); return { outcome: "issued", codes };',
+    ["lost answer"],
+  ],
 ])("the conformance kit fails a back office with %s replaced by %s", async (right, other, wrong) => {
   expect(SAMPLE).toContain(right);
   expect(await check(SAMPLE.replace(right, other))).toMatchObject({ exitCode: 1, wrong });
+});
+
+it.each([
+  "refused",
+  "issued",
+])("the conformance kit ends when the first order is %s without a batch", async (outcome) => {
+  expect(await check(`console.log('{"outcome":"${outcome}"}')`)).toEqual({ exitCode: 1, tried: 1, wrong: ["issue"] });
 });
