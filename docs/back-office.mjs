@@ -5,13 +5,15 @@ const { API, KEY, RUN } = process.env;
 /** Sends a call, and repeats it while the outcome is unknown: every call here may be repeated. */
 async function call(path, body) {
   for (let waitSeconds = 1; ; waitSeconds = Math.min(waitSeconds * 2, 8)) {
-    const options = { headers: { "x-api-key": KEY }, signal: AbortSignal.timeout(60_000) };
+    // A redirect would send the key to another address.
+    const options = { headers: { "x-api-key": KEY }, redirect: "manual", signal: AbortSignal.timeout(60_000) };
     if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
     const response = await fetch(`${API}/issuer${path}`, options).catch(() => null);
-    if (response?.ok) return response.json();
-    if (response !== null && response.status < 500 && response.status !== 429) {
-      const { error, code } = await response.json();
-      throw Object.assign(new Error(error), { code });
+    const answer = await response?.json().catch(() => null);
+    if (response?.ok && answer) return answer;
+    if (response && !response.ok && response.status < 500 && ![408, 429].includes(response.status)) {
+      // A proxy's own answer has no sentence.
+      throw Object.assign(new Error(answer?.error ?? `${path} answered ${response.status}`), { code: answer?.code });
     }
     await new Promise((resolve) =>
       setTimeout(resolve, 1000 * (Number(response?.headers.get("retry-after")) || waitSeconds)),

@@ -1,6 +1,8 @@
 # Creates a product, issues 500 vouchers, writes a mail for each of the first orders, voids a returned voucher and
 # issues one in its place. Needs API, KEY (scope voucher.issue) and RUN, a name of your own for this run.
-import itertools, json, os, sys, time, urllib.error, urllib.request
+import itertools, json, os, sys, time
+from http.client import HTTPException
+from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 API, KEY, RUN = os.environ["API"], os.environ["KEY"], os.environ["RUN"]
 
@@ -9,19 +11,40 @@ class Refused(Exception):
     pass
 
 
+class AsIs(HTTPErrorProcessor):
+    """Returns every response as it is. Following a redirect would send the key to another address."""
+
+    def http_response(self, request, response):
+        return response
+
+    https_response = http_response
+
+
+send = build_opener(AsIs).open
+
+
+def sentence(text, otherwise):
+    """The service's sentence. A proxy's own answer has none."""
+    try:
+        return json.loads(text)["error"]
+    except (ValueError, KeyError, TypeError):
+        return otherwise
+
+
 def call(path, body=None):
     """Sends a call, and repeats it while the outcome is unknown: every call here may be repeated."""
     for wait in itertools.chain([1, 2, 4], itertools.repeat(8)):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{API}/issuer{path}", data, {"X-Api-Key": KEY})
+        request = Request(f"{API}/issuer{path}", data, {"X-Api-Key": KEY})
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
-                return json.load(response)
-        except urllib.error.HTTPError as error:
-            if error.code < 500 and error.code != 429:
-                raise Refused(json.load(error)["error"])
-            wait = int(error.headers.get("Retry-After") or wait)
-        except (OSError, ValueError):
+            with send(request, timeout=60) as response:
+                status, retry_after, text = response.status, response.headers.get("Retry-After", ""), response.read()
+            if status < 300:
+                return json.loads(text)
+            if status < 500 and status not in (408, 429):
+                raise Refused(sentence(text, f"{path} answered {status}"))
+            wait = int(retry_after or wait)
+        except (OSError, HTTPException, ValueError):
             pass
         time.sleep(wait)
 

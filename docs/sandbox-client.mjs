@@ -18,13 +18,17 @@ async function call(method, path, body) {
         method,
         headers: { "X-Api-Key": key, "Content-Type": "application/json" },
         body: JSON.stringify(body),
+        redirect: "manual", // A redirect would send the key to another address.
         signal: AbortSignal.timeout(15_000),
       });
-      const answer = await response.json();
-      if (response.ok) return { ok: true, answer };
-      if (response.status < 500 && ![408, 429].includes(response.status)) return { ok: false, answer };
       const retryAfter = Number(response.headers.get("retry-after"));
       if (retryAfter > 0) waitMs = retryAfter * 1000;
+      const { status } = response;
+      const answer = await response.json();
+      if (response.ok && answer) return { ok: true, answer };
+      const isService = [answer?.code, answer?.error].every((each) => typeof each === "string");
+      if (!isService) throw new Error("This answer is a proxy's.");
+      if (status < 500 && ![408, 429].includes(status)) return { ok: false, answer: { ...answer, status } };
     } catch {
       // No response, or an incomplete one. The outcome is unknown, so the same call is sent again.
     }
@@ -34,7 +38,11 @@ async function call(method, path, body) {
   }
 }
 
-const refused = ({ code: reason }) => ({ outcome: "refused", reason });
+/** Only a 409 and this 404 prove that nothing was redeemed. After others, an earlier run may have redeemed the voucher. */
+function refused({ status, code: reason }) {
+  if (status !== 409 && reason !== "voucher_not_found") throw new OutcomeUnknown();
+  return { outcome: "refused", reason };
+}
 
 /** Redeems the voucher under the order's reference. */
 async function redeem() {
@@ -45,7 +53,7 @@ async function redeem() {
   const { ok, answer } = await call("POST", "redeem", { code, externalRef });
   if (!ok) return refused(answer);
   // Another voucher: the reference belongs to an older order. This voucher is not redeemed.
-  if (answer.voucherInstanceId !== seen.answer.voucher.id) return refused({ code: "reference_reused" });
+  if (answer.voucherInstanceId !== seen.answer.voucher.id) return { outcome: "refused", reason: "reference_reused" };
   // alreadyConfirmed: true is a success too.
   return { outcome: "redeemed", redeemCode: answer.redeemCode };
 }
@@ -73,12 +81,13 @@ async function redeemAll() {
       continue;
     }
     for (const ticket of tickets) await call("POST", "release", { ticket, reason: "another voucher was refused" });
-    return refused(answer);
+    return ok ? { outcome: "refused", reason: "entered_twice" } : refused(answer);
   }
   stored = { tickets };
   const redeemCodes = [];
   for (const [index, ticket] of tickets.entries()) {
     const { ok, answer } = await call("POST", "redeem", { ticket, externalRef: `shop-${order}-${index + 1}` });
+    if (!ok) refused(answer); // Throws unless this proves that nothing was redeemed.
     // What is redeemed stays redeemed when another voucher is refused.
     redeemCodes.push(ok && !answer.otherVoucher ? answer.redeemCode : null);
   }

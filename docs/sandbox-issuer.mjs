@@ -7,11 +7,15 @@ const { step, api, key, order, product, count, validUntil, code } = JSON.parse(a
 /** Sends a call until it has a final response. Every call here may be repeated. */
 async function call(path, body) {
   for (;;) {
-    const options = { headers: { "X-Api-Key": key }, signal: AbortSignal.timeout(60_000) };
+    // A redirect would send the key to another address.
+    const options = { headers: { "X-Api-Key": key }, redirect: "manual", signal: AbortSignal.timeout(60_000) };
     if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
     const response = await fetch(`${api}/issuer${path}`, options).catch(() => null);
     const answer = await response?.json().catch(() => null);
-    if (answer && response.status < 500 && response.status !== 429) return { ok: response.ok, answer };
+    if (answer && response.ok) return { ok: true, answer };
+    // An answer without the service's code is a proxy's: the outcome is unknown.
+    const isService = [answer?.code, answer?.error].every((each) => typeof each === "string");
+    if (isService && response.status < 500 && ![408, 429].includes(response.status)) return { ok: false, answer };
     await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response?.headers.get("retry-after") ?? 1)));
   }
 }

@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto";
 
 const { API, KEY, CODE } = process.env;
-const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, { headers: { "X-Api-Key": KEY } });
+// A redirect would send the key to another address.
+const options = { headers: { "X-Api-Key": KEY }, redirect: "error" };
+const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, options);
 const { events } = await response.json();
 // An event without payload was erased by a later one, which says so.
 const erasures = [];

@@ -1,7 +1,8 @@
 <?php // Verifies the history of the voucher CODE.
 $url = getenv("API") . "/partner/vouchers/" . getenv("CODE") . "/events";
-$context = stream_context_create(["http" => ["header" => "X-Api-Key: " . getenv("KEY")]]);
-$events = json_decode(file_get_contents($url, false, $context), true)["events"];
+$context = stream_context_create(["http" => ["header" => "X-Api-Key: " . getenv("KEY"), "follow_location" => 0]]);
+$answer = json_decode((string) file_get_contents($url, false, $context), true);
+$events = $answer["events"] ?? throw new Exception("no history");
 // An event without payload was erased by a later one, which says so.
 $erasures = [];
 foreach ($events as $event) {

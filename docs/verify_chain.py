@@ -1,9 +1,16 @@
 # Verifies the history of the voucher CODE.
 import hashlib, json, os, re, sys
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+
+class NoRedirect(HTTPRedirectHandler):
+    """A redirect would send the key to another address."""
+
+    redirect_request = lambda *_: None
+
 
 url = f"{os.environ['API']}/partner/vouchers/{os.environ['CODE']}/events"
-with urlopen(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
+with build_opener(NoRedirect).open(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
     events = json.load(response)["events"]
 # An event without payload was erased by a later one, which says so.
 erasures = []

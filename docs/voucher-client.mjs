@@ -19,7 +19,10 @@ export class ReferenceReused extends Error {
   }
 }
 
-/** The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `patienceMs`. */
+/**
+ * The calls of one key. Each call is retried after a network error, a 408, 429, 5xx, or an answer that is not the
+ * service's, for at most `patienceMs`.
+ */
 export function voucherClient(api, key, patienceMs = 60_000) {
   async function call(method, path, body) {
     const giveUpAt = Date.now() + patienceMs;
@@ -30,23 +33,23 @@ export function voucherClient(api, key, patienceMs = 60_000) {
           method,
           headers: { "X-Api-Key": key, "Content-Type": "application/json" },
           body: JSON.stringify(body),
+          redirect: "manual", // A redirect would send the key to another address.
           signal: AbortSignal.timeout(15_000),
         });
-        if (response.ok) return await response.json();
-        if (response.status < 500 && response.status !== 408 && response.status !== 429) {
-          throw new VoucherRefused(
-            response.status,
-            await response.json().catch(() => ({ error: response.statusText })),
-          );
-        }
+        const { ok, status } = response;
         const retryAfter = Number(response.headers.get("retry-after"));
         if (retryAfter > 0) waitMs = retryAfter * 1000;
+        const answer = await response.json();
+        if (ok && answer) return answer;
+        // An answer without the service's code is a proxy's: it says nothing about the voucher.
+        const isRefusal = [answer?.code, answer?.error].every((text) => typeof text === "string");
+        if (isRefusal && status < 500 && status !== 408 && status !== 429) throw new VoucherRefused(status, answer);
       } catch (error) {
         if (error instanceof VoucherRefused) throw error;
-        // No response, or an incomplete one.
+        // No response, an incomplete one, or no JSON.
       }
       waitMs *= 1 + Math.random() / 2;
-      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no answer`);
+      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no final answer`);
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

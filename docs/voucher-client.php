@@ -4,12 +4,12 @@
 /** The service refused the call; repeating it unchanged would not help. `$reason` is for programs, the message for people. */
 final class VoucherRefused extends Exception
 {
-    public readonly ?string $reason;
+    public readonly string $reason;
 
     public function __construct(public readonly int $status, array $body)
     {
-        parent::__construct($body["error"] ?? "HTTP $status");
-        $this->reason = $body["code"] ?? null;
+        parent::__construct($body["error"]);
+        $this->reason = $body["code"];
     }
 }
 
@@ -25,7 +25,10 @@ final class ReferenceReused extends Exception
     }
 }
 
-/** The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `$patience` seconds. */
+/**
+ * The calls of one key. Each call is retried after a network error, a 408, 429, 5xx, or an answer that is not the
+ * service's, for at most `$patience` seconds.
+ */
 final class VoucherClient
 {
     public function __construct(private string $api, private string $key, private float $patience = 60) {}
@@ -68,15 +71,15 @@ final class VoucherClient
         for ($attempt = 0; ; $attempt++) {
             [$status, $headers, $answer] = $this->send($method, $path, $body);
             if ($status === 200 && is_array($answer)) return $answer;
-            if ($status >= 400 && $status < 500 && $status !== 408 && $status !== 429) {
-                throw new VoucherRefused($status, is_array($answer) ? $answer : []);
-            }
+            // An answer without the service's code is a proxy's: it says nothing about the voucher.
+            $isRefusal = is_array($answer) && is_string($answer["code"] ?? null) && is_string($answer["error"] ?? null);
+            if ($isRefusal && $status < 500 && $status !== 408 && $status !== 429) throw new VoucherRefused($status, $answer);
             $wait = min(2 ** $attempt, 8);
             foreach ($headers as $header) {
                 if (preg_match('/^retry-after: *([1-9]\d*)$/i', $header, $match)) $wait = (int) $match[1];
             }
             $wait *= 1 + random_int(0, 500) / 1000;
-            if (microtime(true) + $wait > $giveUpAt) throw new OutcomeUnknown("$method $path got no answer");
+            if (microtime(true) + $wait > $giveUpAt) throw new OutcomeUnknown("$method $path got no final answer");
             usleep((int) ($wait * 1_000_000));
         }
     }

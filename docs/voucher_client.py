@@ -2,9 +2,8 @@
 import json, random, time
 from decimal import Decimal
 from http.client import HTTPException
-from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import HTTPErrorProcessor, Request, build_opener
 
 
 class VoucherRefused(Exception):
@@ -12,7 +11,7 @@ class VoucherRefused(Exception):
 
     def __init__(self, status, body):
         super().__init__(body["error"])
-        self.status, self.code, self.request_id = status, body.get("code"), body.get("requestId")
+        self.status, self.code, self.request_id = status, body["code"], body.get("requestId")
 
 
 class OutcomeUnknown(Exception):
@@ -27,8 +26,21 @@ class ReferenceReused(Exception):
         self.redemption = redemption
 
 
+class _AsIs(HTTPErrorProcessor):
+    """Returns every response as it is. Following a redirect would send the key to another address."""
+
+    def http_response(self, request, response):
+        return response
+
+    https_response = http_response
+
+
+_open = build_opener(_AsIs).open
+
+
 class VoucherClient:
-    """The calls of one key. Each call is retried after a network error, a 408, 429 or 5xx, for at most `patience_s`."""
+    """The calls of one key. Each call is retried after a network error, a 408, 429, 5xx, or an answer that is not the
+    service's, for at most `patience_s`."""
 
     def __init__(self, api, key, patience_s=60):
         self.api, self.key, self.patience_s = api, key, patience_s
@@ -66,21 +78,22 @@ class VoucherClient:
                     headers={"X-Api-Key": self.key, "Content-Type": "application/json"},
                     data=None if body is None else json.dumps(body).encode(),
                 )
-                with urlopen(request, timeout=15) as response:
-                    return json.load(response, parse_float=Decimal)
-            except HTTPError as refusal:
-                if refusal.code < 500 and refusal.code not in (408, 429):
-                    try:
-                        body = json.load(refusal)
-                    except ValueError:
-                        body = {"error": refusal.reason}
-                    raise VoucherRefused(refusal.code, body) from None
-                retry_after = refusal.headers.get("Retry-After", "")
-                wait_s = int(retry_after) if retry_after.isdigit() else wait_s
+                with _open(request, timeout=15) as response:
+                    status, retry_after = response.status, response.headers.get("Retry-After", "")
+                    if retry_after.isdigit():
+                        wait_s = int(retry_after) or wait_s
+                    answer = json.load(response, parse_float=Decimal)
+                answer = answer if isinstance(answer, dict) else {}
+                if status == 200 and answer:
+                    return answer
+                # An answer without the service's code is a proxy's: it says nothing about the voucher.
+                is_refusal = isinstance(answer.get("code"), str) and isinstance(answer.get("error"), str)
+                if is_refusal and status < 500 and status not in (408, 429):
+                    raise VoucherRefused(status, answer)
             except (OSError, HTTPException, ValueError):
-                pass  # No response, or an incomplete one.
+                pass  # No response, an incomplete one, or no JSON.
             wait_s *= 1 + random.random() / 2
             if time.monotonic() + wait_s > give_up_at:
-                raise OutcomeUnknown(f"{method} {path} got no answer")
+                raise OutcomeUnknown(f"{method} {path} got no final answer")
             time.sleep(wait_s)
             attempt += 1

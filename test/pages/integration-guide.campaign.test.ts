@@ -78,8 +78,8 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
   });
 });
 
-/** Answers with an error of the service. */
-type Refusal = [status: number, code: string];
+/** Answers with an error of the service, or without a code with a page of a proxy. */
+type Refusal = [status: number, code: string | null];
 
 // Without its program a language's tests are reported as skipped, with a warning that says why.
 describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef }) => {
@@ -95,13 +95,14 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
     // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the
-    // second redeem finds the service unavailable.
+    // second redeem finds the service unavailable. The third meets a proxy without the service.
     const unreliable = passOn(
       (path): Refusal | undefined => {
         requests.push(path);
         if (requests.length === 1) return [408, "request_timeout"];
         if (requests.length === 2) return [429, "rate_limited"];
-        return isRedeem(path) && redeems() === 2 ? [503, "unavailable"] : undefined;
+        if (!isRedeem(path)) return undefined;
+        return redeems() === 2 ? [503, "unavailable"] : redeems() === 3 ? [404, null] : undefined;
       },
       (text, path) => (isRedeem(path) && redeems() === 1 ? null : text),
     );
@@ -111,7 +112,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const redeem = await redeemOf(id);
     expect({ exitCode, stderr, externalRef: redeem?.externalRef }).toEqual({ exitCode: 0, stderr: "", externalRef });
     expect(stdout).toContain(`Your code is ${redeem?.redeemCode}.`);
-    expect(redeems()).toBe(3);
+    expect(redeems()).toBe(4);
   });
 
   it(`the client in ${language} repeats the redeem after a crash, and shows the first redeem code`, async () => {
@@ -138,6 +139,23 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
       stdout: `Thank you! Your code is ${redeem?.redeemCode}.\n`,
       stderr: "",
     });
+  });
+
+  it(`the client in ${language} keeps a paid order after a refusal that does not prove that it failed`, async () => {
+    const { id, code } = await issue();
+    for (const refusal of [
+      [401, "unknown_key"],
+      [403, "address_not_allowed"],
+      [404, "not_found"],
+    ] satisfies Refusal[]) {
+      const refusing = passOn((path) => (isRedeem(path) ? refusal : undefined));
+      const { exitCode, stdout } = await serving(refusing, (url) => run(language, checkout, { CODE: code, API: url }));
+      expect({ failed: exitCode !== 0, stdout }, refusal[1]).toEqual({ failed: true, stdout: "" });
+      const order = JSON.parse(readFileSync(join(directory, `order-${externalRef}.json`), "utf8"));
+      expect(order).toMatchObject({ paid: true, voucherId: id });
+    }
+    expect(await run(language, checkout, { CODE: code })).toMatchObject({ exitCode: 0 });
+    expect(await redeemOf(id)).toMatchObject({ externalRef });
   });
 
   it(`the client in ${language} shows the customer the service's refusal and does not retry`, async () => {
@@ -476,7 +494,7 @@ const passOn =
       const [status, code] = refused as Refusal;
       return void response
         .writeHead(status, { "retry-after": "1" })
-        .end(`{"error":"x","code":"${code}","requestId":"x"}`);
+        .end(code === null ? "<h1>Not Found</h1>" : `{"error":"x","code":"${code}","requestId":"x"}`);
     }
     const headers = { "x-api-key": keys.shop };
     const answer = await fetch(`${api.url}${path}`, {

@@ -36,6 +36,8 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
       method: body === undefined ? "GET" : "POST",
       headers: { "x-api-key": key, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      // A redirect would send the key to another address.
+      redirect: "manual",
       signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
     })
       .then(async (response) => ({ response, text: await response.text() }))

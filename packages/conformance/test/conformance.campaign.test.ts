@@ -49,7 +49,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       client: () =>
         sampleWith([
           "if (!ok) return refused(answer);\n  // Another",
-          "if (!ok || answer.alreadyConfirmed) return refused(answer);\n  // Another",
+          'if (!ok || answer.alreadyConfirmed) return { outcome: "refused" };\n  // Another',
         ]),
       checks: ["repeat", "lost answer"],
       sentence: /^It reported "refused" after a response with alreadyConfirmed: true\. That is a success/,
@@ -59,7 +59,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       client: () =>
         sampleWith([
           "// No response, or an incomplete one. The outcome is unknown, so the same call is sent again.",
-          'return { ok: false, answer: { code: "network" } };',
+          'return { ok: false, answer: { status: 409, code: "network" } };',
         ]),
       checks: ["lost answer"],
       sentence: /^It reported "refused", but the voucher is redeemed for .* final response the outcome is unknown/,
@@ -74,10 +74,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     {
       fault: "a 409 is retried",
       client: () =>
-        sampleWith([
-          "if (response.status < 500 && ![408, 429].includes(response.status))",
-          "if (attempt > 1 || (response.status < 409))",
-        ]),
+        sampleWith(["if (status < 500 && ![408, 429].includes(status))", "if (attempt > 1 || (status < 409))"]),
       checks: ["used voucher", "other checkout", "expired voucher"],
       sentence: /^It sent the redeem 3 times although each response was a 409\. A 409 is an answer: do not retry it\.$/,
     },
