@@ -22,10 +22,11 @@ export const HAS = {
   php: hasProgram("php", "php-cli"),
 };
 
-/** The files that the guide offers for a checkout, by language. */
+/** The files that the guide offers for a checkout, by language, and a refund that says that it was called. */
 export const CLIENTS = [
   {
     language: "php",
+    tellsRefund: 'fn(array $order) => print("refunded\n")',
     checkout: "checkout.php",
     client: "voucher-client.php",
     settle: "settle-day.php",
@@ -33,6 +34,7 @@ export const CLIENTS = [
   },
   {
     language: "js",
+    tellsRefund: 'async () => console.log("refunded")',
     checkout: "checkout.mjs",
     client: "voucher-client.mjs",
     settle: "settle-day.mjs",
@@ -40,6 +42,7 @@ export const CLIENTS = [
   },
   {
     language: "python",
+    tellsRefund: 'lambda order: print("refunded")',
     checkout: "checkout.py",
     client: "voucher_client.py",
     settle: "settle_day.py",

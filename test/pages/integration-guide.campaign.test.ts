@@ -82,7 +82,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
 type Refusal = [status: number, code: string | null];
 
 // Without its program a language's tests are reported as skipped, with a warning that says why.
-describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef }) => {
+describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef, tellsRefund }) => {
   // Each test is a new order and needs a new reference.
   beforeEach(async (context) => {
     context.skip(!HAS[language], `${language} is not installed`);
@@ -165,6 +165,22 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,
       stdout: "The issuer has cancelled this voucher. Another form of payment is needed.\n",
+    });
+  });
+
+  it(`the client in ${language} gives back a payment after which it crashed, if the voucher is gone`, async () => {
+    const { code } = await issue();
+    // The first run charged the customer and was killed before it stored that.
+    const order = { externalRef, code, paid: false };
+    writeFileSync(join(directory, `order-${externalRef}.json`), JSON.stringify(order));
+    expect((await shop.redeem({ code, externalRef: "another-order" })).status).toBe(200);
+    const program = readFileSync(join(directory, checkout), "utf8").replace(/(?<=refund = ).*?(?=;?\n)/, tellsRefund);
+    writeFileSync(join(directory, `refund-${checkout}`), program);
+    const { exitCode, stdout, stderr } = await start(language, `refund-${checkout}`, { CODE: code }).ended;
+    expect({ exitCode, stdout, stderr }).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^refunded\n./),
+      stderr: "",
     });
   });
 
