@@ -38,7 +38,7 @@ async function call(method, path, body) {
   }
 }
 
-/** Only a 409 and this 404 prove that nothing was redeemed. After others, an earlier run may have redeemed the voucher. */
+/** Only a 409 and this 404 prove that nothing was redeemed. After others, an earlier run may have redeemed it. */
 function refused({ status, code: reason }) {
   if (status !== 409 && reason !== "voucher_not_found") throw new OutcomeUnknown();
   return { outcome: "refused", reason };

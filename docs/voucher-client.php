@@ -73,7 +73,9 @@ final class VoucherClient
             if ($status === 200 && is_array($answer)) return $answer;
             // An answer without the service's code is a proxy's: it says nothing about the voucher.
             $isRefusal = is_array($answer) && is_string($answer["code"] ?? null) && is_string($answer["error"] ?? null);
-            if ($isRefusal && $status < 500 && $status !== 408 && $status !== 429) throw new VoucherRefused($status, $answer);
+            if ($isRefusal && $status < 500 && $status !== 408 && $status !== 429) {
+                throw new VoucherRefused($status, $answer);
+            }
             $wait = min(2 ** $attempt, 8);
             foreach ($headers as $header) {
                 if (preg_match('/^retry-after: *([1-9]\d*)$/i', $header, $match)) $wait = (int) $match[1];

@@ -17,29 +17,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Programs that redeem with each client and print the redeem code, or the name and the code of the error. */
-const REDEEMS = {
-  "redeem.mjs": [
-    'import { voucherClient } from "./voucher-client.mjs";',
-    'const redeem = voucherClient(process.env.API, "pvk_x", 1000 * process.env.PATIENCE).redeem({ code: "x", externalRef: "y" });',
-    "const say = ({ constructor, code }) => console.log(constructor.name, code ?? '');",
-    "await redeem.then(({ redeemCode }) => console.log(redeemCode), say);",
-  ],
-  "redeem.py": [
-    "from voucher_client import OutcomeUnknown, VoucherClient, VoucherRefused",
-    "import os",
-    "try:",
-    '    print(VoucherClient(os.environ["API"], "pvk_x", float(os.environ["PATIENCE"])).redeem("y", code="x")["redeemCode"])',
-    "except (OutcomeUnknown, VoucherRefused) as error:",
-    '    print(type(error).__name__, getattr(error, "code", ""))',
-  ],
-  "redeem.php": [
-    '<?php require "voucher-client.php";',
-    'try { echo (new VoucherClient(getenv("API"), "pvk_x", (float) getenv("PATIENCE")))->redeem("y", ["code" => "x"])["redeemCode"], "\\n"; }',
-    'catch (OutcomeUnknown | VoucherRefused $e) { echo get_class($e), " ", $e->reason ?? "", "\\n"; }',
-  ],
-};
-
 type Answer = (response: ServerResponse) => unknown;
 
 const text =
@@ -54,9 +31,12 @@ const cut: Answer = (response) => {
 const refusal = (status: number, code: string) => text(status, JSON.stringify({ error: "No.", code, requestId: "r" }));
 /** What the service answers to each call of the programs here. */
 const ANSWERED = {
+  id: "bat_1",
+  items: [{ code: "a code" }],
+  nextCursor: null,
+  redeemed: true,
   voucher: { id: "vch_1" },
-  ...{ voucherInstanceId: "vch_1", redeemed: true },
-  ...{ id: "bat_1", items: [{ code: "a code" }], nextCursor: null },
+  voucherInstanceId: "vch_1",
 };
 
 /** Answers that are not the service's, and prove nothing. */
@@ -74,7 +54,7 @@ const ODD: [name: string, answer: Answer][] = [
   ["a cut refusal", cut],
 ];
 
-/** Answers with `odd` the first call that has a body, and the others as the service would, with the number of that call. */
+/** Answers with `odd` the first call that has a body, and the others as the service would, with the call's number. */
 const oddOnce = (odd: Answer) => {
   let calls = 0;
   return (response: ServerResponse, { body }: PartnerRequest) => {
@@ -195,6 +175,32 @@ it.each([
     await elsewhere.close();
   }
 });
+
+/** Programs that redeem with each client and print the redeem code, or the name and the code of the error. */
+const REDEEMS = {
+  "redeem.mjs": [
+    'import { voucherClient } from "./voucher-client.mjs";',
+    'const vouchers = voucherClient(process.env.API, "pvk_x", 1000 * process.env.PATIENCE);',
+    'const redeem = vouchers.redeem({ code: "x", externalRef: "y" });',
+    "const say = ({ constructor, code }) => console.log(constructor.name, code ?? '');",
+    "await redeem.then(({ redeemCode }) => console.log(redeemCode), say);",
+  ],
+  "redeem.py": [
+    "from voucher_client import OutcomeUnknown, VoucherClient, VoucherRefused",
+    "import os",
+    'vouchers = VoucherClient(os.environ["API"], "pvk_x", float(os.environ["PATIENCE"]))',
+    "try:",
+    '    print(vouchers.redeem("y", code="x")["redeemCode"])',
+    "except (OutcomeUnknown, VoucherRefused) as error:",
+    '    print(type(error).__name__, getattr(error, "code", ""))',
+  ],
+  "redeem.php": [
+    '<?php require "voucher-client.php";',
+    '$vouchers = new VoucherClient(getenv("API"), "pvk_x", (float) getenv("PATIENCE"));',
+    'try { echo $vouchers->redeem("y", ["code" => "x"])["redeemCode"], "\\n"; }',
+    'catch (OutcomeUnknown | VoucherRefused $e) { echo get_class($e), " ", $e->reason ?? "", "\\n"; }',
+  ],
+};
 
 /** Runs `work` with the address of a server that answers so. */
 async function against<T>(

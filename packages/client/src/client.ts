@@ -131,7 +131,7 @@ async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): P
   return answer;
 }
 
-/** The voucher's id; null if there is none. The redeem then answers: it alone knows whether an earlier call redeemed. */
+/** The voucher's id; null if there is none. Then the redeem answers: it alone knows what an earlier call redeemed. */
 async function findVoucherId(call: Call, codeOrTicket: string): Promise<string | null> {
   const seen = await lookUp(call, codeOrTicket).catch((error) => {
     if (error instanceof VoucherRefused && error.code === "voucher_not_found") return null;

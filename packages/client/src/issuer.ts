@@ -49,21 +49,14 @@ export function issuerCalls(call: Call, patienceMs: number) {
     /**
      * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, also by another call,
      * and how many were final otherwise. Counts the batch before and after, because an answer may get lost.
-     * @throws OutcomeUnknown when none is voided for `patienceMs` although some remain: other calls hold them. Call again.
+     * @throws OutcomeUnknown when some remain and none was voided for `patienceMs`: other calls hold them. Call again.
      */
-    async voidBatch(batchId: string, reason: string | null = null) {
-      const before = await batch(batchId);
-      let least = Number.POSITIVE_INFINITY;
-      for (let giveUpAt = 0; least > 0; ) {
-        const { remaining } = await repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason });
-        if (remaining < least) giveUpAt = performance.now() + patienceMs;
-        least = Math.min(least, remaining);
-        if (least > 0 && performance.now() > giveUpAt)
-          throw new OutcomeUnknown(`${remaining} vouchers of the batch ${batchId} are not voided yet`);
-      }
-      const voided = (await batch(batchId)).voided - before.voided;
-      return { voided, alreadyFinal: before.count - voided };
-    },
+    voidBatch: (batchId: string, reason: string | null = null) =>
+      voidAll(
+        () => batch(batchId),
+        () => repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason }),
+        patienceMs,
+      ),
     offerContract: (brandId: string, contract: { user: string; endsAt?: string | null }) =>
       once<Schemas["OfferContractResult"]>(of("brands", brandId, "contracts"), contract),
     acceptContract: (id: string) => once<Schemas["AcceptContractResult"]>(of("contracts", id, "accept")),
@@ -72,4 +65,22 @@ export function issuerCalls(call: Call, patienceMs: number) {
     createLink: (contractId: string, product: string) =>
       once<Schemas["CreateLinkResult"]>(of("contracts", contractId, "links"), { product }),
   };
+}
+
+async function voidAll(
+  read: () => Promise<Schemas["Batch"]>,
+  voidSome: () => Promise<Schemas["VoidedBatch"]>,
+  patienceMs: number,
+): Promise<{ voided: number; alreadyFinal: number }> {
+  const before = await read();
+  let least = Number.POSITIVE_INFINITY;
+  for (let giveUpAt = 0; least > 0; ) {
+    const { remaining } = await voidSome();
+    if (remaining < least) giveUpAt = performance.now() + patienceMs;
+    least = Math.min(least, remaining);
+    if (least > 0 && performance.now() > giveUpAt)
+      throw new OutcomeUnknown(`${remaining} vouchers of the batch ${before.id} are not voided yet`);
+  }
+  const voided = (await read()).voided - before.voided;
+  return { voided, alreadyFinal: before.count - voided };
 }

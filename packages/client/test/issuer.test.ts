@@ -73,7 +73,7 @@ it.each([
   vi.useFakeTimers({ toFake: ["performance"] });
   const left = [...remaining];
   const slow: typeof fetch = async (input) => {
-    if (!String(input).endsWith("/void")) return Response.json({ count: 9, voided: left.length > 0 ? 0 : 9 });
+    if (!String(input).endsWith("/void")) return Response.json({ id: "b", count: 9, voided: left.length > 0 ? 0 : 9 });
     vi.advanceTimersByTime(45_000);
     return Response.json({ voided: 0, alreadyFinal: 0, remaining: left.shift() ?? 0 });
   };
