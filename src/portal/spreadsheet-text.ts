@@ -43,9 +43,9 @@ const LETTERS_OF_VALUES = [
 const OF_VALUES = /^[\d\s\p{Sc}%.,:/'\u2019()+\-\u2212]*$/u;
 
 /**
- * Whether a spreadsheet may run a text as a formula, or change it because it takes it for a number, an amount, a date, a
- * time or a constant. White space at the ends may get lost. Judges by what the text is made of and not by the forms of
- * one spreadsheet: a needless apostrophe can be seen, and a changed reference cannot.
+ * Whether a spreadsheet may run a text as a formula, or change it because it takes it for a number, an amount, a date,
+ * a time or a constant. White space at the ends may get lost. Judges by what the text is made of and not by the forms
+ * of one spreadsheet: a needless apostrophe can be seen, and a changed reference cannot.
  */
 export function mayBeChanged(text: string): boolean {
   const simple = simplify(text);

@@ -19,6 +19,9 @@ const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
 chmodSync(directory, 0o755);
 afterAll(() => rmSync(directory, { recursive: true }));
 
+const data = join(directory, ".data");
+const port = await findSteadyPort();
+
 const backup = (...args: string[]) => run("local/backup.ts", ...args);
 const restore = (...args: string[]) => run("local/restore.ts", ...args);
 
@@ -43,16 +46,6 @@ it("npm run backup and npm run restore take one file, and refuse without a datab
 });
 
 it("a restored database has the redemptions of the backup, and is refused until it is adopted", async () => {
-  const port = await findSteadyPort();
-  const start = () => startNode([script("local/start.ts")], { HOME, PORT: String(port) }, directory);
-  const untilReady = async ({ output, child }: ReturnType<typeof start>) => {
-    await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
-    if (child.exitCode !== null) throw new Error(output());
-  };
-  const interrupt = async ({ child, ended }: ReturnType<typeof start>) => {
-    child.kill("SIGINT");
-    return (await ended).exitCode;
-  };
   const first = start();
   await untilReady(first);
   const [key = ""] = await untilStarted(() => /pvk_\w+/.exec(first.output()));
@@ -74,7 +67,6 @@ it("a restored database has the redemptions of the backup, and is refused until 
     status: 0,
     text: expect.stringMatching(/Restored 20 vouchers with 21 events\. Every history verifies\.\n[\s\S]*db adopt/),
   });
-  const data = join(directory, ".data");
   expect(readdirSync(data).filter((name) => name.startsWith("postgres."))).toHaveLength(1);
   const refused = start();
   await until(async () => {
@@ -99,16 +91,21 @@ it("a restored database has the redemptions of the backup, and is refused until 
   const third = start();
   await untilReady(third);
   expect((await till.redeem({ code: before, externalRef: "before" })).body).toMatchObject({ alreadyConfirmed: true });
+  expect(await interrupt(third)).toBe(0);
+});
 
-  // Everything but the servers is killed. They run on, and must not write into the directory of before.
+it("npm run restore stops a server that a killed npm start has left before it moves its files", async () => {
+  const killed = start();
+  await untilReady(killed);
   const [postgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n").map(Number);
-  third.child.kill("SIGKILL");
-  await third.ended;
+  killed.child.kill("SIGKILL");
+  await killed.ended;
   expect(identify(postgres ?? 0)).not.toBeNull();
   expect(restore("b.tar")).toMatchObject({ status: 0, text: expect.stringContaining("The database of before is in") });
   expect(identify(postgres ?? 0)).toBeNull();
+});
 
-  // A process starts to use the database while the files are unpacked.
+it("npm run restore refuses when a process begins to use the database while it unpacks the files", async () => {
   let late: Started | undefined;
   await lockUsers(data, async () => {
     late = startNode([script("local/restore.ts"), "b.tar"], { HOME }, directory);
@@ -121,6 +118,18 @@ it("a restored database has the redemptions of the backup, and is refused until 
   });
   removeUser(data);
 });
+
+const start = () => startNode([script("local/start.ts")], { HOME, PORT: String(port) }, directory);
+
+async function untilReady({ output, child }: Started): Promise<void> {
+  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
+  if (child.exitCode !== null) throw new Error(output());
+}
+
+async function interrupt({ child, ended }: Started): Promise<number | null> {
+  child.kill("SIGINT");
+  return (await ended).exitCode;
+}
 
 /** Runs a program in the folder, and returns its status and what it prints. */
 function run(path: string, ...args: string[]) {

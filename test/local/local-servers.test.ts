@@ -33,7 +33,7 @@ it.each([
   );
 });
 
-it("untilReady gives up a process that accepts a connection and is then silent, after the time of a start", async () => {
+it("untilReady gives up a process that accepts a connection and then is silent for a minute", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");

@@ -45,7 +45,7 @@ function useFolder() {
   };
 }
 
-it("a command whose DATABASE_URL is in a file gets the address of the running start only, as without the file", async () => {
+it("a command with a DATABASE_URL, also in a file, gets only the address of the running start", async () => {
   const { run, formsOf } = useFolder();
   const read = async (env: Record<string, string>) => {
     const { stdout, stderr } = await run(["--input-type=module", "-e", PRINT_ENVIRONMENT], env);

@@ -56,8 +56,8 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
 }
 
 /**
- * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no other file:
- * a caller that tries again every second would fill the disk.
+ * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no other
+ * file: a caller that tries again every second would fill the disk.
  */
 export async function replaceFile(
   file: string,

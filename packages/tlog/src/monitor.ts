@@ -168,8 +168,8 @@ async function keepBundle(state: string, index: number, leaves: Uint8Array): Pro
 }
 
 /**
- * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile: it never sees a
- * part of a file, and a file that has this content already stays as it is.
+ * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile: it never sees
+ * a part of a file, and a file that has this content already stays as it is.
  */
 export async function writeInto(directory: string, path: string, bytes: Uint8Array | string): Promise<void> {
   const file = join(directory, path);
