@@ -23,11 +23,12 @@ export async function dumpRows(
   return dump;
 }
 
-/** The tables that contain a text, as it is or as part of a JSON string. */
+/** The tables that contain a text, as it is or as part of a JSON string, by name. */
 export async function tablesWith(db: pg.Pool, text: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables
-      WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
+      WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+      ORDER BY table_name COLLATE "C"`,
   );
   const found: string[] = [];
   for (const { name } of rows) {
