@@ -15,11 +15,18 @@ for (const { sealStatus, eventType, payload, sequence } of events) {
   for (const erased of said.data.erasedSequences) erasures.push({ by: sequence, erased });
 }
 let previous = "0".repeat(64);
+let afterPending = false;
 for (const [index, event] of events.entries()) {
   const number = index + 1;
   const name = `${number} ${event.eventType}`;
   if (event.sealStatus === "Pending") {
+    const hasSeal = [event.payload, event.recordHash, event.previousHash].some((part) => part !== null);
+    if (hasSeal || event.sequence !== number) {
+      console.log(name, "BROKEN");
+      process.exit(1);
+    }
     console.log(name, "pending");
+    afterPending = true;
     continue;
   }
   const isNamed = erasures.some(({ by, erased }) => erased === number && by > number);
@@ -29,7 +36,7 @@ for (const [index, event] of events.entries()) {
   const linked = [event, said].every(({ sequence, previousHash }) => sequence === number && previousHash === previous);
   const sameType = said.eventType === event.eventType;
   const erasesLater = erasures.some(({ by, erased }) => by === number && !(erased < number));
-  if (hash !== event.recordHash || !linked || !sameType || erasesLater) {
+  if (afterPending || hash !== event.recordHash || !linked || !sameType || erasesLater) {
     console.log(name, "BROKEN");
     process.exit(1);
   }

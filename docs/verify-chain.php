@@ -12,11 +12,18 @@ foreach ($events as $event) {
     foreach ($said["data"]["erasedSequences"] ?? [] as $sequence) $erasures[] = [$event["sequence"], $sequence];
 }
 $previous = str_repeat("0", 64);
+$afterPending = false;
 foreach ($events as $index => $event) {
     $number = $index + 1;
     $name = "$number {$event["eventType"]}";
     if ($event["sealStatus"] === "Pending") {
+        $parts = [$event["payload"], $event["recordHash"], $event["previousHash"]];
+        if ($parts !== [null, null, null] || $event["sequence"] !== $number) {
+            echo "$name BROKEN\n";
+            exit(1);
+        }
         echo "$name pending\n";
+        $afterPending = true;
         continue;
     }
     $naming = array_filter($erasures, fn($one) => $one[1] === $number && $one[0] > $number);
@@ -28,7 +35,7 @@ foreach ($events as $index => $event) {
     $isHash = preg_match('/^[0-9a-f]{64}$/D', $hash ?? "");
     $isSameType = ($said["eventType"] ?? null) === $event["eventType"];
     $isLinked = $links === [$number, $previous, $number, $previous];
-    if (!$isHash || $hash !== $event["recordHash"] || !$isLinked || !$isSameType || $erasesLater) {
+    if ($afterPending || !$isHash || $hash !== $event["recordHash"] || !$isLinked || !$isSameType || $erasesLater) {
         echo "$name BROKEN\n";
         exit(1);
     }

@@ -19,11 +19,15 @@ for event in events:
         said = json.loads(event["payload"])
         if said["eventType"] == event["eventType"]:
             erasures += [(event["sequence"], sequence) for sequence in said["data"]["erasedSequences"]]
-previous = "0" * 64
+previous, after_pending = "0" * 64, False
 for number, event in enumerate(events, start=1):
     name = f"{number} {event['eventType']}"
     if event["sealStatus"] == "Pending":
+        has_seal = any(event[part] is not None for part in ("payload", "recordHash", "previousHash"))
+        if has_seal or event["sequence"] != number:
+            sys.exit(f"{name} BROKEN")
         print(name, "pending")
+        after_pending = True
         continue
     erased = event["payload"] is None and any(sequence == number < by for by, sequence in erasures)
     if erased:
@@ -36,7 +40,7 @@ for number, event in enumerate(events, start=1):
     same_type = said.get("eventType") == event["eventType"]
     erases_later = any(by == number and sequence >= number for by, sequence in erasures)
     is_hash = re.fullmatch("[0-9a-f]{64}", digest or "")
-    if not is_hash or digest != event["recordHash"] or not linked or not same_type or erases_later:
+    if after_pending or not is_hash or digest != event["recordHash"] or not linked or not same_type or erases_later:
         sys.exit(f"{name} BROKEN")
     print(name, "ok, erased" if erased else "ok")
     previous = digest

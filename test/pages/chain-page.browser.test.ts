@@ -148,6 +148,28 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
     (markup) => markup.replace(`record-hash copied">${redeemed.hashes[1]}`, `record-hash copied">${"z".repeat(64)}`),
     "Entry 2: Its hash is not a SHA-256 hash.",
   ],
+  [
+    "a pending entry that has hashes, as a sealed one has",
+    (markup) => markup.replace(/(id="entry-2"[^>]*data-seal=")Sealed/, "$1Pending"),
+    "Entry 2: It is not sealed, but has a hash.",
+  ],
+  [
+    "a pending entry with a previous hash only",
+    (markup) =>
+      markup
+        .replace(/(id="entry-2"[^>]*data-seal=")Sealed/, "$1Pending")
+        .replace(`<code class="record-hash copied">${redeemed.hashes[1]}</code>`, ""),
+    "Entry 2: It is not sealed, but has a hash.",
+  ],
+  [
+    "a pending first entry, and a sealed one that links to zeros",
+    (markup) =>
+      markup
+        .replace(/(id="entry-1"[^>]*data-seal=")Sealed/, "$1Pending")
+        .replace(/<details>[\s\S]*?<\/details>/, "")
+        .replace(`previous-hash copied">${redeemed.hashes[0]}`, `previous-hash copied">${"0".repeat(64)}`),
+    "Entry 2: It is sealed, but the previous entry is not.",
+  ],
 ])("the verification page says that the chain is broken, and names the entry: %s", async (_what, forge, says) => {
   const { page } = await visitForged(redeemed, forge);
   const verdict = page.locator("#verdict");
@@ -173,7 +195,10 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
   ],
   [
     "the other entry is Pending",
-    (markup) => markup.replace(/(id="entry-3"[^>]*data-seal=")Sealed/, "$1Pending"),
+    (markup) =>
+      markup
+        .replace(/(id="entry-3"[^>]*data-seal=")Sealed/, "$1Pending")
+        .replace(/(id="entry-3"[\s\S]*?)<details>[\s\S]*?<\/details>/, "$1"),
     "Entry 2: It was erased, but no later entry says so.",
   ],
   [

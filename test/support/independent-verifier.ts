@@ -17,6 +17,7 @@ export interface ServedEvent {
 export function verifyServedChain(events: readonly ServedEvent[]): string | null {
   let expected = "0".repeat(64);
   let position = 0;
+  let afterPending = false;
   const erasures: { by: number; erased: number }[] = [];
   for (const [index, { payload, eventType }] of events.entries()) {
     const said = payload === null || !payload.includes("voucher.instance.erased") ? null : parse(payload);
@@ -28,9 +29,11 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
     if (event.sequence !== position) return `position ${position} holds sequence ${event.sequence}`;
     if (event.sealStatus === "Pending") {
       if (event.payload !== null || event.recordHash !== null || event.previousHash !== null)
-        return "a pending event is sealed";
+        return `event ${position} is pending and has a part of a seal`;
+      afterPending = true;
       continue;
     }
+    if (afterPending) return `event ${position} is sealed after a pending one`;
     const falselyErased = erasures.some(({ by, erased }) => by === position && erased >= by);
     if (falselyErased) return `event ${position} erases what is not before it`;
     if (event.payload === null) {

@@ -10,7 +10,7 @@ import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/ch
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */
-export type Finding = "sequence" | "recordHash" | "previousHash" | "eventType" | "erased";
+export type Finding = "sequence" | "sealStatus" | "recordHash" | "previousHash" | "eventType" | "erased";
 
 /** An event as the partner endpoint serves it. */
 export interface VectorEvent {
@@ -72,6 +72,16 @@ const change = (sequence: number, changed: (event: VectorEvent, chain: VectorCha
 /** Changes the payload of one event, without hashing it again. */
 const rewrite = (sequence: number, write: (payload: string) => string) =>
   change(sequence, ({ payload }) => ({ payload: write(String(payload)) }));
+/** What an event has that is not sealed yet. */
+const PENDING = { sealStatus: "Pending", payload: null, recordHash: null, previousHash: null } as const;
+/** Makes the event of one sequence Pending, and seals those after it as if it were not there. */
+const hide = (sequence: number) => (chain: VectorChain) =>
+  seal({ ...chain, events: change(sequence, () => PENDING)(chain) });
+/** Makes the last event of two Pending, except for these fields. */
+const halfSeal =
+  (...fields: ("payload" | "recordHash" | "previousHash")[]) =>
+  (chain: VectorChain) =>
+    change(2, (event) => ({ ...PENDING, ...Object.fromEntries(fields.map((field) => [field, event[field]])) }))(chain);
 /** Makes the third event erase these sequences, and seals it and the events after it again. */
 const erase = (erasedSequences: number[]) => (chain: VectorChain) => {
   const events = change(3, ({ payload }) => {
@@ -123,10 +133,7 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "a payload was removed, and no event erases it": take(0, 1),
   "an event erases another event than the one without payload": erase([1]),
   "the event that erases another is Pending": (chain) =>
-    change(3, () => ({ sealStatus: "Pending", payload: null, recordHash: null, previousHash: null }))({
-      ...chain,
-      events: take(0, 1, 2)(chain),
-    }),
+    change(3, () => PENDING)({ ...chain, events: take(0, 1, 2)(chain) }),
   "the event that erases another has no payload itself": change(3, () => ({ payload: null })),
   "an event erases itself": erase([2, 3]),
   "an event erases a later one": erase([2, 4]),
@@ -143,6 +150,18 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "the recordHash of an erased event was changed": change(2, () => ({ recordHash: sha256("another event") })),
   "the first event follows something other than 64 zeros": (chain) =>
     seal(chain, sha256("some event before the first")),
+  "a sealed event links past a Pending one": hide(2),
+  "a sealed event follows 64 zeros, after a Pending first event": hide(1),
+  "a sealed event follows one that was made Pending, and has its hash as the link": change(2, () => PENDING),
+  "an event is Pending, although nothing else of its seal was removed": halfSeal(
+    ...(["payload", "recordHash", "previousHash"] as const),
+  ),
+  "a Pending event has a payload": halfSeal("payload"),
+  "a Pending event has a recordHash": halfSeal("recordHash"),
+  "a Pending event has a previousHash": halfSeal("previousHash"),
+  "an event is missing before a Pending one": (chain) =>
+    change(3, () => PENDING)({ ...chain, events: take(0, 2)(chain) }),
+  "a Pending event appears twice": (chain) => take(0, 1, 1)({ ...chain, events: change(2, () => PENDING)(chain) }),
 };
 
 /** Renders the file from its own texts and events. */

@@ -25,9 +25,13 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   for (const [index, event] of events.entries()) {
     const broken = (reason: string): Verdict => ({ intact: false, sequence: index + 1, reason });
     if (event.sequence !== index + 1) return broken("The sequence has a gap or a repetition.");
-    if (event.sealStatus === "Pending") continue;
-    if (sealed !== index) return broken("A sealed event follows a pending one.");
     const { payload, recordHash, previousHash } = event;
+    if (event.sealStatus === "Pending") {
+      if ([payload, recordHash, previousHash].some((part) => part !== null))
+        return broken("The event is pending, but has a part of a seal.");
+      continue;
+    }
+    if (sealed !== index) return broken("A sealed event follows a pending one.");
     if (payload === null) {
       if (!erasures.some(({ erased }) => erased === index + 1))
         return broken("The payload is missing, and no later event says that it was erased.");

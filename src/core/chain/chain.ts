@@ -129,8 +129,9 @@ interface ChainProblem {
 
 /**
  * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's
- * row. The head reveals missing events at the end. Accepts a sealed event without its payload only if a later sealed
- * event, whose payload is intact, names its sequence as erased. Returns a problem, or null.
+ * row. The head reveals missing events at the end. Only the last events may be pending, without any part of a seal.
+ * Accepts a sealed event without its payload only if a later sealed event, whose payload is intact, names its sequence
+ * as erased. Returns a problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;
@@ -139,7 +140,10 @@ export function verifyChain(voucherId: string, head: ChainHead, events: readonly
   for (const [index, event] of events.entries()) {
     const sequence = index + 1;
     if (event.sequence !== sequence) return { sequence, problem: `event ${sequence} is missing` };
-    if (event.sealStatus === "Pending") continue;
+    if (event.sealStatus === "Pending") {
+      if (hasPartOfSeal(event)) return { sequence, problem: "pending, although it has a part of a seal" };
+      continue;
+    }
     if (sealed !== index) return { sequence, problem: "sealed after a pending event" };
     const problem = verifySealedEvent(voucherId, event, previousHash) ?? findFalseErasure(event, erasures);
     if (problem !== null) return { sequence, problem };
@@ -147,6 +151,10 @@ export function verifyChain(voucherId: string, head: ChainHead, events: readonly
     sealed = sequence;
   }
   return findHeadProblem(head, events, sealed, previousHash);
+}
+
+function hasPartOfSeal({ payload, recordHash, previousHash }: StoredEvent): boolean {
+  return [payload, recordHash, previousHash].some((part) => part !== null);
 }
 
 function findHeadProblem(

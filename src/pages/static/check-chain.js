@@ -26,7 +26,8 @@ function findFalseErasure(entry) {
 /** A sentence that says what is wrong with an entry after `previous`, or null. */
 function findFault(entry, previous) {
   if (entry.sequence !== previous.sequence + 1) return say("Entry {0} is missing before it.", previous.sequence + 1);
-  if (!entry.sealed) return null;
+  const hasHash = entry.recordHash !== null || entry.previousHash !== null;
+  if (!entry.sealed) return hasHash ? say("It is not sealed, but has a hash.") : null;
   if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return say("Its hash is not a SHA-256 hash.");
   if (previous.recordHash === null) return say("It is sealed, but the previous entry is not.");
   if (entry.previousHash === previous.recordHash) return findFalseErasure(entry);

@@ -3,6 +3,7 @@ import type { ScriptTexts } from "./script-texts.ts";
 export const SCRIPT_DE: ScriptTexts = {
   "Entry {0} is missing before it.": "Vor ihm fehlt Eintrag {0}.",
   "Its hash is not a SHA-256 hash.": "Sein Hash ist kein SHA-256-Hash.",
+  "It is not sealed, but has a hash.": "Er ist nicht versiegelt, hat aber einen Hash.",
   "It is sealed, but the previous entry is not.": "Er ist versiegelt, der vorige Eintrag aber nicht.",
   "It is the first entry, but its previous hash is not 64 zeros.":
     "Er ist der erste Eintrag, aber sein voriger Hash besteht nicht aus 64 Nullen.",

@@ -3,6 +3,7 @@ import type { ScriptTexts } from "./script-texts.ts";
 export const SCRIPT_ES: ScriptTexts = {
   "Entry {0} is missing before it.": "Antes de ella falta la entrada {0}.",
   "Its hash is not a SHA-256 hash.": "Su huella no es una huella SHA-256.",
+  "It is not sealed, but has a hash.": "No está sellada, pero tiene una huella.",
   "It is sealed, but the previous entry is not.": "Está sellada, pero la entrada anterior no lo está.",
   "It is the first entry, but its previous hash is not 64 zeros.":
     "Es la primera entrada, pero su huella anterior no son 64 ceros.",

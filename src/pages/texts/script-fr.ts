@@ -3,6 +3,7 @@ import type { ScriptTexts } from "./script-texts.ts";
 export const SCRIPT_FR: ScriptTexts = {
   "Entry {0} is missing before it.": "L'entrée {0} manque avant elle.",
   "Its hash is not a SHA-256 hash.": "Son empreinte n'est pas une empreinte SHA-256.",
+  "It is not sealed, but has a hash.": "Elle n'est pas scellée, mais elle a une empreinte.",
   "It is sealed, but the previous entry is not.": "Elle est scellée, mais l'entrée précédente ne l'est pas.",
   "It is the first entry, but its previous hash is not 64 zeros.":
     "C'est la première entrée, mais son empreinte précédente n'est pas faite de 64 zéros.",

@@ -3,6 +3,7 @@ import type { ScriptTexts } from "./script-texts.ts";
 export const SCRIPT_NL: ScriptTexts = {
   "Entry {0} is missing before it.": "Vermelding {0} ontbreekt ervoor.",
   "Its hash is not a SHA-256 hash.": "De hash is geen SHA-256-hash.",
+  "It is not sealed, but has a hash.": "Die is niet verzegeld, maar heeft wel een hash.",
   "It is sealed, but the previous entry is not.": "Die is verzegeld, maar de vorige vermelding niet.",
   "It is the first entry, but its previous hash is not 64 zeros.":
     "Het is de eerste vermelding, maar de vorige hash bestaat niet uit 64 nullen.",

@@ -2,6 +2,7 @@
 export const SCRIPT_SENTENCES = [
   "Entry {0} is missing before it.",
   "Its hash is not a SHA-256 hash.",
+  "It is not sealed, but has a hash.",
   "It is sealed, but the previous entry is not.",
   "It is the first entry, but its previous hash is not 64 zeros.",
   "Its previous hash is not the hash of entry {0}.",

@@ -53,6 +53,7 @@ it.each(chains)("both verifiers accept a good chain of the vectors: $name", (cha
 /** How the service's own verifier and the independent one put each finding. */
 const OWN_WORDS: Record<Finding, RegExp> = {
   sequence: /^event \d+ is missing$/,
+  sealStatus: /^(sealed after a pending event|pending, although)/,
   recordHash: /^recordHash is not/,
   previousHash: /^(previousHash is not|the payload's previousHash)/,
   eventType: /^the payload's eventType is not/,
@@ -61,6 +62,7 @@ const OWN_WORDS: Record<Finding, RegExp> = {
 
 const INDEPENDENT_WORDS: Record<Finding, string> = {
   sequence: "^position # holds sequence ",
+  sealStatus: "^event # is (sealed after a pending one|pending and has)",
   recordHash: "^event # hashes to ",
   previousHash: "^event # (names another predecessor|does not follow)",
   eventType: "^event # has another type",
