@@ -1,5 +1,7 @@
 <?php // Receives webhooks in any web server that runs PHP. To try it: php -S 127.0.0.1:8080 webhook-receiver.php
-$key = base64_decode(substr(getenv("SIGNING_SECRET"), strlen("whsec_")));
+http_response_code(500); // Unless the event is stored. After an error the service sends the event again.
+$key = base64_decode(substr((string) getenv("SIGNING_SECRET"), strlen("whsec_")));
+if ($key === "") throw new Exception("SIGNING_SECRET is not set.");
 $id = $_SERVER["HTTP_WEBHOOK_ID"] ?? "";
 $timestamp = $_SERVER["HTTP_WEBHOOK_TIMESTAMP"] ?? "";
 $given = explode(" ", $_SERVER["HTTP_WEBHOOK_SIGNATURE"] ?? "");
@@ -15,10 +17,15 @@ if (!$isTimely || $matches === []) {
 
 // Replace the files with a table whose primary key is the id. Do the work later.
 $inbox = __DIR__ . "/events";
-if (!is_dir($inbox)) mkdir($inbox);
-$file = @fopen("$inbox/" . hash("sha256", $id), "x"); // Fails if the event was received before.
-if ($file !== false) {
-  fwrite($file, $body);
-  error_log($id . " " . json_decode($body)->type);
+@mkdir($inbox);
+$file = "$inbox/" . hash("sha256", $id);
+$draft = "$file." . bin2hex(random_bytes(8));
+try {
+  $isWritten = @file_put_contents($draft, $body) === strlen($body);
+  // Only a complete event gets its name, and only once: `link` fails if the event was received before.
+  $isNew = $isWritten && @link($draft, $file);
+} finally {
+  @unlink($draft);
 }
-http_response_code(204);
+if ($isNew) error_log($id . " " . json_decode($body)->type);
+if ($isNew || is_file($file)) http_response_code(204);

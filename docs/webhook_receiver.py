@@ -1,8 +1,10 @@
 # Receives webhooks without any package.
-import base64, hashlib, hmac, json, os, re, time
+import base64, hashlib, hmac, json, os, re, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 KEY = base64.b64decode(os.environ["SIGNING_SECRET"].removeprefix("whsec_"))
+if not KEY:
+    sys.exit("SIGNING_SECRET is empty.")
 seen = set()  # Replace it with a table whose primary key is the id.
 
 

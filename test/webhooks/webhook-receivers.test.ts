@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,8 +52,11 @@ beforeAll(() => {
   symlinkSync(resolve("node_modules"), join(directory, "node_modules"));
   // Each program reads the vector's time as the present.
   mkdirSync(join(directory, "clock"));
-  writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};`);
-  writeFileSync(join(directory, "clock", "sitecustomize.py"), `import time\ntime.time = lambda: ${NOW}.0\n`);
+  writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};\n${NO_SPACE_MJS}`);
+  writeFileSync(
+    join(directory, "clock", "sitecustomize.py"),
+    `import time\ntime.time = lambda: ${NOW}.0\n${NO_SPACE_PY}`,
+  );
   const inPhp = `<?php $_SERVER["REQUEST_TIME"] = ${NOW}; require "webhook-receiver.php";`;
   writeFileSync(join(directory, "clock", "webhook-receiver.php"), inPhp);
   writeFileSync(join(directory, "clock", "date"), `#!/bin/sh\necho ${NOW}\n`, { mode: 0o755 });
@@ -65,11 +78,12 @@ it("this file runs every receiver that docs/webhook-receivers.md lists", () => {
   expect(Array.from(page.matchAll(/^\| \[(.+?)\]/gm), ([, name]) => name)).toEqual(RECEIVERS);
 });
 
+const HAS_PHP = hasProgram("php", "php-cli");
 const SERVERS = [
   { program: process.execPath, args: ["--import", "./clock/clock.mjs", "webhook-receiver.mjs"] },
   { program: "python3", args: ["webhook_receiver.py"] },
   { program: "php", args: ["-S", "127.0.0.1:0", "clock/webhook-receiver.php"] },
-].filter(({ program }) => program === process.execPath || hasProgram(program, program === "php" ? "php-cli" : program));
+].filter(({ program }) => (program === "php" ? HAS_PHP : program === process.execPath || hasProgram(program)));
 
 const FORGED: [what: string, request: Sent][] = [
   ["a wrong signature", { ...VECTOR, signature: signed({ body: "{}" }).signature }],
@@ -88,41 +102,60 @@ const GENUINE: [what: string, request: Sent][] = [
   ["a timestamp four minutes ago", signed({ id: "vch_a-2", timestamp: String(NOW - 240) })],
 ];
 
-describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
-  const name = `the receiver ${args.at(-1)}`;
-  let receiver: ChildProcess;
-  let output = "";
-  let url: string;
+/** A receiver in its own process. */
+class Receiver {
+  output = "";
+  url = "";
+  readonly #process: ChildProcess;
 
-  beforeAll(async () => {
-    receiver = spawn(program, args, inFolder({ PORT: "0" }));
-    for (const stream of [receiver.stdout, receiver.stderr]) {
+  constructor(program: string, args: string[], env: Record<string, string> = {}) {
+    this.#process = spawn(program, args, inFolder({ PORT: "0", ...env }));
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.setEncoding("utf8").on("data", (text) => {
-        output += text;
+        this.output += text;
       });
     }
+  }
+
+  async listen(): Promise<void> {
     const port = await untilStarted(() =>
-      /^listening on port (\d+)$|127\.0\.0\.1:(\d+)\) started/m.exec(output)?.slice(1).find(Boolean),
+      /^listening on port (\d+)$|127\.0\.0\.1:(\d+)\) started/m.exec(this.output)?.slice(1).find(Boolean),
     );
-    url = `http://127.0.0.1:${port}/`;
+    this.url = `http://127.0.0.1:${port}/`;
+  }
+
+  async deliver({ id, timestamp, signature, body }: Sent): Promise<number> {
+    const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
+    return (await fetch(this.url, { method: "POST", headers, body })).status;
+  }
+
+  close() {
+    this.#process.kill();
+  }
+}
+
+describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
+  const name = `the receiver ${args.at(-1)}`;
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    receiver = new Receiver(program, args);
+    await receiver.listen();
   });
 
-  afterAll(() => receiver.kill());
+  afterAll(() => receiver.close());
 
-  async function deliver({ id, timestamp, signature, body }: Sent): Promise<number> {
-    const headers = { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature };
-    return (await fetch(url, { method: "POST", headers, body })).status;
-  }
+  const deliver = (request: Sent) => receiver.deliver(request);
 
   it(`${name} refuses forged and old requests`, async () => {
     for (const [what, request] of FORGED) expect(await deliver(request), what).toBe(401);
-    expect(output).not.toMatch(/voucher\.instance/);
+    expect(receiver.output).not.toMatch(/voucher\.instance/);
   });
 
   it(`${name} accepts genuine requests`, async () => {
     for (const [what, request] of GENUINE) {
       expect(await deliver(request), what).toBe(204);
-      await until(() => output.includes(`${request.id} voucher.instance.redeemed\n`));
+      await until(() => receiver.output.includes(`${request.id} voucher.instance.redeemed\n`));
     }
   });
 
@@ -130,17 +163,85 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(await deliver(VECTOR)).toBe(204);
     const last = signed({ id: "vch_b-2" });
     expect(await deliver(last)).toBe(204);
-    await until(() => output.includes(last.id));
-    expect(output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
+    await until(() => receiver.output.includes(last.id));
+    expect(receiver.output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
   });
 
   it(`${name} refuses a request that is too long or lacks its headers, and still runs`, async () => {
     // Python closes the connection before it has read the body.
     const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
     expect([401, 413, null]).toContain(long);
-    expect((await fetch(url, { method: "POST", body: "{}" })).status).toBe(401);
+    expect((await fetch(receiver.url, { method: "POST", body: "{}" })).status).toBe(401);
     expect(await deliver(VECTOR)).toBe(204);
   });
+
+  it(`${name} does not acknowledge an event that it could not store, and takes it when it is sent again`, async () => {
+    const [events, aside] = [join(directory, "events"), join(directory, "aside")];
+    const request = signed({ id: `vch_${program === "php" ? "unwritable" : "unprinted"}-2` });
+    mkdirSync(events, { recursive: true });
+    renameSync(events, aside);
+    writeFileSync(events, "a file where the folder should be");
+    writeFileSync(join(directory, NO_SPACE), "");
+    // Python closes the connection without an answer.
+    const status = await receiver.deliver(request).catch(() => null);
+    rmSync(join(directory, NO_SPACE));
+    rmSync(events);
+    renameSync(aside, events);
+    expect([500, null]).toContain(status);
+    expect(receiver.output).not.toContain(`${request.id} voucher`);
+    expect(await receiver.deliver(request)).toBe(204);
+    await until(() => receiver.output.includes(`${request.id} voucher.instance.redeemed\n`));
+  });
+});
+
+describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () => {
+  const ID = "vch_bad-host-2";
+  const SERVE = ["php", "-d", "display_errors=1", "-S", "127.0.0.1:0"];
+  const START = ["clock/webhook-receiver.php"];
+  const HOSTS: [what: string, command: string[], env?: Record<string, string>][] = [
+    ["the disk is full", ["sh", "-c", `trap "" XFSZ; ulimit -f 0; exec "$@"`, "sh", ...SERVE, ...START]],
+    ["the host has no function link", [...SERVE, "-d", "disable_functions=link", ...START]],
+    ["no secret is set", [...SERVE, ...START], { SIGNING_SECRET: "" }],
+  ];
+
+  async function deliverTo([program = "", ...args]: string[], request: Sent, env?: Record<string, string>) {
+    const receiver = new Receiver(program, args, env);
+    try {
+      await receiver.listen();
+      return [await receiver.deliver(request), await receiver.deliver(request)];
+    } finally {
+      receiver.close();
+    }
+  }
+
+  it.each(HOSTS)("webhook-receiver.php answers 500 and keeps nothing if %s", async (_what, command, env) => {
+    const kept = () => readdirSync(join(directory, "events"));
+    mkdirSync(join(directory, "events"), { recursive: true });
+    const before = kept();
+    const request = signed({ id: ID }, env?.SIGNING_SECRET);
+    expect(await deliverTo(command, request, env)).toEqual([500, 500]);
+    expect(kept()).toEqual(before);
+  });
+
+  it("webhook-receiver.php takes an event that a bad host has lost, and keeps all of it under one name", async () => {
+    const kept = () => readdirSync(join(directory, "events"));
+    const before = kept();
+    const request = signed({ id: ID });
+    expect(await deliverTo([...SERVE, ...START], request)).toEqual([204, 204]);
+    const added = kept().filter((name) => !before.includes(name));
+    expect(added.map((name) => readFileSync(join(directory, "events", name), "utf8"))).toEqual([request.body]);
+  });
+});
+
+it("no receiver accepts what anyone can sign if the secret is empty", () => {
+  const { id, timestamp, signature, body } = signed({}, "");
+  const sent = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
+  const options = inFolder({ PORT: "0", SIGNING_SECRET: "", ...sent });
+  const servers = SERVERS.filter(({ program }) => program !== "php");
+  for (const { program, args } of [...servers, { program: "bash", args: ["verify-webhook.sh"] }]) {
+    const { status, stdout } = spawnSync(program, args, { ...options, input: body, timeout: 10_000 });
+    expect({ status, stdout: String(stdout) }, args.at(-1)).toEqual({ status: 1, stdout: "" });
+  }
 });
 
 it.runIf(hasProgram("openssl"))("verify-webhook.sh prints the body of genuine requests, and refuses all others", () => {
@@ -155,9 +256,9 @@ it.runIf(hasProgram("openssl"))("verify-webhook.sh prints the body of genuine re
 });
 
 /** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
-function signed(request: Partial<Sent>): Sent {
+function signed(request: Partial<Sent>, secret = SECRET): Sent {
   const { id, timestamp, body } = { ...VECTOR, ...request };
-  const hmac = createHmac("sha256", Buffer.from(SECRET.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
+  const hmac = createHmac("sha256", Buffer.from(secret.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
   return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
 }
 
@@ -167,3 +268,20 @@ function inFolder(env: Record<string, string>) {
   const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };
   return { cwd: directory, env: { ...own, ...env } };
 }
+
+/** A receiver that only prints an event cannot do so while this file exists. */
+const NO_SPACE = "no-space";
+const NO_SPACE_MJS = `import { existsSync } from "node:fs";
+const print = console.log;
+console.log = (text) => {
+  if (existsSync("${NO_SPACE}")) throw new Error("no space");
+  print(text);
+};`;
+const NO_SPACE_PY = `import builtins, os
+say = builtins.print
+def say_or_fail(*args, **options):
+    if os.path.exists("${NO_SPACE}"):
+        raise OSError("no space")
+    say(*args, **options)
+builtins.print = say_or_fail
+`;
