@@ -1,9 +1,10 @@
-import express, { type RequestHandler, Router } from "express";
+import { type RequestHandler, Router } from "express";
 import { offerPage } from "../pages/error-page.ts";
 import { frameErrors, OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { signalOf } from "../platform/http/middleware/caller-signal.ts";
+import { readForm } from "../platform/http/middleware/form-body.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
@@ -50,8 +51,6 @@ type OperatorDeps = Omit<
   ActionDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
   "roles"
 > & { console: Console | null };
-
-const readForm = express.urlencoded({ extended: false, limit: "16kb" });
 
 /** Mounts the operator pages and those of wings under `/ops`. Mounts nothing with OPS_TOKEN=off. */
 export function mountOperatorPages<Deps extends OperatorDeps>(

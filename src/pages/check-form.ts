@@ -1,6 +1,9 @@
+import type { RequestHandler } from "express";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 import { invalidField } from "../platform/api/errors.ts";
-import { getRoute, type Route } from "../platform/http/endpoint.ts";
+import type { Route } from "../platform/http/endpoint.ts";
+import { readForm } from "../platform/http/middleware/form-body.ts";
+import { type LimitingAddresses, limitAddress } from "../platform/http/middleware/rate-limit.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
 import { offerPage } from "./error-page.ts";
 import { type Html, html } from "./html.ts";
@@ -14,7 +17,7 @@ const CHECK_INPUT_MAX = 500;
 /** The form "Check a voucher". `problem` says why `entered` is refused. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
   const { check } = locale.texts;
-  return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="get">
+  return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="post">
 <label for="voucher">${check.label}</label>
 ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="alert">${problem}</p>`}
 <div class="row"><input id="voucher" name="voucher" type="text" value="${entered}" required \
@@ -39,10 +42,16 @@ function readVoucherId(entered: string): string | null {
   return /^vch_[a-z0-9]+$/i.test(id) ? id.toLowerCase() : null;
 }
 
-/** The page "Check a voucher". Redirects to the voucher's history when the request contains an id or a verify link. */
-export function checkVoucherRoute({ config }: { config: Site }): Route {
-  return getRoute(CHECK_PATH, pageHeaders, offerPage(config), (request, response) => {
-    const { voucher } = request.query;
+/**
+ * The page "Check a voucher". Redirects to the voucher's history when the form contains an id or a verify link. The
+ * form is sent with POST, and the query is ignored: people also enter codes, and a code must not be part of a URL,
+ * which proxies log and browsers remember.
+ */
+export function checkVoucherRoute(deps: LimitingAddresses & { config: Site }): Route {
+  const { config } = deps;
+  const before = [pageHeaders, offerPage(config), limitAddress(deps)];
+  const show: RequestHandler = (request, response) => {
+    const { voucher } = Object(request.body) as Record<string, unknown>;
     const entered = typeof voucher === "string" ? voucher.slice(0, CHECK_INPUT_MAX) : "";
     const id = readVoucherId(entered);
     if (id !== null) return response.redirect(303, `${config.basePath}/integrity/events/${ENTITY_TYPE}/${id}`);
@@ -58,5 +67,11 @@ export function checkVoucherRoute({ config }: { config: Site }): Route {
 ${renderCheckForm(config, entered, isEmpty ? null : notAnId, locale)}`,
     });
     sendPage(response, isEmpty ? 200 : 400, page);
-  });
+  };
+  // A body is read only from addresses within their limit.
+  return {
+    path: CHECK_PATH,
+    methods: { get: [...before, show], post: [...before, readForm, show] },
+    limitsCallers: true,
+  };
 }

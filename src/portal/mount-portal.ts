@@ -1,5 +1,5 @@
 import { parse } from "basic-auth";
-import express, { type Request, type RequestHandler, type Router } from "express";
+import type { Request, RequestHandler, Router } from "express";
 import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
@@ -18,6 +18,7 @@ import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError, missingFields } from "../platform/api/errors.ts";
 import { problem } from "../platform/api/problems.ts";
 import { type DepsOf, mount, validate } from "../platform/http/endpoint.ts";
+import { readForm } from "../platform/http/middleware/form-body.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
 import { respondText, sendCsv } from "../platform/http/respond.ts";
@@ -91,7 +92,6 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
   const { config } = deps;
   const pages = ofWings.flatMap((part) => part.pages ?? []);
   const guard = [pageHeaders, offerPage(config), explainSignIn(config), refuseCrossSite(config), signIn(deps, pages)];
-  const readForm = express.urlencoded({ extended: false, limit: "16kb" });
   mount(router, deps, {
     limitsCallers: true,
     path: PORTAL_PATH,

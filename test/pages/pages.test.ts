@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { html } from "../../src/pages/html.ts";
@@ -284,7 +285,7 @@ it("an unknown address answers browsers with a page that leads on, and programs 
 });
 
 const check = (entered: string, accept: string | null = BROWSER) =>
-  open(`/check?voucher=${encodeURIComponent(entered)}`, accept);
+  open("/check", accept, "POST", api.url, new URLSearchParams({ voucher: entered }));
 
 it("the field that checks a voucher leads from an id or a verify link, typed or pasted, to the history", async () => {
   for (const entered of [
@@ -319,12 +320,43 @@ it("the field that checks a voucher says what is wrong with other text, keeps it
 });
 
 it("the start page and the page /check have the field in which a person enters a voucher to check", async () => {
-  for (const path of ["/", "/check", "/check?voucher=", "/check?voucher=a&voucher=b"]) {
+  for (const path of ["/", "/check"]) {
     const { status, text } = await open(path);
     expect(status).toBe(200);
-    expect(text).toContain('action="/check"');
+    expect(text).toContain('action="/check" method="post"');
     expect(text).not.toContain("This is neither");
   }
+});
+
+it("the page /check ignores its query and what is no form: a link with a code shows the empty field", async () => {
+  const json = JSON.stringify({ voucher: voucher.code });
+  for (const answer of [
+    await open(`/check?voucher=${voucher.code}`),
+    await open(`/check?voucher=${voucher.id}`),
+    await open(`/check?voucher=${voucher.code}`, BROWSER, "POST"),
+    await open("/check", BROWSER, "POST", api.url, new URLSearchParams([..."ab"].map((text) => ["voucher", text]))),
+    await open("/check", BROWSER, "POST", api.url, json),
+  ]) {
+    expect({ status: answer.status, location: answer.headers.get("location") }).toEqual({
+      status: 200,
+      location: null,
+    });
+    expect(answer.text).toContain('name="voucher" type="text" value=""');
+    expect(answer.text).not.toContain(voucher.code);
+  }
+  const long = await open("/check", BROWSER, "POST", api.url, new URLSearchParams({ voucher: "x".repeat(20_000) }));
+  expect([long.status, long.kind]).toEqual([413, "page"]);
+});
+
+it("no form of the pages puts a text that a person types into a URL", () => {
+  const forms = globSync("src/**/*.ts").flatMap((file) =>
+    Array.from(readFileSync(file, "utf8").matchAll(/<form\b.*?<\/form>/gs), ([form]) => form),
+  );
+  expect(forms.length).toBeGreaterThan(8);
+  const inUrl = forms.filter((form) => !/^<form\b[^>]* method="post"/.test(form));
+  const fields = inUrl.flatMap((form) => form.match(/<(?:input|textarea|select)\b[^>]*\bname="[^>]*/g) ?? []);
+  expect(fields.length).toBeGreaterThan(0);
+  for (const field of fields) expect(field).toMatch(/^<select\b|\btype="(?:date|month|hidden)"/);
 });
 
 it("a referrer's link in a browser shows what the link offers and how to claim it, and has a preview", async () => {
@@ -439,10 +471,16 @@ it("a referrer's link in a browser exists only for a known code whose contract i
 });
 
 /** Opens an address of the service; with a browser's Accept unless told otherwise. */
-async function open(path: string, accept: string | null = BROWSER, method = "GET", url = api.url) {
+async function open(
+  path: string,
+  accept: string | null = BROWSER,
+  method = "GET",
+  url = api.url,
+  body: URLSearchParams | string | null = null,
+) {
   // Without the header, fetch sends Accept: */*.
   const headers: Record<string, string> = accept === null ? {} : { accept };
-  const response = await fetch(`${url}${path}`, { method, headers, redirect: "manual" });
+  const response = await fetch(`${url}${path}`, { method, headers, body, redirect: "manual" });
   const type = response.headers.get("content-type") ?? "";
   const kind = { "text/html; charset=utf-8": "page", "application/json; charset=utf-8": "JSON" }[type] ?? type;
   const text = await response.text();

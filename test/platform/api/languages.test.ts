@@ -152,7 +152,6 @@ it("the pages of links, listings, histories and the check are in the reader's la
     "/marketplace/listings": "Marktplatz",
     [`/integrity/events/VoucherInstance/${id}`]: "Verlauf des Gutscheins",
     "/check": "Gutschein prüfen",
-    "/check?voucher=x": "Das ist weder ein Prüflink",
     "/r/unknown": SENTENCES.de.errors.link_not_found,
     "/integrity/events/VoucherInstance/vch_1": "Gutschein nicht gefunden",
     "/integrity/events/VoucherInstance/vch_1?limit=x": "limit muss eine ganze Zahl von 1 bis",
@@ -171,6 +170,14 @@ it("the pages of links, listings, histories and the check are in the reader's la
     expect(plain, path).toContain('<html lang="en">');
     expect(plain, path).not.toContain(words);
   }
+});
+
+it("the check of a voucher refuses other text in the reader's language", async () => {
+  const headers = { accept: "text/html", "accept-language": "de" };
+  const body = new URLSearchParams({ voucher: "x" });
+  const refused = await fetch(`${api.url}/check`, { method: "POST", headers, body });
+  expect([refused.status, refused.headers.get("content-language")]).toEqual([400, "de"]);
+  expect(await refused.text()).toContain("Das ist weder ein Prüflink");
 });
 
 /** The answer to a partner's request of a reader with this header; of one without it for null. */

@@ -155,6 +155,9 @@ describe("an address's limit", () => {
   const get = (path: string, authorization?: string) => (address: string) =>
     send("GET", `${api.url}${path}`, { headers: { ...from(address), ...(authorization && { authorization }) } });
   const claim = (address: string) => send("POST", `${api.url}/products/x/claim`, { headers: from(address) });
+  const FORM = { "content-type": "application/x-www-form-urlencoded" };
+  const sendForm = (address: string) =>
+    send("POST", `${api.url}/check`, { headers: { ...from(address), ...FORM }, body: `voucher=${"x".repeat(20_000)}` });
   const calls: [string, string, (address: string) => Promise<Reply>][] = [
     ["without a key", "refused", get("/partner/vouchers/x")],
     ["with a mistyped key", "refused", (address) => lookUp(address, "pvk_x")],
@@ -164,6 +167,7 @@ describe("an address's limit", () => {
     ["that reads the market", "address", get("/marketplace/listings")],
     ["that reads public chains", "address", get("/integrity/events/VoucherInstance/x")],
     ["that tries paths", "address", get("/nothing")],
+    ["that sends a form whose text is too long", "address", sendForm],
   ];
 
   it.each(calls)("an address's limit counts a request %s", async (_what, policy, call) => {

@@ -7,7 +7,7 @@ import type { OUTSIDE } from "../../support/check-answer.ts";
  */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/": [""],
-  "/check": [""],
+  "/check": ["", "POST "],
   "/assets": ["/:fileName"],
   "/log": ["/checkpoint", "/policy", "/tile/*path"],
   "/docs": [""],
