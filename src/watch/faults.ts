@@ -22,6 +22,8 @@ export interface Fault {
   /** The name of its runbook entry, which says what to do, and of its Prometheus alert, if it has one. */
   name: string;
   severity: Severity;
+  /** The severity for another queue than that of redeems, if it differs. The alert then has a rule for each severity. */
+  ofOtherQueues?: Severity;
   harm: (typeof HARMS)[number];
   /** The measured quantity. */
   measure: string;
@@ -64,6 +66,12 @@ function inWing(name: FaultOfWing, severity: Severity, harm: Fault["harm"], meas
   return fault(name, severity, harm, measure, limit, find);
 }
 
+/** Like `fault`, for a fault of a queue. */
+const byQueue = (...row: Parameters<typeof fault>): Fault => ({
+  ...fault(...row),
+  ofOtherQueues: redeeming.OF_OTHER_QUEUES,
+});
+
 /** Like `fault`, for a fault that Prometheus does not find. */
 const onlyOverview = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
 
@@ -84,8 +92,8 @@ export const FAULTS: readonly Fault[] = [
   ),
   fault(OF_ONE_PROCESS, "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
   onlyOverview("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
-  fault("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
-  fault("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),
+  byQueue("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
+  byQueue("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),
   fault("VouchersShardAway", "red", SOME, "shards whose servers do not take jobs", null, redeeming.findShardsAway),
   fault("VouchersRedeemsUnanswered", "red", SOME, "redeems of a minute without an answer", 2, redeeming.findUnanswered),
   fault("VouchersOverloaded", "red", SOME, "calls refused because too many wait", 0, counts.findOverloaded),

@@ -125,13 +125,16 @@ const problemsOf = ({ problems: { postgres, redis } }: Facts) =>
 /** Whether another API process can serve requests, as far as this process can know. */
 const canOthersServe = ({ isAlone, otherApis }: Facts) => isAlone || otherApis.some(({ problem }) => problem === null);
 
-/** Pauses of queues. Only a pause of the redeem queue makes calls fail. */
+/** The severity of a fault of a queue other than that of redeems: only without redeems do calls fail. */
+export const OF_OTHER_QUEUES = "amber";
+const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: OF_OTHER_QUEUES } as const));
+
+/** Pauses of queues. */
 export function findPausedQueues(facts: Facts): Found[] | null {
   if (facts.queues === null) return null;
   const found = QUEUES.flatMap(({ name }): Found[] => {
     if (pausedShards(facts, name).length === 0) return [];
-    const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
-    return [{ ...describePause(facts, name), subject: name, ...milder }];
+    return [{ ...describePause(facts, name), subject: name, ...severityOf(name) }];
   });
   return unlessHidden(facts, found);
 }
@@ -158,11 +161,10 @@ export function findUnservedQueues(facts: Facts): Found[] | null {
     const unserved = unservedShards(facts, definition);
     if (unserved === null) return null;
     if (unserved.length === 0) return [];
-    const milder = name === redeemQueue.name ? {} : ({ severity: "amber" } as const);
     const since = lastHeartbeat(facts, name);
     const touched = nameShards(unserved, shardsOf(facts, definition).length);
     const what = `No worker has sent a heartbeat for the queue ${name}${touched}`;
-    return [{ what, subject: name, since, confirmMs: REPLACED_MS, ...milder }];
+    return [{ what, subject: name, since, confirmMs: REPLACED_MS, ...severityOf(name) }];
   });
   return found.includes(null) ? null : found.flatMap((each) => each ?? []);
 }

@@ -4,11 +4,13 @@ import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-met
 import { addCounts, COUNTED, FaultCounter } from "../../src/core/processes/fault-counts.ts";
 import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
 import { addOutcomes, NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
+import { QUEUES } from "../../src/platform/queues/queue-settings.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
 import { makeFinders } from "../../src/webhooks/find-faults.ts";
+import { selectorsOf } from "../support/promql.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
 
@@ -28,8 +30,27 @@ describe("the table of faults", () => {
   it("the table of faults has exactly the alerts of Prometheus, with their severities", () => {
     const severities = { red: "critical", amber: "warning", grey: "none" };
     expect(alerts.map(({ name, severity }) => [name, severity]).toSorted()).toEqual(
-      withAlert.map(({ name, severity }) => [name, severities[severity]]).toSorted(),
+      withAlert
+        .flatMap(({ name, severity, ofOtherQueues = severity }) =>
+          [...new Set([severity, ofOtherQueues])].map((each) => [name, severities[each]]),
+        )
+        .toSorted(),
     );
+  });
+
+  it.each<[name: string, broken: Partial<Facts>]>([
+    ["VouchersShardUnserved", { processes: [] }],
+    ["VouchersQueuePaused", { queues: everyBacklog({ paused: true }) }],
+  ])("%s has the same severity for each queue on the overview and in Prometheus", (name, broken) => {
+    const onOverview = (find(name, broken) ?? []).map(({ subject, severity = "red" }) => [subject, severity]);
+    const severityIn = { critical: "red", warning: "amber" } as Record<string, string>;
+    const inPrometheus = QUEUES.flatMap((queue) =>
+      alerts
+        .filter((alert) => alert.name === name && isAbout(alert.expr, queue.name))
+        .map(({ severity }) => [queue.name, severityIn[`${severity}`]]),
+    );
+    expect(inPrometheus).toEqual(onOverview);
+    expect(inPrometheus).toContainEqual(["redeem", "red"]);
   });
 
   it.each(
@@ -119,6 +140,15 @@ describe("the table of faults", () => {
   });
 });
 
+/** Whether the first selector of an expression matches the queue. */
+function isAbout(expression: string, queue: string): boolean {
+  const matchers = selectorsOf(expression)[0]?.matchers.filter(({ label }) => label === "queue") ?? [];
+  return matchers.every(({ operator, value }) => {
+    const isMatch = operator.endsWith("~") ? new RegExp(`^(?:${value})$`).test(queue) : value === queue;
+    return isMatch !== operator.startsWith("!");
+  });
+}
+
 const NOW = new Date("2026-06-01T12:00:00Z");
 /** Postgres with the one standby that it waits for. */
 const STANDBYS = {
@@ -183,6 +213,16 @@ const redeems = (changes: object, only?: string) =>
     shard,
     queues: [backlog("redeem", shard.name, only === undefined || only === shard.name ? changes : {})],
   }));
+
+/** Backlogs of every queue in the first shard. A function declaration, because lists of cases need it early. */
+function everyBacklog(changes: object) {
+  return listShards("deployment", 2)
+    .slice(0, 1)
+    .map((shard) => ({
+      shard,
+      queues: QUEUES.map(({ name }) => backlog(name, shard.name, changes)),
+    }));
+}
 
 const facts = (changes: Partial<Facts> = {}): Facts => ({
   now: NOW,

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { QUEUES } from "../../src/platform/queues/queue-settings.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";
 
 const RULES = fileURLToPath(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url));
@@ -49,6 +50,26 @@ describe.runIf(checked)("the files for Prometheus", () => {
     const asks = [firingAt(9, []), firingAt(25, alerts)];
     const result = testRules({ ...HEALTHY, ...series }, { promql_expr_test: asks });
     expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
+  });
+
+  it.each(QUEUES)("the files for Prometheus judge the queue $name by itself: unserved, then paused", (queue) => {
+    const labels = `queue="${queue.name}",shard="0/2"`;
+    const severity = queue.name === "redeem" ? "critical" : "warning";
+    const withSeverity = (alerts: string[]) => ({
+      expr: 'group by (alertname, severity) (ALERTS{alertstate="firing"})',
+      eval_time: "25m",
+      exp_samples: alerts.map((alertname) => ({
+        labels: `{alertname="${alertname}",severity="${severity}"}`,
+        value: 1,
+      })),
+    });
+    const unserved = { ...HEALTHY, [`voucher_queue_fetchers{job="worker",${labels}}`]: "4x40 stale" };
+    const expected = queue.isOptional ? [] : ["VouchersShardUnserved"];
+    expect(testRules(unserved, { promql_expr_test: [withSeverity(expected)] })).toMatchObject({ ok: true });
+    const paused = { ...HEALTHY, [`voucher_queue_paused{job="api",${labels}}`]: "0x40 1x200" };
+    expect(testRules(paused, { promql_expr_test: [withSeverity(["VouchersQueuePaused"])] })).toMatchObject({
+      ok: true,
+    });
   });
 
   it("every alert of the files for Prometheus has a test case here", () => {
@@ -101,13 +122,7 @@ const HEALTHY: Series = {
   'voucher_refusals_total{job="api",code="voucher_used"}': "0+15x240",
   'voucher_shard_up{job="api",shard="0/2"}': "1x240",
   'voucher_shard_up{job="api",shard="1/2"}': "1x240",
-  'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem",shard="0/2"}': "0.2x240",
-  'voucher_queue_oldest_waiting_seconds{job="api",queue="redeem",shard="1/2"}': "0.2x240",
-  'voucher_queue_oldest_waiting_seconds{job="api",queue="seal",shard="0/2"}': "30x240",
-  'voucher_queue_paused{job="api",queue="redeem",shard="1/2"}': "0x240",
-  'voucher_queue_fetchers{job="worker",queue="redeem",shard="0/2"}': "4x240",
-  'voucher_queue_fetchers{job="worker",queue="redeem",shard="1/2"}': "4x240",
-  'voucher_queue_fetchers{job="worker",queue="seal",shard="0/2"}': "2x240",
+  ...seriesOfQueues(),
   'voucher_queue_jobs{job="api",queue="redeem",shard="0/2",state="failed"}': "3x240",
   'voucher_queue_jobs{job="api",queue="redeem",shard="1/2",state="failed"}': "3x240",
   'voucher_queue_jobs{job="api",queue="redeem",shard="0/2",state="waiting"}': "0+1x240",
@@ -135,6 +150,19 @@ const HEALTHY: Series = {
   'voucher_event_loop_stall_seconds{job="api",instance="a:9464"}': "0.004x60 1.5 0.004x179",
   'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': "0.03x240",
 };
+
+/** What API processes report about each queue, and worker processes about those that every deployment serves. */
+function seriesOfQueues(): Series {
+  const series: Series = {};
+  for (const { name, shardBy, isOptional } of QUEUES)
+    for (const shard of shardBy === undefined ? ["0/2"] : ["0/2", "1/2"]) {
+      const labels = `queue="${name}",shard="${shard}"`;
+      series[`voucher_queue_oldest_waiting_seconds{job="api",${labels}}`] = `${name === "redeem" ? 0.2 : 30}x240`;
+      series[`voucher_queue_paused{job="api",${labels}}`] = "0x240";
+      if (!isOptional) series[`voucher_queue_fetchers{job="worker",${labels}}`] = "4x240";
+    }
+  return series;
+}
 
 /** Faults, and the alerts that must fire after 25 minutes and not after nine. */
 const FAULTS: [alerts: string[], series: Series][] = [
