@@ -1,4 +1,5 @@
 import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
+import { openWorkerProbe } from "../src/core/servers/probe-servers.ts";
 import type { WorkerService } from "../src/open/open-worker-service.ts";
 import { closeAll } from "../src/platform/lifetime.ts";
 import type { QueueName } from "../src/platform/queues/queue-settings.ts";
@@ -26,7 +27,8 @@ const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> =
 
 /**
  * Opens the workers of the queues that WORKER_QUEUES names, and listens on METRICS_PORT. `start` waits for the database
- * and starts the workers. When the service closes, they close first.
+ * and starts the workers. The process is ready from then on, while Redis takes their jobs. When the service closes, they
+ * close first.
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService) {
@@ -35,7 +37,11 @@ export async function prepareWorkers(service: WorkerService) {
   const prepared = all.filter((worker) => worker !== null);
   let running: RunningWorker[] = [];
   let isClosing = false;
-  const metrics = await serveMetrics(service, () => running.some((worker) => worker.isReady?.() ?? true));
+  const takesJobs = openWorkerProbe(service);
+  const metrics = await serveMetrics(
+    service,
+    async () => running.some((worker) => worker.isReady?.() ?? true) && (await takesJobs()),
+  );
   if (metrics !== null) service.use(metrics);
   service.use({
     close() {

@@ -11,13 +11,13 @@ interface MetricsServer extends Closable {
 }
 
 /**
- * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady` a readiness probe at
- * `/readyz`. Returns null when the process has no metrics or no such port.
+ * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady`, which must not reject, a
+ * readiness probe at `/readyz`. Returns null when the process has no metrics or no such port.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
 export async function serveMetrics(
   ctx: { config: Config; metrics: Scrapable | null; log: Logger },
-  isReady?: () => boolean,
+  isReady?: () => Promise<boolean>,
 ): Promise<MetricsServer | null> {
   const { log, metrics } = ctx;
   const port = ctx.config.metricsPort;
@@ -25,8 +25,9 @@ export async function serveMetrics(
   const server = createServer({ keepAliveTimeout: ctx.config.keepAliveMs }, (request, response) => {
     const path = request.url?.split("?")[0];
     if (path === "/readyz" && isReady !== undefined) {
-      const ready = isReady();
-      response.writeHead(ready ? 200 : 503, { "Content-Type": "text/plain" }).end(ready ? "ready\n" : "not ready\n");
+      void isReady().then((ready) => {
+        response.writeHead(ready ? 200 : 503, { "Content-Type": "text/plain" }).end(ready ? "ready\n" : "not ready\n");
+      });
       return;
     }
     if (path !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {

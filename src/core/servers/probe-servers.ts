@@ -5,6 +5,8 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
 import { probeShards, type RefusingShard } from "../../platform/queues/measure-queues.ts";
+import { QUEUES } from "../../platform/queues/queue-settings.ts";
+import { listServedShards, listShards, type Shard } from "../../platform/queues/shards.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { probeWrites } from "../../platform/redis/probe-writes.ts";
 import { NO_REDIS, refuses } from "../../platform/redis/requirements.ts";
@@ -42,11 +44,14 @@ export function readinessOf({ unusable, redisProblem }: Probed, hasOpened: boole
   return { postgres: unusable?.message ?? null, redis: redisProblem ?? (isUsable ? null : NO_REDIS) };
 }
 
-interface Deps {
-  config: Pick<Config, "queueShards">;
-  deployment: DatabaseFence;
+interface RedisDeps {
   redis: RedisClient;
   redisWatch: Pick<RedisWatch, "problem" | "hurry">;
+}
+
+interface Deps extends RedisDeps {
+  config: Pick<Config, "queueShards">;
+  deployment: DatabaseFence;
   /** A pool for probes only, so that a probe never waits for requests. */
   probes: pg.Pool;
   redeemQueue: { readonly hasOpened: boolean };
@@ -56,26 +61,56 @@ interface Deps {
  * Returns the probe of a process, which concurrent callers share. It reads and writes as requests do. Never rejects.
  */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
+  const { deployment, redeemQueue, config } = ctx;
+  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
+  const shards = () => (redeemQueue.hasOpened ? listShards(deployment.id, config.queueShards[0]) : []);
   return shareFor(KEPT_MS, async () => {
     const [unusable, redis] = await Promise.all([
       withFallback(findDatabaseProblem(ctx), new UnusableDatabase("unavailable", NO_POSTGRES)),
-      withFallback(probeRedis(ctx), { redisProblem: NO_REDIS, shards: [] }),
+      findRedisProblem(ctx, shards()),
     ]);
     return { unusable, ...redis };
   });
 }
 
-/** One accepting shard is enough, because a shard without a server stops only its own vouchers. */
-async function probeRedis(ctx: Deps): Promise<Omit<Probed, "unusable">> {
-  const { redis, redisWatch, deployment, redeemQueue } = ctx;
-  const [count] = ctx.config.queueShards;
-  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
-  const refusing = redeemQueue.hasOpened
-    ? await probeShards(redis, deployment.id, count)
-    : await probeWrites(redis, "{pva}").then((refusal) => (refusal === null ? [] : [{ shard: null, refusal }]));
+/**
+ * Returns the probe of a worker process, which concurrent callers share: whether Redis takes the jobs of a shard that
+ * the process serves. It does not look at Postgres, which the workers have reached before they start. Never rejects.
+ */
+export function openWorkerProbe(
+  ctx: RedisDeps & {
+    deployment: DatabaseFence;
+    config: Pick<Config, "queueShards" | "workerShards" | "workerQueues">;
+  },
+): () => Promise<boolean> {
+  const { config, deployment } = ctx;
+  const shards = () => {
+    const served = QUEUES.filter(({ name }) => config.workerQueues.includes(name)).flatMap((queue) =>
+      listServedShards(queue, deployment.id, config),
+    );
+    return [...new Map(served.map((shard) => [shard.name, shard])).values()];
+  };
+  return shareFor(KEPT_MS, async () => (await findRedisProblem(ctx, shards())).redisProblem === null);
+}
+
+type ProbedRedis = Omit<Probed, "unusable">;
+
+const findRedisProblem = (ctx: RedisDeps, among: readonly Shard[]): Promise<ProbedRedis> =>
+  withFallback(probeRedis(ctx, among), { redisProblem: NO_REDIS, shards: [] });
+
+/**
+ * One accepting shard is enough, because a shard without a server stops only its own vouchers. Without shards, any
+ * server is asked.
+ */
+async function probeRedis({ redis, redisWatch }: RedisDeps, among: readonly Shard[]): Promise<ProbedRedis> {
+  const refusing =
+    among.length > 0
+      ? await probeShards(redis, among)
+      : await probeWrites(redis, "{pva}").then((refusal) => (refusal === null ? [] : [{ shard: null, refusal }]));
   if (refusing.some(({ refusal }) => refusal !== null)) redisWatch.hurry();
   const refusals = refusing.map(({ refusal }) => (refusal === null ? NO_REDIS : `Redis ${refuses(refusal)}`));
-  const isStopped = refusing.length >= count || refusing.some(({ shard }) => shard === null);
+  const isStopped =
+    (among.length > 0 && refusing.length >= among.length) || refusing.some(({ shard }) => shard === null);
   const shards = isStopped
     ? []
     : refusing.flatMap(({ shard, refusal }) => (shard === null ? [] : [{ shard, refusal }]));

@@ -66,9 +66,9 @@ export interface RefusingShard {
   refusal: string | null;
 }
 
-/** The shards whose servers do not take what a reservation and a job write. Never rejects. */
-export async function probeShards(redis: RedisClient, deploymentId: string, count: number): Promise<RefusingShard[]> {
-  const probed = await onEach(listShards(deploymentId, count), async (shard) => {
+/** Those of the shards whose servers do not take what a reservation and a job write. Never rejects. */
+export async function probeShards(redis: RedisClient, shards: readonly Shard[]): Promise<RefusingShard[]> {
+  const probed = await onEach(shards, async (shard) => {
     const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });
     return answer.then(
       (refusal) => (refusal === null ? [] : [{ shard, refusal }]),

@@ -36,6 +36,20 @@ export function listShardsOf(
   );
 }
 
+/**
+ * Lists the shards of a queue that a worker process serves: those of each of `queueShards` counts whose index
+ * `workerShards` has, or all of them if it is null.
+ */
+export function listServedShards(
+  definition: { shardBy?: string },
+  deploymentId: string,
+  { queueShards, workerShards }: { queueShards: readonly number[]; workerShards: readonly number[] | null },
+): Shard[] {
+  return listShardsOf(definition, deploymentId, queueShards).filter(
+    ({ index }) => workerShards === null || workerShards.includes(index),
+  );
+}
+
 /** Returns one shard of a deployment. The keys of a single shard contain no shard number. */
 export function findShard(deploymentId: string, index: number, count: number): Shard {
   const name = `${index}/${count}`;

@@ -10,7 +10,7 @@ import { logErrors } from "../redis/log-errors.ts";
 import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
 import { JobForgetter } from "./job-forgetter.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
-import { listShardsOf, type Shard } from "./shards.ts";
+import { listServedShards, type Shard } from "./shards.ts";
 
 /** A running worker. `close` ends the fetching of jobs and waits for those that are running. */
 export interface RunningWorker extends Closable {
@@ -72,9 +72,7 @@ export function startWorker<Data, Reply extends object>(
   const redis = openPatient(options.redisUrl, `${definition.name}-worker`, options.log);
   const forgetter = definition.isPersonal ? new JobForgetter(definition.shown.data, redis, log) : null;
   const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
-  const shards = listShardsOf(definition, options.deployment.id, options.queueShards).filter(
-    ({ index }) => options.workerShards === null || options.workerShards.includes(index),
-  );
+  const shards = listServedShards(definition, options.deployment.id, options);
   // Fetchers of several shards together may fetch more jobs than may run.
   const limit = pLimit(options.concurrency);
   const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
