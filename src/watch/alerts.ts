@@ -66,6 +66,26 @@ export interface AlertMessage {
 }
 
 /**
+ * Moves the times of a state that lie ahead to `now`. The database's clock may have been set back since they were
+ * written, and no wait may last longer for that. The next attempt keeps its distance from the last one at most.
+ */
+function withoutFuture(state: AlertState, now: Date): AlertState {
+  const atMost = (time: string, max: number) => (Date.parse(time) > max ? new Date(max).toISOString() : time);
+  const past = (time: string | null) => time && atMost(time, now.getTime());
+  return {
+    ...state,
+    alerts: state.alerts.map((one) => ({
+      ...one,
+      since: atMost(one.since, now.getTime()),
+      missingSince: past(one.missingSince),
+      endedAt: past(one.endedAt),
+      failingSince: past(one.failingSince),
+      nextAt: atMost(one.nextAt, now.getTime() + retryMs(one.attempts)),
+    })),
+  };
+}
+
+/**
  * Carries alerts from one look to the next. A fault that returns before its end was sent continues its alert. A fault
  * that returns soon after its end must then be gone for longer, so that a fault that comes and goes sends few messages.
  * @param red the red faults of a look.
@@ -76,6 +96,7 @@ export function followFaults(
   now: Date,
   makeId: () => string,
 ): AlertState {
+  const { alerts } = withoutFuture(state, now);
   const found = new Map(red.map((one) => [one.fault, one]));
   const follow = (known: Alert): Alert => {
     const isOver = known.sent === "end";
@@ -88,8 +109,8 @@ export function followFaults(
     if (passedMs(missingSince, now) < endsAfterMs(known)) return { ...known, missingSince };
     return { ...known, missingSince, endedAt: missingSince, ...firstAttempt(now) };
   };
-  const known = new Set(state.alerts.map(({ fault }) => fault));
-  const remembered = state.alerts.filter((one) => !mayForget(one, now)).map(follow);
+  const known = new Set(alerts.map(({ fault }) => fault));
+  const remembered = alerts.filter((one) => !mayForget(one, now)).map(follow);
   const begun = red.filter(({ fault }) => !known.has(fault)).map((one) => begin(one, now, makeId(), 0));
   return {
     ...state,
@@ -105,6 +126,9 @@ function begin(found: FoundFault, now: Date, id: string, returns: number): Alert
   const present = { missingSince: null, endedAt: null, sent: "nothing" } as const;
   return { id, fault, severity, what, subject, since, ...present, ...firstAttempt(now), failingSince: null, returns };
 }
+
+/** The time from one attempt to the next, after so many attempts. Milliseconds. */
+const retryMs = (attempts: number) => (attempts === 0 ? 0 : Math.min(RETRY_MS * 2 ** (attempts - 1), RETRY_MAX_MS));
 
 const firstAttempt = (now: Date) => ({ attempts: 0, nextAt: now.toISOString() });
 
@@ -130,12 +154,12 @@ function mayForget(alert: Alert, now: Date): boolean {
  */
 export function takeDue(state: AlertState, now: Date): { state: AlertState; due: AlertMessage[] } {
   const due: AlertMessage[] = [];
-  const alerts = state.alerts.map((one): Alert => {
+  const alerts = withoutFuture(state, now).alerts.map((one): Alert => {
     const isSent = one.sent === (one.endedAt === null ? "begin" : "end");
     // While a fault lasts, attempts continue, because its receiver may be repaired.
     const isGivenUp = one.attempts >= ATTEMPTS_MAX && one.endedAt !== null;
     if (isSent || isGivenUp || passedMs(one.nextAt, now) < 0) return one;
-    const nextAt = new Date(now.getTime() + Math.min(RETRY_MS * 2 ** one.attempts, RETRY_MAX_MS)).toISOString();
+    const nextAt = new Date(now.getTime() + retryMs(one.attempts + 1)).toISOString();
     const attempted = { ...one, attempts: one.attempts + 1, nextAt };
     due.push({ id: `${one.id}-${one.endedAt === null ? "begin" : "end"}`, alert: attempted });
     return attempted;

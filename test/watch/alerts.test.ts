@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import {
   type AlertMessage,
   type AlertState,
@@ -90,6 +90,47 @@ it("a process that takes over does not send what another one is sending", () => 
   expect(takeDue(first.state, new Date(START + 30_000)).due).toHaveLength(1);
 });
 
+describe.each([60, 3_600, 86_400])("when the database's clock is set back by %i s", (back) => {
+  it("when the database's clock is set back, a rejected message is retried as soon as otherwise", () => {
+    const watch = openWatch({ accepts: () => false });
+    watch.lookFor(15, () => true);
+    expect(watch.tried).toBe(1);
+    watch.setBack(back);
+    watch.lookFor(60, () => true);
+    expect(watch.tried).toBe(2);
+    // Later attempts keep their longer distances.
+    watch.lookFor(3_600, () => true);
+    watch.setBack(back);
+    const { tried } = watch;
+    watch.lookFor(600, () => true);
+    expect(watch.tried - tried).toBeLessThanOrEqual(1);
+    watch.lookFor(3_600, () => true);
+    expect(watch.tried).toBeGreaterThan(tried);
+    expect(watch.failingSince?.getTime()).toBeLessThanOrEqual(watch.now.getTime());
+  });
+
+  it("when the database's clock is set back, the end of a fault is told after a minute, and not before its beginning", () => {
+    const watch = openWatch();
+    watch.lookFor(60, () => true);
+    watch.lookFor(30, () => false);
+    watch.setBack(back);
+    watch.lookFor(90, () => false);
+    expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end"]);
+    const { since = "", endedAt } = watch.received[1]?.alert ?? {};
+    expect(Date.parse(`${endedAt}`)).toBeGreaterThanOrEqual(Date.parse(since));
+    expect(Date.parse(`${endedAt}`)).toBeLessThanOrEqual(watch.now.getTime());
+  });
+
+  it("when the database's clock is set back, an alert that has ended is forgotten as soon as otherwise", () => {
+    const watch = openWatch();
+    watch.lookFor(60, () => true);
+    watch.lookFor(120, () => false);
+    watch.setBack(back);
+    watch.lookFor(3_690, () => false);
+    expect(watch.state.alerts).toEqual([]);
+  });
+});
+
 it("the text of a message is one line in which Slack finds no link and no call", () => {
   const evil = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
   const url = "https://vouchers.example/ops";
@@ -113,17 +154,25 @@ function openWatch({ accepts = () => true }: { accepts?: () => boolean } = {}) {
   let ids = 0;
   const own = {
     seconds: 0,
+    backSeconds: 0,
     received: [] as AlertMessage[],
     tried: 0,
     /** A look, with the messages that it sends. */
     look(isRed: boolean): void {
-      const now = new Date(START + own.seconds * 1_000);
+      const { now } = own;
       const followed = followFaults(state, isRed ? [FAULT] : [], now, () => `alr_${++ids}`);
       const taken = takeDue(followed, now);
       const results = taken.due.map((message) => ({ message, accepted: accepts() }));
       own.tried += results.length;
       own.received.push(...results.flatMap(({ message, accepted }) => (accepted ? [message] : [])));
       state = recordSent(taken.state, results, now);
+    },
+    /** Sets the database's clock back. */
+    setBack(seconds: number): void {
+      own.backSeconds += seconds;
+    },
+    get now() {
+      return new Date(START + (own.seconds - own.backSeconds) * 1_000);
     },
     /** Looks every 15 seconds. */
     lookFor(seconds: number, isRed: (second: number) => boolean): void {
