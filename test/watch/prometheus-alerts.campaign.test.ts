@@ -184,6 +184,20 @@ const FAULTS: [alerts: string[], series: Series][] = [
       'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
     },
   ],
+  // Retries for one voucher have reached three processes.
+  [
+    ["VouchersErrors"],
+    {
+      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
+      ...Object.fromEntries(
+        ["a", "b", "c"].map((instance) => [
+          `voucher_redeem_vouchers_unanswered{job="api",instance="${instance}:9464"}`,
+          "0x40 1x200",
+        ]),
+      ),
+      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
+    },
+  ],
   // All are for two vouchers, which are locked.
   [
     ["VouchersErrors"],
