@@ -193,7 +193,8 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  sweepIntervalMs: integer(100, 600_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
+  /** At most a fifth of the time after which a sweeper without a pass is a fault. */
+  sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
   /** How long ended reservations without a redemption are kept: longer than webhook deliveries, which read them. */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
@@ -229,7 +230,8 @@ export const VARIABLES = {
       .meta({ title: "LOG_ANCHOR" }),
     /** The file with the policy; null requires no witness. */
     policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
-    intervalMs: integer(100, 600_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
+    /** At most half of the time for which sealed events may wait for a checkpoint without a fault. */
+    intervalMs: integer(100, 30_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
   },
   webhooks: {
     /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */

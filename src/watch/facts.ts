@@ -86,6 +86,8 @@ export interface Facts extends Gathered {
   isAlone: boolean;
   /** For how long the sweeper has made no pass; null if it is not known. Milliseconds. */
   unsweptMs: number | null;
+  /** Whether looks have seen a pass of the sweeper. Otherwise the time without one may be longer. */
+  hasSwept: boolean;
 }
 
 /**

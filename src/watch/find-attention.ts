@@ -44,6 +44,8 @@ interface Sweeps {
   mark: string;
   /** How long the mark has not changed: the sum of the times between looks, by Redis's clock. Milliseconds. */
   unchangedMs: number;
+  /** Whether looks have seen the mark change. Otherwise the sweeper may have stopped long before the first look. */
+  hasChanged: boolean;
 }
 
 /**
@@ -76,8 +78,11 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
   const isAlone = problems.redis !== null && kept?.isLookedFor === true;
   const own = looks.get(ctx.deployment) ?? null;
   const newest = own === null || (last !== null && last.value.at > own.at) ? (last?.value ?? null) : own;
-  const sweeps = followSweeps(gathered.sweepMark, last);
-  const facts = { ...gathered, isAlone, unsweptMs: gathered.sweepMark === null ? null : sweeps.unchangedMs };
+  const sweeps = followSweeps(gathered.sweepMark, last, own);
+  // Without a look in Redis, only a pass since this process's own last look is known.
+  const isSwept = sweeps.hasChanged && own !== null && own.sweeps.mark !== sweeps.mark;
+  const unsweptMs = gathered.sweepMark === null || (last === null && !isSwept) ? null : sweeps.unchangedMs;
+  const facts = { ...gathered, isAlone, unsweptMs, hasSwept: sweeps.hasChanged };
   const dated = dateFaults(judge(facts, recall(newest, kept, facts)), kept, now);
   const look = { at: now.toISOString(), ...dated, isAlone, sweeps };
   looks.set(ctx.deployment, look);
@@ -87,13 +92,16 @@ export async function lookForFaults(ctx: OverviewDeps, maxAgeMs: number): Promis
   return look;
 }
 
-/** If the sweeper made no pass since the last look, adds the time since then to the time without a pass. */
-function followSweeps(mark: string | null, last: Finding<Look> | null): Sweeps {
-  const before = last?.value.sweeps;
-  if (mark === null) return before ?? { mark: "", unchangedMs: 0 };
-  if (last === null || before?.mark !== mark) return { mark, unchangedMs: 0 };
-  const passedMs = Math.min(Math.max(last.ageMs, 0), SILENT_STEP_MAX_MS);
-  return { mark, unchangedMs: before.unchangedMs + passedMs };
+/**
+ * If the sweeper made no pass since the last look, adds the time since then to the time without a pass.
+ * @param last the look in Redis; null without one, and then `own` is this process's last look.
+ */
+function followSweeps(mark: string | null, last: Finding<Look> | null, own: Look | null): Sweeps {
+  const before = (last?.value ?? own)?.sweeps ?? { mark: "", unchangedMs: 0, hasChanged: false };
+  if (mark === null) return before;
+  if (before.mark !== mark) return { mark, unchangedMs: 0, hasChanged: before.mark !== "" };
+  const passedMs = last === null ? 0 : Math.min(Math.max(last.ageMs, 0), SILENT_STEP_MAX_MS);
+  return { ...before, unchangedMs: before.unchangedMs + passedMs };
 }
 
 type Told = Pick<Look, "attention" | "suspected">;

@@ -28,9 +28,11 @@ export function findBrokenChains({ database }: Facts): Found[] | null {
 }
 
 /** @param secondsMax the longest time without a pass of the sweeper that is no fault. */
-export function findSilentSweeper({ unsweptMs }: { unsweptMs: number | null }, secondsMax: number): Found[] | null {
+/** The fault ends only with a pass that was seen. */
+export function findSilentSweeper({ unsweptMs, hasSwept }: Facts, secondsMax: number): Found[] | null {
   if (unsweptMs === null) return null;
-  return unsweptMs > secondsMax * 1_000 ? [{ what: "The sweeper does not run", subject: "All organizations" }] : [];
+  if (unsweptMs > secondsMax * 1_000) return [{ what: "The sweeper does not run", subject: "All organizations" }];
+  return hasSwept ? [] : null;
 }
 
 /**

@@ -16,6 +16,7 @@ import {
 import { SECRET_NAMES } from "../../src/platform/environment.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { findAddressRisks } from "../../src/platform/servers/find-risks.ts";
+import { FAULTS } from "../../src/watch/faults.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -94,6 +95,16 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
   });
   expect(reservationTokenSecrets).toHaveLength(1);
   expect(workerQueues).toEqual(expect.arrayContaining(["redeem", "seal"]));
+});
+
+it.each([
+  ["SWEEP_INTERVAL_MS", "VouchersSweeperStopped", 60_000],
+  ["LOG_INTERVAL_MS", "VouchersLogLag", 30_000],
+])("%s is at most half of the time without a pass that is the fault %s", (variable, name, maxMs) => {
+  const limitMs = (FAULTS.find((fault) => fault.name === name)?.limit ?? 0) * 1_000;
+  expect(maxMs).toBeLessThanOrEqual(limitMs / 2);
+  readConfig({ ...REQUIRED, [variable]: String(maxMs) });
+  expect(() => readConfig({ ...REQUIRED, [variable]: String(maxMs + 1) })).toThrow(variable);
 });
 
 it.each<[variable: string, value: string, read: object]>([

@@ -242,6 +242,7 @@ const facts = (changes: Partial<Facts> = {}): Facts => ({
   postgres: STANDBYS,
   database: DATABASE,
   unsweptMs: 0,
+  hasSwept: true,
   sweepMark: "1",
   ...changes,
 });

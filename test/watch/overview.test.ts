@@ -18,7 +18,7 @@ import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
 import { untilPast } from "../support/outside-transaction.ts";
-import { startWorkers } from "../support/service.ts";
+import { startApi, startWorkers } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -381,7 +381,7 @@ it("a process goes on from the last look that it read, not an older one of its o
     at: new Date(Date.now() + 1_000).toISOString(),
     attention: [],
     suspected: [],
-    sweeps: { mark: "", unchangedMs: 0 },
+    sweeps: { mark: "", unchangedMs: 0, hasChanged: false },
   };
   await keepFinding(servers.redis, `${reportPrefix(ctx.deployment)}:look`, 7 * 86_400_000, calm);
   expect(await find({}, 60_000)).toBe(0);
@@ -661,6 +661,25 @@ it("the list of faults has a sweeper that was idle for five minutes, but not one
   await ageLook(86_400_000);
   for (let passedMs = 30_000; passedMs <= 300_000; passedMs += 30_000) expect(await sweeper()).toBe(0);
   expect(await sweeper()).toBe(1);
+  // While Redis has no last look, the fault stays, and its beginning with it.
+  const open = "SELECT began_at FROM faults WHERE name = 'VouchersSweeperStopped' AND ended_at IS NULL";
+  const { rows } = await db.query(open);
+  expect(rows).toHaveLength(1);
+  for (let look = 0; look < 2; look++) {
+    await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
+    expect(await faultsOf("VouchersSweeperStopped")).toHaveLength(1);
+  }
+  expect((await db.query(open)).rows).toEqual(rows);
+  // Nor does it end because Redis and this process have forgotten everything, although no time is known then.
+  const later = await startApi(servers);
+  await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
+  for (let look = 0; look < 2; look++) {
+    const { attention } = await lookForFaults(later.ctx, -1);
+    expect(attention.filter(({ runbook }) => runbook === "VouchersSweeperStopped")).toHaveLength(1);
+    await ageLook(40_000);
+  }
+  expect((await db.query(open)).rows).toEqual(rows);
+  await later.close();
   await countActivity(ctx, 0);
   expect(await sweeper()).toBe(0);
 });
