@@ -133,10 +133,10 @@ const LATENCY_MINUTES = 5;
 /** Maximum number of faults of one kind. */
 export const FAULTS_MAX = 20;
 /**
- * The newest batches whose stock is read, and the maximum count of vouchers of each: together at most two million index
- * entries, some 100 ms.
+ * Maximum number of batches whose stock is read, and the maximum count of vouchers of each: together at most two million
+ * index entries, some 100 ms. A batch ends soon if it does within `soonDays`.
  */
-export const STOCK = { batchesMax: 100, leftMax: 20_000 };
+export const STOCK = { batchesMax: 100, leftMax: 20_000, soonDays: 7 };
 /** Longest wait for the data of a server. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 /** Longest wait for the data of the database. It includes a wait for Redis. Milliseconds. */
@@ -262,7 +262,7 @@ async function readData(ctx: OverviewDeps, maxAgeMs: number): Promise<DatabaseFa
   const facts = {
     now,
     brokenChains: await selectBrokenChains(pool, FAULTS_MAX),
-    stock: await readStock(pool, { organizationId: null, batchesMax: STOCK.batchesMax, leftMax: STOCK.leftMax }),
+    stock: await readStock(pool, { organizationId: null, ...STOCK }),
     alertsFailingSince: ctx.config.alerts.url === null ? null : await readFailingAlerts(pool),
     sealLagMs: await findOldestPendingAge(pool),
     ofWings: Object.assign({}, ...ofWings),

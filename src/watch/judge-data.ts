@@ -1,5 +1,5 @@
 import type { Stock } from "./db/activity.ts";
-import { type Facts, unlessHidden } from "./facts.ts";
+import { type Facts, STOCK, unlessHidden } from "./facts.ts";
 import type { Found } from "./found.ts";
 
 const DAY_MS = 86_400_000;
@@ -66,6 +66,6 @@ export function findBatchEnds({ database }: Facts): Found[] | null {
 function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
   if (left === 0) return "A batch is sold out";
   if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";
-  if (endsAt.getTime() - now.getTime() <= 7 * DAY_MS) return "A batch ends within a week, with stock left";
+  if (endsAt.getTime() - now.getTime() <= STOCK.soonDays * DAY_MS) return "A batch ends within a week, with stock left";
   return null;
 }

@@ -83,7 +83,7 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
   const read = async () => ({
     ...(await readActivity(pool, organizationId)),
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
-    stock: await readStock(pool, { organizationId, batchesMax: STOCK.batchesMax, leftMax: STOCK.leftMax }),
+    stock: await readStock(pool, { organizationId, ...STOCK }),
     postgres: await readPostgres(pool),
     organizations: await selectOrganizationNames(pool, ORGANIZATIONS_MAX),
   });

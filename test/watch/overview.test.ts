@@ -11,7 +11,9 @@ import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { keepFinding, reportPrefix } from "../../src/platform/redis/findings.ts";
 import { insertTlogTree } from "../../src/transparency/db/log-tree.ts";
 import { countActivity } from "../../src/watch/count-activity.ts";
+import { readStock, type Stock } from "../../src/watch/db/activity.ts";
 import { readKeptFaults } from "../../src/watch/db/faults.ts";
+import { STOCK } from "../../src/watch/facts.ts";
 import { lookForFaults } from "../../src/watch/find-attention.ts";
 import { nameProcess } from "../../src/watch/judge-redeeming.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
@@ -457,6 +459,41 @@ it("the list of faults has batches that are sold out, and that end within a week
     [0, true],
     [20, false],
     [4, false],
+  ]);
+});
+
+it("the list of faults has each organization's batches that end or are sold out, whatever others issue", async () => {
+  const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
+  const far = new Date(Date.now() + 300 * 86_400_000);
+  const { batchId: ends } = await offerBatch(db, ending, 1);
+  const { batchId: soldOut } = await offerBatch(db, sold, 1, { validUntil: far });
+  expect((await (await as(newUser())).claimProduct(sold.productId)).status).toBe(200);
+  const found = async () => (await faultsOf("BatchEnds")).map(({ page }) => page?.[1]);
+  const add = (validUntil: Date) =>
+    Promise.all(
+      Array.from({ length: STOCK.batchesMax }, () =>
+        issueVouchers(db, busy, 1, { validUntil, windows: { claim: { opensAt: null, closesAt: null } } }),
+      ),
+    );
+  await add(far);
+  expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
+  // These end soon themselves, and before the others.
+  await add(new Date(Date.now() + 3_600_000));
+  expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
+  expect((await read()).stock).toHaveLength(STOCK.batchesMax);
+  // Batches that need no attention leave room for those that do, and for those that sell.
+  const first = (batchesMax: number) => readStock(db, { organizationId: null, ...STOCK, batchesMax });
+  const soon = Date.now() + STOCK.soonDays * 86_400_000;
+  const isUrgent = ({ left, endsAt }: Stock) => left === 0 || endsAt.getTime() <= soon;
+  const all = await first(1_000);
+  const count = all.filter(isUrgent).length;
+  expect((await first(count)).filter((batch) => !isUrgent(batch))).toEqual([]);
+  const selling = all.find((batch) => batch.organizationId === busy.organizationId && !isUrgent(batch))?.batchId;
+  await db.query("INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (now(), 1, $1)", [selling]);
+  const { rows } = await db.query("SELECT count(DISTINCT batch_id)::int AS sold FROM acquired_counts");
+  expect((await first(count + rows[0].sold)).map(({ batchId }) => batchId)).toContain(selling);
+  await db.query("DELETE FROM batch_windows AS w USING batches AS b WHERE b.id = w.batch_id AND b.product_id = $1", [
+    busy.productId,
   ]);
 });
 

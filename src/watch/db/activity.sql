@@ -76,25 +76,43 @@ SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.x
        ) AS s ON true
  WHERE a.singleton;
 
--- name: read_stock(organization_id?, batches_max, left_max)
--- For each of the newest batches with an open window: the vouchers left, counted up to a limit; when the last window or the batch ends; and when the
--- stock runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours.
+-- name: read_stock(organization_id?, batches_max, left_max, soon_days)
+-- Of batches with an open window, newest first: the vouchers left, counted up to a limit; when the last window or the batch ends; and when the stock
+-- runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours. If there are too
+-- many batches, those that end soon or are sold out come before those that sell, and these before others; organizations take turns, each with its
+-- nearest end first, so that none hides the batches of another.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
             THEN clock_timestamp() + supply.available * greatest(interval '1 hour', least(interval '24 hours', clock_timestamp() - b.sold_since)) / pace.acquired
        END AS "runsOutAt"
   FROM (
-       SELECT d.id, p.name AS product, br.name AS brand, br.organization_id, greatest(d.created_at, min(coalesce(w.opens_at, '-infinity'))) AS sold_since,
-              least(d.valid_until, max(coalesce(w.closes_at, 'infinity'))) AS ends_at
-         FROM batch_windows AS w
-         JOIN batches AS d ON d.id = ANY (ARRAY[w.batch_id])
-         JOIN products AS p ON p.id = ANY (ARRAY[d.product_id])
-         JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-         JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
-        WHERE (w.opens_at <= clock_timestamp()) IS NOT FALSE AND (w.closes_at > clock_timestamp()) IS NOT FALSE
-          AND d.valid_until > clock_timestamp() AND (o.id = $1::text OR ($1::text IS NULL AND NOT o.sandbox))
-        GROUP BY d.id, p.id, br.id ORDER BY d.id DESC LIMIT $2::int
+       SELECT s.id, s.product, s.brand, s.organization_id, s.sold_since, s.ends_at
+         FROM (
+              SELECT q.id, q.product, q.brand, q.organization_id, q.sold_since, q.ends_at, u.urgency,
+                     row_number() OVER (PARTITION BY q.organization_id, u.urgency ORDER BY q.ends_at, q.id) AS turn
+                FROM (
+                     SELECT d.id, p.name AS product, br.name AS brand, br.organization_id,
+                            greatest(d.created_at, min(coalesce(w.opens_at, '-infinity'))) AS sold_since,
+                            least(d.valid_until, max(coalesce(w.closes_at, 'infinity'))) AS ends_at
+                       FROM batch_windows AS w
+                       JOIN batches AS d ON d.id = ANY (ARRAY[w.batch_id])
+                       JOIN products AS p ON p.id = ANY (ARRAY[d.product_id])
+                       JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+                       JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
+                      WHERE (w.opens_at <= clock_timestamp()) IS NOT FALSE AND (w.closes_at > clock_timestamp()) IS NOT FALSE
+                        AND d.valid_until > clock_timestamp() AND (o.id = $1::text OR ($1::text IS NULL AND NOT o.sandbox))
+                      GROUP BY d.id, p.id, br.id
+                     ) AS q
+               CROSS JOIN LATERAL (
+                     SELECT CASE WHEN q.ends_at <= clock_timestamp() + make_interval(days => $4::int) THEN 0
+                                 WHEN (SELECT 1 FROM vouchers AS v WHERE v.batch_id = q.id AND v.pickable ORDER BY v.serial LIMIT 1) IS NULL THEN 0
+                                 WHEN (SELECT max(c.at) FROM acquired_counts AS c WHERE c.batch_id = q.id)
+                                      > clock_timestamp() - interval '24 hours' THEN 1
+                                 ELSE 2 END AS urgency OFFSET 0
+                     ) AS u
+              ) AS s
+        ORDER BY s.urgency, s.turn, s.ends_at, s.id LIMIT $2::int
        ) AS b
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
@@ -102,7 +120,8 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
        ) AS supply
  CROSS JOIN LATERAL (
        SELECT sum(c.acquired) AS acquired FROM acquired_counts AS c WHERE c.batch_id = b.id AND c.at > clock_timestamp() - interval '24 hours'
-       ) AS pace;
+       ) AS pace
+ ORDER BY b.id DESC;
 
 -- name: select_broken_chains(limit)
 -- Chains that were broken at their last check.

@@ -41,6 +41,7 @@ export const readStock = sql.rows("read_stock", STOCK, {
   organizationId: orNull(text),
   batchesMax: integer,
   leftMax: integer,
+  soonDays: integer,
 });
 export const selectBrokenChains = sql.rows(
   "select_broken_chains",
