@@ -7,7 +7,7 @@ import {
 import type { LogSource } from "../../packages/tlog/src/log-source.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { type Report, reportInto } from "../../packages/tlog/src/problems.ts";
-import { type PublicChain, publicChain } from "../core/chain/api/events.ts";
+import { type PublicChain, type PublicEvent, publicChain } from "../core/chain/api/events.ts";
 import { GENESIS_HASH } from "../core/chain/chain.ts";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 
@@ -57,10 +57,11 @@ async function readNamedLeaves(
   for (let hasMore = true; hasMore; ) {
     const after = previous.sequence;
     const chain = await readChainPage(histories, voucher, after);
-    for (const { sequence, recordHash, previousHash, logIndex } of chain.events) {
+    for (const shown of chain.events) {
+      const { sequence, recordHash, logIndex } = shown;
       const event = `event ${sequence} of ${voucher}`;
-      if (sequence !== previous.sequence + 1) report(`${event} does not follow event ${previous.sequence}`);
-      else if (recordHash !== null && previousHash !== previous.recordHash) report(`${event} is not linked`);
+      const problem = findLinkProblem(shown, previous);
+      if (problem !== null) report(`${event} ${problem}`);
       previous = { sequence, recordHash };
       if (logIndex === null) audit.waiting += 1;
       else if (namedLeaves.has(logIndex)) report(`${event} shares leaf ${logIndex} with another event`);
@@ -73,6 +74,19 @@ async function readNamedLeaves(
     // A page without new events ends the audit of this voucher: a server could repeat it for ever.
     hasMore = chain.hasMore && previous.sequence > after;
   }
+}
+
+/** What is wrong with an event after the one before it, or null. Only the last events of a history can be Pending. */
+function findLinkProblem(
+  { sequence, sealStatus, recordHash, previousHash }: PublicEvent,
+  previous: { sequence: number; recordHash: string | null },
+): string | null {
+  if (sequence !== previous.sequence + 1) return `does not follow event ${previous.sequence}`;
+  if (sealStatus === "Pending")
+    return recordHash === null && previousHash === null ? null : "is Pending and has a hash";
+  if (recordHash === null) return "is sealed and has no hash";
+  if (previous.recordHash === null) return "is sealed after one that is not";
+  return previousHash === previous.recordHash ? null : "is not linked";
 }
 
 async function readChainPage(histories: LogSource, voucher: string, after: number): Promise<PublicChain> {

@@ -14,6 +14,7 @@ import { tamper, tlogKey, witnessKeys } from "../support/log-setup.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { provisioning } from "../support/supply.ts";
 import { useLog } from "../support/use-log.ts";
+import { VECTORS_FILE, type VectorChain, type Vectors } from "../support/write-vectors.ts";
 
 const { db, at, issue, begin, run, audit, exportTo, policyIn, monitor } = useLog();
 
@@ -93,16 +94,51 @@ function serveHistory(of: {
     logIndex,
     previousHash: "0".repeat(64),
   };
-  const history = {
-    entityType: "VoucherInstance",
-    entityId: voucherId,
-    anchorNamespace: ANCHOR_NAMESPACE,
-    hasMore,
-    canonPreservedSinceUtc: time,
-    events: [event],
-  };
+  return serveEvents(voucherId, [event], hasMore);
+}
+
+/** The public history of a voucher with these events. */
+function serveEvents(entityId: string, events: object[], hasMore = false): LogSource {
+  const entity = { entityType: "VoucherInstance", entityId, anchorNamespace: ANCHOR_NAMESPACE };
+  const history = { ...entity, hasMore, canonPreservedSinceUtc: "2026-09-01T06:00:00.000Z", events };
   return { from: "histories", read: async () => Buffer.from(JSON.stringify(history)) };
 }
+
+const { chains, broken }: Vectors = JSON.parse(readFileSync(VECTORS_FILE, "utf8"));
+
+it("log audit --url reports each event of a history that is sealed or pending when it cannot be", async () => {
+  await begin();
+  await issue(1);
+  await run();
+  await exportTo("copy");
+  const policy = await policyIn("copy");
+  const log = openLogSource(at("copy"));
+  const find = async ({ entityId, events }: VectorChain) => {
+    const histories = serveEvents(
+      entityId,
+      events.map((event) => ({ ...event, logIndex: null })),
+    );
+    const { problems } = await auditServedTlog({ log, histories, policy, vouchers: [entityId] });
+    return problems[0]?.replace(entityId, "it");
+  };
+  for (const chain of chains) expect(await find(chain), chain.name).toBeUndefined();
+  // Payloads are not public.
+  const misplaced = broken.filter(
+    ({ name, expected }) => expected.finding === "sealStatus" && !/ has a payload/.test(name),
+  );
+  expect(misplaced.length).toBeGreaterThan(4);
+  for (const chain of misplaced) {
+    const says = / (is sealed after one that is not|is Pending and has a hash)$/;
+    expect(await find(chain), chain.name).toMatch(new RegExp(`^event ${chain.expected.sequence} of it${says.source}`));
+  }
+  const past = misplaced[0] as VectorChain;
+  const unlinked = past.events.map((event) => (event.sequence === 3 ? { ...event, previousHash: null } : event));
+  expect(await find({ ...past, events: unlinked })).toBe("event 3 of it is sealed after one that is not");
+  const hashless = past.events.map((event) =>
+    event.sequence === 2 ? { ...event, sealStatus: "Sealed" as const } : event,
+  );
+  expect(await find({ ...past, events: hashless })).toBe("event 2 of it is sealed and has no hash");
+});
 
 it("log export fails, and writes no checkpoint, when a tile is missing", async () => {
   await begin();
