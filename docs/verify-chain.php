@@ -2,7 +2,8 @@
 $url = getenv("API") . "/partner/vouchers/" . getenv("CODE") . "/events";
 $context = stream_context_create(["http" => ["header" => "X-Api-Key: " . getenv("KEY"), "follow_location" => 0]]);
 $answer = json_decode((string) file_get_contents($url, false, $context), true);
-$events = $answer["events"] ?? throw new Exception("no history");
+if (!isset($answer["events"])) throw new Exception("no history");
+["entityId" => $entityId, "events" => $events] = $answer;
 // An event without payload was erased by a later one, which says so.
 $erasures = [];
 foreach ($events as $event) {
@@ -34,8 +35,10 @@ foreach ($events as $index => $event) {
     $erasesLater = count(array_filter($erasures, fn($one) => $one[0] === $number && $one[1] >= $number)) > 0;
     $isHash = preg_match('/^[0-9a-f]{64}$/D', $hash ?? "");
     $isSameType = ($said["eventType"] ?? null) === $event["eventType"];
+    $isSameVoucher = $erased || ($said["entityId"] ?? null) === $entityId;
     $isLinked = $links === [$number, $previous, $number, $previous];
-    if ($afterPending || !$isHash || $hash !== $event["recordHash"] || !$isLinked || !$isSameType || $erasesLater) {
+    $isTrue = $isHash && $hash === $event["recordHash"] && $isLinked && $isSameType && $isSameVoucher;
+    if ($afterPending || !$isTrue || $erasesLater) {
         echo "$name BROKEN\n";
         exit(1);
     }

@@ -8,12 +8,12 @@ erasures='[.events[] | select(.sealStatus == "Sealed" and .eventType == "voucher
 state='if .sealStatus == "Pending"
        then if [.payload, .recordHash, .previousHash] == [null, null, null] then "pending" else "false" end
        elif any($erasures[]; .by == $number and .erased >= $number) then "false"
-       elif .payload != null and $said.eventType != .eventType then "false"
+       elif .payload != null and [$said.eventType, $said.entityId] != [.eventType, $entity] then "false"
        elif .payload != null then "whole"
        elif any($erasures[]; .erased == $number and .by > $number) then "erased" else "lost" end'
 columns='.eventType, .sequence, .recordHash // "-", .previousHash // "-", $state,
          $said.sequence // "-", $said.previousHash // "-", (.payload // "" | @base64)'
-events=$(jq -r "$erasures as \$erasures | .events[] | .sequence as \$number
+events=$(jq -r "$erasures as \$erasures | .entityId as \$entity | .events[] | .sequence as \$number
   | (.payload // \"{}\" | fromjson) as \$said | ($state) as \$state | [$columns] | @tsv" <<< "$chain")
 previous=$(printf '0%.0s' {1..64}) number=0 after_pending=no
 while read -r type sequence record_hash previous_hash state said_sequence said_previous payload; do

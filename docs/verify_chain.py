@@ -11,7 +11,8 @@ class NoRedirect(HTTPRedirectHandler):
 
 url = f"{os.environ['API']}/partner/vouchers/{os.environ['CODE']}/events"
 with build_opener(NoRedirect).open(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
-    events = json.load(response)["events"]
+    chain = json.load(response)
+events = chain["events"]
 # An event without payload was erased by a later one, which says so.
 erasures = []
 for event in events:
@@ -38,9 +39,11 @@ for number, event in enumerate(events, start=1):
     linked = said.get("sequence") == event["sequence"] == number
     linked = linked and said.get("previousHash") == event["previousHash"] == previous
     same_type = said.get("eventType") == event["eventType"]
+    same_voucher = erased or said.get("entityId") == chain["entityId"]
     erases_later = any(by == number and sequence >= number for by, sequence in erasures)
     is_hash = re.fullmatch("[0-9a-f]{64}", digest or "")
-    if after_pending or not is_hash or digest != event["recordHash"] or not linked or not same_type or erases_later:
+    is_true = is_hash and digest == event["recordHash"] and linked and same_type and same_voucher
+    if after_pending or not is_true or erases_later:
         sys.exit(f"{name} BROKEN")
     print(name, "ok, erased" if erased else "ok")
     previous = digest

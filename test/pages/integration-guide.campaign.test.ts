@@ -370,8 +370,8 @@ describe("the client in TypeScript, installed from its package", () => {
 });
 
 interface Vectors {
-  chains: { name: string; events: unknown[] }[];
-  broken: { name: string; events: unknown[]; expected: { sequence: number } }[];
+  chains: { name: string; entityId: string; events: unknown[] }[];
+  broken: { name: string; entityId: string; events: unknown[]; expected: { sequence: number } }[];
 }
 
 const vectors: Vectors = JSON.parse(readFileSync("docs/chain-vectors.json", "utf8"));
@@ -397,21 +397,21 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
     });
   });
 
-  const served = (events: unknown) =>
+  const served = (entityId: string | undefined, events: unknown) =>
     serving(
-      (_request, response) => void response.end(JSON.stringify({ events })),
+      (_request, response) => void response.end(JSON.stringify({ entityId, events })),
       (url) => verify({ CODE: "any", API: url }),
     );
 
   it(`the verifier in ${language} rejects a chain with a payload that is not JSON`, async () => {
     const [event] = vectors.chains[0]?.events ?? [];
     const bare = { ...(event as object), payload: "{", recordHash: createHash("sha256").update("{").digest("hex") };
-    expect((await served([bare])).exitCode).not.toBe(0);
+    expect((await served(vectors.chains[0]?.entityId, [bare])).exitCode).not.toBe(0);
   });
 
   it(`the verifier in ${language} accepts every valid chain of the test vectors`, async () => {
-    for (const { name, events } of vectors.chains) {
-      const { exitCode, stdout } = await served(events);
+    for (const { name, entityId, events } of vectors.chains) {
+      const { exitCode, stdout } = await served(entityId, events);
       expect({ exitCode, lines: stdout.trimEnd().split("\n").length }, name).toEqual({
         exitCode: 0,
         lines: events.length,
@@ -420,8 +420,8 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
   });
 
   it(`the verifier in ${language} rejects every broken chain of the test vectors at the right event`, async () => {
-    for (const { name, events, expected } of vectors.broken) {
-      const { exitCode, stdout, stderr } = await served(events);
+    for (const { name, entityId, events, expected } of vectors.broken) {
+      const { exitCode, stdout, stderr } = await served(entityId, events);
       const last = `${stdout}${stderr}`.trimEnd().split("\n").at(-1) ?? "";
       expect({ exitCode, last }, name).toEqual({ exitCode: 1, last: expect.stringMatching(/ BROKEN$/) });
       expect(Number(last.split(" ")[0]), name).toBe(expected.sequence);

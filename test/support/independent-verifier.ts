@@ -14,7 +14,7 @@ export interface ServedEvent {
  * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or
  * null.
  */
-export function verifyServedChain(events: readonly ServedEvent[]): string | null {
+export function verifyServedChain(events: readonly ServedEvent[], voucherId?: string): string | null {
   let expected = "0".repeat(64);
   let position = 0;
   let afterPending = false;
@@ -45,10 +45,11 @@ export function verifyServedChain(events: readonly ServedEvent[]): string | null
     }
     const hash = createHash("sha256").update(Buffer.from(event.payload, "utf8")).digest("hex");
     if (hash !== event.recordHash) return `event ${position} hashes to ${hash}, not ${event.recordHash}`;
-    const { previousHash: inside, eventType } = JSON.parse(event.payload);
+    const { previousHash: inside, eventType, entityId } = JSON.parse(event.payload);
     if (inside !== event.previousHash) return `event ${position} names another predecessor than its payload`;
     if (inside !== expected) return `event ${position} does not follow event ${position - 1}`;
     if (eventType !== event.eventType) return `event ${position} has another type than its payload`;
+    if (voucherId !== undefined && entityId !== voucherId) return `event ${position} is of another voucher`;
     expected = hash;
   }
   return null;

@@ -10,7 +10,7 @@ import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/ch
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */
-export type Finding = "sequence" | "sealStatus" | "recordHash" | "previousHash" | "eventType" | "erased";
+export type Finding = "sequence" | "sealStatus" | "recordHash" | "previousHash" | "eventType" | "entityId" | "erased";
 
 /** An event as the partner endpoint serves it. */
 export interface VectorEvent {
@@ -96,6 +96,9 @@ const take =
   ({ events }: VectorChain) =>
     positions.flatMap((position) => events[position] ?? []);
 
+/** The id of another voucher. */
+const OTHER_ID = "vch_01jzbq0000e00a4g0g0000006f";
+
 /** How each broken chain is made from the good chain of the same voucher. */
 const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "a payload was changed by one character": rewrite(2, (payload) => payload.replace("user-ä-1", "user-ä-2")),
@@ -118,7 +121,7 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
     return { payload: forged, recordHash: sha256(forged) };
   }),
   "an event was replaced by the same event of another voucher": change(2, (_, chain) => ({
-    ...seal({ ...chain, entityId: "vch_01jzbq0000e00a4g0g0000006f" })[1],
+    ...seal({ ...chain, entityId: OTHER_ID })[1],
   })),
   "the previousHash beside a payload was changed": change(2, () => ({ previousHash: GENESIS_HASH })),
   "the eventType beside a payload was changed": change(2, () => ({ eventType: "voucher.instance.bought" })),
@@ -150,6 +153,16 @@ const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "the recordHash of an erased event was changed": change(2, () => ({ recordHash: sha256("another event") })),
   "the first event follows something other than 64 zeros": (chain) =>
     seal(chain, sha256("some event before the first")),
+  "all events are of another voucher": (chain) => seal({ ...chain, entityId: OTHER_ID }),
+  "an event is of another voucher, and linked": (chain) => {
+    const others = seal({ ...chain, entityId: OTHER_ID, events: take(1)(chain) }, chain.events[0]?.recordHash ?? "");
+    return seal({ ...chain, events: take(2)(chain) }, others[0]?.recordHash ?? "").toSpliced(
+      0,
+      0,
+      ...take(0)(chain),
+      ...others,
+    );
+  },
   "a sealed event links past a Pending one": hide(2),
   "a sealed event follows 64 zeros, after a Pending first event": hide(1),
   "a sealed event follows one that was made Pending, and has its hash as the link": change(2, () => PENDING),

@@ -46,7 +46,7 @@ it("the published chain vectors repeat beside each payload the values that it co
 });
 
 it.each(chains)("both verifiers accept a good chain of the vectors: $name", (chain) => {
-  expect(verifyServedChain(chain.events)).toBeNull();
+  expect(verifyServedChain(chain.events, chain.entityId)).toBeNull();
   expect(verifyOwn(chain)).toBeNull();
 });
 
@@ -57,6 +57,7 @@ const OWN_WORDS: Record<Finding, RegExp> = {
   recordHash: /^recordHash is not/,
   previousHash: /^(previousHash is not|the payload's previousHash)/,
   eventType: /^the payload's eventType is not/,
+  entityId: /^the payload's entityId is not/,
   erased: /^(no later event says|it erases an event)/,
 };
 
@@ -66,13 +67,14 @@ const INDEPENDENT_WORDS: Record<Finding, string> = {
   recordHash: "^event # hashes to ",
   previousHash: "^event # (names another predecessor|does not follow)",
   eventType: "^event # has another type",
+  entityId: "^event # is of another voucher",
   erased: "^event # (lost its payload|erases what)",
 };
 
 it.each(broken)("both verifiers find the expected fault of a broken chain of the vectors: $name", (chain) => {
   const { sequence, finding } = chain.expected;
   const words = INDEPENDENT_WORDS[finding].replace("#", String(sequence));
-  expect(verifyServedChain(chain.events)).toMatch(new RegExp(words));
+  expect(verifyServedChain(chain.events, chain.entityId)).toMatch(new RegExp(words));
   expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
 });
 
