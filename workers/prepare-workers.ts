@@ -27,8 +27,8 @@ const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> =
 
 /**
  * Opens the workers of the queues that WORKER_QUEUES names, and listens on METRICS_PORT. `start` waits for the database
- * and starts the workers. The process is ready from then on, while Redis takes their jobs. When the service closes, they
- * close first.
+ * and starts the workers. The process is ready from then on, while Redis takes their jobs. When the service closes,
+ * they close first.
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService) {

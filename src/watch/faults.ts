@@ -22,7 +22,7 @@ export interface Fault {
   /** The name of its runbook entry, which says what to do, and of its Prometheus alert, if it has one. */
   name: string;
   severity: Severity;
-  /** The severity for another queue than that of redeems, if it differs. The alert then has a rule for each severity. */
+  /** The severity for another queue than that of redeems, if it differs. The alert then has a rule for each. */
   ofOtherQueues?: Severity;
   harm: (typeof HARMS)[number];
   /** The measured quantity. */
