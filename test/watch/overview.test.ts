@@ -462,7 +462,7 @@ it("the list of faults has batches that are sold out, and that end within a week
   ]);
 });
 
-it("the list of faults has each organization's batches that end or are sold out, whatever others issue", async () => {
+it("the list of faults has each organization's batches that end or are sold out, however many others issue", async () => {
   const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const far = new Date(Date.now() + 300 * 86_400_000);
   const { batchId: ends } = await offerBatch(db, ending, 1);
@@ -492,9 +492,12 @@ it("the list of faults has each organization's batches that end or are sold out,
   await db.query("INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (now(), 1, $1)", [selling]);
   const { rows } = await db.query("SELECT count(DISTINCT batch_id)::int AS sold FROM acquired_counts");
   expect((await first(count + rows[0].sold)).map(({ batchId }) => batchId)).toContain(selling);
-  await db.query("DELETE FROM batch_windows AS w USING batches AS b WHERE b.id = w.batch_id AND b.product_id = $1", [
-    busy.productId,
-  ]);
+  await db.query(
+    `WITH closed AS (DELETE FROM batch_windows AS w USING batches AS b
+                      WHERE b.id = w.batch_id AND b.product_id = $1 RETURNING w.batch_id)
+     UPDATE vouchers SET pickable = false WHERE batch_id IN (SELECT batch_id FROM closed)`,
+    [busy.productId],
+  );
 });
 
 it("the list of faults has a chain that is broken", async () => {

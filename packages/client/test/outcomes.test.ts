@@ -45,7 +45,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
 
 it("after a call without an answer, redeemOnce refuses for no reason that does not concern the redeem", async () => {
   const { id, code } = await issue();
-  const externalRef = "answered to nobody";
+  const externalRef = "no answer arrived";
   const lost = client({
     fetch: (url, options) => redeemThen(url, options, () => Promise.reject(new TypeError("lost"))),
   });
