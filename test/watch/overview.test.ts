@@ -462,7 +462,7 @@ it("the list of faults has batches that are sold out, and that end within a week
   ]);
 });
 
-it("the list of faults has each organization's batches that end or are sold out, however many others issue", async () => {
+it("the list of faults has each organization's batches that end or sell out beside many of another one", async () => {
   const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const far = new Date(Date.now() + 300 * 86_400_000);
   const { batchId: ends } = await offerBatch(db, ending, 1);
