@@ -25,6 +25,10 @@ start_engine() {
   command -v apt-get > /dev/null || cannot "none answers, and this is not Debian"
   command -v dockerd > /dev/null || install_packages docker.io docker-cli iptables debootstrap || cannot "Debian's package cannot be installed"
   mkdir -p "$home"
+  # An engine that was killed leaves files of process ids, which other processes may have now: it would wait for those.
+  for file in "$home/pid" "$home/exec/containerd/containerd.pid"; do
+    [ ! -f "$file" ] || grep -qsE '^(dockerd|containerd)$' "/proc/$(cat "$file")/comm" || rm "$file"
+  done
   nohup dockerd --data-root "$home/data" --exec-root "$home/exec" --pidfile "$home/pid" --host "$DOCKER_HOST" > "$home/log" 2>&1 &
   for _ in $(seq 30); do docker info > /dev/null 2>&1 && return; sleep 1; done
   tail -5 "$home/log" >&2
