@@ -17,7 +17,8 @@ import {
   findErasedForm,
   lockFreeTexts,
   selectErasableEvents,
-  waitForTexts,
+  selectTexts,
+  waitForText,
 } from "./db/erasures.ts";
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
@@ -168,12 +169,15 @@ export async function eraseEventsAgain(
   return total;
 }
 
-/** Waits until the texts of a voucher are free, in a transaction that locks nothing else. */
-const awaitFreeTexts = (ctx: AuditContext) => (voucherId: string) =>
-  inTransaction(ctx.pool, async (tx) => {
-    await waitForLocks(tx, lockWaitOf(ctx));
-    await waitForTexts(tx, voucherId);
-  });
+/** Waits until each text of a voucher has been free, in a transaction that locks nothing else. */
+const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
+  for (const { kind, text } of await selectTexts(ctx.pool, [voucherId])) {
+    await inTransaction(ctx.pool, async (tx) => {
+      await waitForLocks(tx, lockWaitOf(ctx));
+      await waitForText(tx, { kind, text });
+    });
+  }
+};
 
 const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [], locked: new Set() };
 
@@ -187,7 +191,7 @@ function eraseAudited(
       before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
-  // Claims lock several users in another order, so deadlocks can occur.
+  // An erasure of a user or a reference waits for its lock, and a claim locks several users, so deadlocks can occur.
   return retryConflicts(run);
 }
 

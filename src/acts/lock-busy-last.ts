@@ -1,10 +1,14 @@
 import { lockFreeVouchers, lockVoucher } from "../core/voucher/db/vouchers.ts";
+import { AppError } from "../platform/api/errors.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import { type AuditContext, lockWaitOf } from "./with-audit-entry.ts";
 
 /** Maximum number of vouchers in one transaction of the second round, on vouchers that were locked at first. */
 const BUSY_RANGE = 100;
+
+/** How often a run without `endBy` waits for a voucher that others lock again before `work` does. */
+const WAITS_MAX = 20;
 
 /** Locks vouchers and returns the ids of those that it could lock. */
 export type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
@@ -14,8 +18,10 @@ type Waiting = Pick<AuditContext, "lockWaitMs" | "endBy">;
 /**
  * Runs `work` on ranges of vouchers, each in its own transaction, which begins with the given lock. First locks the
  * free vouchers without waiting, and last waits for the others, so a locked voucher delays no call on another. Until
- * `endBy`, a run tries a locked voucher again; without `endBy`, it fails at the first lock timeout.
+ * `endBy`, a run tries a locked voucher again; without `endBy`, it fails at the first lock timeout, or when others have
+ * locked a voucher again twenty times.
  * @param work returns the ids of the vouchers that it locked.
+ * @throws AppError `voucher_busy`.
  * @param awaitFree waits, before a transaction of the second round, until what else `work` locks of a voucher is free.
  *   `work` then tries without waiting, and leaves out the vouchers that are not free after all: they come again.
  */
@@ -32,6 +38,7 @@ export async function lockBusyLast(
     const locked = await work(voucherIds, lockFreeVouchers);
     busy.push(...voucherIds.filter((id) => !locked.has(id)));
   }
+  const waits = new Map<string, number>();
   while (busy.length > 0 && !isOver()) {
     const [first = "", ...others] = busy.splice(0, BUSY_RANGE);
     const lock: Lock = (tx, ids) => lockOneAndFree(ctx, tx, ids);
@@ -42,6 +49,9 @@ export async function lockBusyLast(
         return new Set();
       });
     busy.push(...[...others, first].filter((id) => !locked.has(id)));
+    const waited = (waits.get(first) ?? 0) + 1;
+    if (ctx.endBy === undefined && !locked.has(first) && waited >= WAITS_MAX) throw new AppError("voucher_busy");
+    waits.set(first, waited);
   }
 }
 

@@ -79,10 +79,12 @@ it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the
     await untilWaiting(db, 1);
     expect(await lockedOf(ids)).toEqual([]);
     expect(await erasedOf(ids)).toEqual(erasesAll ? others : []);
-    // Nor does it keep the lock of another text.
-    for (const [otherLock, ofVoucher] of Object.values(TEXT_LOCKS)) {
+    // Nor does it keep the lock of another text, of this voucher or another.
+    for (const [name, [otherLock, ofVoucher]] of Object.entries(TEXT_LOCKS)) {
       const free = `SELECT ${otherLock.replace("pg_", "pg_try_").replace("_shared", "")} AS free`;
-      expect((await db.query(free, ofVoucher(others[0] ?? ""))).rows).toEqual([{ free: true }]);
+      for (const one of name === text ? others.slice(0, 1) : [id, ...others.slice(0, 1)]) {
+        expect((await db.query(free, ofVoucher(one))).rows, `${name} of ${one}`).toEqual([{ free: true }]);
+      }
     }
     await holder.query("ROLLBACK");
     return running;

@@ -44,27 +44,24 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
                     WHERE p.voucher_id = e.voucher_id AND p.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])))
  ORDER BY e.voucher_id, e.sequence;
 
--- name: lock_free_texts(voucher_id)
--- Locks the references and the users of locked vouchers without waiting, as erase_events does. Returns the vouchers of
--- which it has locked all.
-SELECT v.id FROM unnest($1::text[]) AS v (id)
-  LEFT JOIN LATERAL (SELECT hashtext(rd.organization_id) AS kind, hashtext(rd.external_ref) AS text
+-- name: select_texts(voucher_id)
+-- The keys of the advisory locks of the references and users of vouchers, which erase_events takes.
+SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
+ CROSS JOIN LATERAL (SELECT hashtext(rd.organization_id) AS kind, hashtext(rd.external_ref) AS text
                        FROM redemptions AS rd WHERE rd.voucher_id = v.id
                       UNION ALL
                      SELECT 1701995891, hashtext(c.user_id) FROM claims AS c WHERE c.voucher_id = v.id
                       UNION ALL
-                     SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k ON true
- GROUP BY v.id HAVING bool_and(coalesce(pg_try_advisory_xact_lock(k.kind, k.text), true));
+                     SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
--- name: wait_for_texts(voucher_id)
--- Waits for the locks of a voucher's reference and users, each up to the transaction's lock_timeout, and keeps them.
-SELECT pg_advisory_xact_lock(k.kind, k.text)
-  FROM (SELECT hashtext(rd.organization_id) AS kind, hashtext(rd.external_ref) AS text
-          FROM redemptions AS rd WHERE rd.voucher_id = $1::text
-         UNION ALL
-        SELECT 1701995891, hashtext(c.user_id) FROM claims AS c WHERE c.voucher_id = $1::text
-         UNION ALL
-        SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = $1::text OFFSET 0) AS k;
+-- name: try_lock_texts(id, kind, text)
+-- Takes locks of texts without waiting. Returns the vouchers of which another transaction has one.
+SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
+ GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
+
+-- name: wait_for_text(kind, text)
+-- Waits for the lock of a text, up to the transaction's lock_timeout.
+SELECT pg_advisory_xact_lock($1::int, $2::int);
 
 -- name: erase_events(voucher_id, sequence?, up_to?)
 -- Erases the events that the given erasing events name, in the chains of locked vouchers, and the reasons of their

@@ -35,16 +35,28 @@ export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_
   userId: orNull(text),
 });
 
-const callLockFreeTexts = sql.values("lock_free_texts", { id: text }, { voucherId: arrayOf(text) });
-/** Waits for the locks of a voucher's reference and users until the transaction ends. */
-export const waitForTexts = sql.execute("wait_for_texts", { voucherId: text });
+/** The keys of the locks of the references and users of vouchers. */
+export const selectTexts = sql.rows(
+  "select_texts",
+  { id: text, kind: integer, text: integer },
+  { voucherId: arrayOf(text) },
+);
+const tryLockTexts = sql.values(
+  "try_lock_texts",
+  { id: text },
+  { id: arrayOf(text), kind: arrayOf(integer), text: arrayOf(integer) },
+);
+/** Waits for the lock of a text, and keeps it until the transaction ends. */
+export const waitForText = sql.execute("wait_for_text", { kind: integer, text: integer });
 
 /**
  * Locks the references and users of locked vouchers, without waiting. Returns the vouchers of which it has locked all.
  * {@link eraseEvents} takes the same locks, so it waits for none on these vouchers.
  */
-export async function lockFreeTexts(tx: Transaction, voucherIds: Iterable<string>): Promise<Set<string>> {
-  return new Set(await callLockFreeTexts(tx, [...voucherIds]));
+export async function lockFreeTexts(tx: Transaction, voucherIds: ReadonlySet<string>): Promise<Set<string>> {
+  const texts = await selectTexts(tx, [...voucherIds]);
+  const busy = new Set(await tryLockTexts(tx, columnsOf(texts, "id", "kind", "text")));
+  return new Set([...voucherIds].filter((id) => !busy.has(id)));
 }
 
 const callEraseEvents = sql.requiredRow(
