@@ -438,7 +438,9 @@ BEGIN
     done_at := date_trunc('milliseconds', clock_timestamp());
     INSERT INTO erased_users AS u (erased_at, up_to, user_id)
     VALUES (done_at, least(erase_user.up_to, done_at), erased_user)
-        ON CONFLICT (user_id) DO UPDATE SET erased_at = excluded.erased_at, up_to = greatest(u.up_to, excluded.up_to)
+        ON CONFLICT (user_id) DO UPDATE
+          -- The clock of a standby that took over may be behind.
+          SET erased_at = greatest(u.erased_at, excluded.erased_at), up_to = greatest(u.up_to, excluded.up_to)
         -- A user who was erased before is listed anew if something else of it was erased since.
         WHERE erased_texts > 0
            OR EXISTS (SELECT FROM erasures AS e
