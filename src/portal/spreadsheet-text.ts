@@ -7,7 +7,10 @@ const simplify = (text: string) => text.normalize("NFKD").replaceAll(/\p{M}/gu, 
 const namesOf = (unit: "month" | "weekday", form: "long" | "short") =>
   LANGUAGES.flatMap((language) => {
     const { format } = new Intl.DateTimeFormat(language, { [unit]: form, timeZone: "UTC" });
-    const dates = Array.from({ length: 12 }, (_, month) => new Date(Date.UTC(2026, month, month + 1)));
+    // Twelve months, and more than seven days in a row.
+    const dates = Array.from({ length: 12 }, (_, index) =>
+      unit === "month" ? new Date(Date.UTC(2026, index, 1)) : new Date(Date.UTC(2026, 0, 1 + index)),
+    );
     return dates.map((date) => simplify(format(date)).replace(/\.$/, ""));
   });
 
@@ -23,7 +26,7 @@ const DAYS = [...namesOf("weekday", "long"), ...namesOf("weekday", "short")].joi
 const FORMULA = /^[=+\-\u2212@]/;
 const TRUTH_VALUE = /^(true|false|wahr|falsch|vrai|faux|verdadero|falso|waar|onwaar)$/;
 /** Such as #REF! and #N/A, also in the other languages. */
-const ERROR_VALUE = /^#([\p{L}/0]+[!?]|n\/[abd]|nv)$/u;
+const ERROR_VALUE = /^#[\u00a1\u00bf]?([\p{L}/0]+[!?]|n\/[abd]|nv)$/u;
 
 /** Letters that belong to a number, a date or a time, each where it may stand. */
 const LETTERS_OF_VALUES = [
