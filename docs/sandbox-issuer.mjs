@@ -16,7 +16,7 @@ async function call(path, body) {
     // An answer without the service's code is a proxy's: the outcome is unknown.
     const isService = [answer?.code, answer?.error].every((each) => typeof each === "string");
     if (isService && response.status < 500 && ![408, 429].includes(response.status)) return { ok: false, answer };
-    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response?.headers.get("retry-after") ?? 1)));
+    await new Promise((resolve) => setTimeout(resolve, 1000 * (Number(response?.headers.get("retry-after")) || 1)));
   }
 }
 

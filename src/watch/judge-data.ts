@@ -27,8 +27,10 @@ export function findBrokenChains({ database }: Facts): Found[] | null {
   }));
 }
 
-/** @param secondsMax the longest time without a pass of the sweeper that is no fault. */
-/** The fault ends only with a pass that was seen. */
+/**
+ * The fault ends only with a pass that was seen.
+ * @param secondsMax the longest time without a pass of the sweeper that is no fault.
+ */
 export function findSilentSweeper({ unsweptMs, hasSwept }: Facts, secondsMax: number): Found[] | null {
   if (unsweptMs === null) return null;
   if (unsweptMs > secondsMax * 1_000) return [{ what: "The sweeper does not run", subject: "All organizations" }];
