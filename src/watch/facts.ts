@@ -134,7 +134,8 @@ const LATENCY_MINUTES = 5;
 export const FAULTS_MAX = 20;
 /**
  * Maximum number of batches whose stock is read, and the maximum count of vouchers of each: together at most two
- * million index entries, some 100 ms. A batch ends soon if it does within `soonDays`.
+ * million index entries, some 100 ms. Of every open batch, two more entries are read. A batch ends soon if it does
+ * within `soonDays`.
  */
 export const STOCK = { batchesMax: 100, leftMax: 20_000, soonDays: 7 };
 /** Longest wait for the data of a server. Milliseconds. */

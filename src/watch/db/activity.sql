@@ -79,8 +79,8 @@ SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.x
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
 -- Of batches with an open window, newest first: the vouchers left, counted up to a limit; when the last window or the batch ends; and when the stock
 -- runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours. If there are too
--- many batches, those that end soon or are sold out come before those that sell, and these before others; organizations take turns, each with its
--- nearest end first, so that none hides the batches of another.
+-- many batches, those that end soon, are sold out or sell come before others. Organizations take turns, so that none hides the batches of another: of
+-- each, those that end soon or are sold out come before those that sell, and the nearest end first.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
@@ -90,7 +90,7 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
        SELECT s.id, s.product, s.brand, s.organization_id, s.sold_since, s.ends_at
          FROM (
               SELECT q.id, q.product, q.brand, q.organization_id, q.sold_since, q.ends_at, u.urgency,
-                     row_number() OVER (PARTITION BY q.organization_id, u.urgency ORDER BY q.ends_at, q.id) AS turn
+                     row_number() OVER (PARTITION BY q.organization_id, u.urgency < 2 ORDER BY u.urgency, q.ends_at, q.id) AS turn
                 FROM (
                      SELECT d.id, p.name AS product, br.name AS brand, br.organization_id,
                             greatest(d.created_at, min(coalesce(w.opens_at, '-infinity'))) AS sold_since,
@@ -112,7 +112,7 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
                                  ELSE 2 END AS urgency OFFSET 0
                      ) AS u
               ) AS s
-        ORDER BY s.urgency, s.turn, s.ends_at, s.id LIMIT $2::int
+        ORDER BY s.urgency < 2 DESC, s.turn, s.urgency, s.ends_at, s.id LIMIT $2::int
        ) AS b
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
