@@ -17,13 +17,13 @@ export interface Settings {
 export class VoucherRefused extends Error {
   override name = "VoucherRefused";
   readonly status: number;
-  /** Null when the response did not come from the service, but from a proxy. Accept codes that you do not know. */
+  /** Accept codes that you do not know. Null for an answer of a proxy, which is only the cause of an OutcomeUnknown. */
   readonly code: components["schemas"]["ErrorCode"] | null;
   readonly requestId: string | null;
   /** Whether an earlier attempt of the same call got no response, so that it may have succeeded. */
   readonly afterLostAttempt: boolean;
 
-  constructor(status: number, body: Partial<components["schemas"]["Error"]> | null, afterLostAttempt: boolean) {
+  constructor(status: number, body: components["schemas"]["Error"] | null, afterLostAttempt: boolean) {
     super(body?.error ?? `The address answered ${status}.`);
     this.status = status;
     this.code = body?.code ?? null;
@@ -81,8 +81,8 @@ export type Call = <Answer>(
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide: a network error, 408, 429 and every 5xx are retried with the same request, not before
- * `Retry-After`, after a random wait between zero and a bound that doubles ("full jitter").
+ * The retry rule of the guide: a network error, 408, 429, every 5xx and every answer without the service's code, such as
+ * a proxy's own 404, are retried with the same request, not before `Retry-After`, after a random wait between zero and a bound that doubles ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {
@@ -115,7 +115,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
         failure = error;
       }
       const refusal = failure instanceof VoucherRefused ? failure : null;
-      if (refusal !== null && isFinal(refusal.status)) throw refusal;
+      if (refusal !== null && isFinal(refusal)) throw refusal;
       lost ||= !CHANGED_NOTHING.includes(refusal?.code);
       if (performance.now() + waitMs > giveUpAt || (lost && !repeats)) {
         if (!lost) throw failure;
@@ -126,13 +126,14 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
   };
 }
 
-/** The body of an error response; null when it is not JSON. */
-async function readError(response: Response): Promise<Partial<components["schemas"]["Error"]> | null> {
-  return (await response.json().catch(() => null)) as Partial<components["schemas"]["Error"]> | null;
+/** The body of an error response of the service; null for the answer of a proxy. */
+async function readError(response: Response): Promise<components["schemas"]["Error"] | null> {
+  const body = await response.json().catch(() => null);
+  return typeof body?.code === "string" && typeof body.error === "string" ? body : null;
 }
 
-function isFinal(status: number): boolean {
-  return status < 500 && status !== 408 && status !== 429;
+function isFinal({ status, code }: VoucherRefused): boolean {
+  return code !== null && status < 500 && status !== 408 && status !== 429;
 }
 
 /** Milliseconds of a `Retry-After`, which is a number of seconds or a date; 0 without one. */

@@ -191,7 +191,8 @@ describe("redeemOnce", () => {
       seen.push(options?.redirect);
       return new Response(null, { status: 307, headers: { location: "https://evil.example/" } });
     };
-    await expect(client({ fetch: redirecting }).lookUp(code)).rejects.toMatchObject({ status: 307, code: null });
+    const call = client({ fetch: redirecting, patienceMs: 0 }).lookUp(code);
+    await expect(call).rejects.toMatchObject({ name: "OutcomeUnknown", cause: { status: 307, code: null } });
     expect(seen).toEqual(["manual"]);
   });
 });

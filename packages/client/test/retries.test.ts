@@ -37,7 +37,18 @@ it("the retry rule retries when there is no response", async () => {
   ]);
 });
 
-it("the retry rule does not retry after other statuses", async () => {
+it.each([
+  ["a page", () => new Response("<h1>Not here</h1>", { status: 404 })],
+  ["a redirect", () => new Response(null, { status: 301 })],
+  ["an error without a code", () => Response.json({ error: "no" }, { status: 403 })],
+  ["a code without a sentence", () => Response.json({ code: "unknown_key" }, { status: 401 })],
+  ["a list", () => Response.json([], { status: 409 })],
+  ["null", () => Response.json(null, { status: 400 })],
+])("the retry rule retries after %s, which is not the service's answer", async (_what, answer) => {
+  expect(await waitsOf([answer()], 0.5)).toEqual([500]);
+});
+
+it("the retry rule does not retry after other statuses of the service", async () => {
   for (const status of [301, 400, 401, 403, 404, 405, 409, 413, 415, 431]) {
     expect(await waitsOf([refusal(status, "x")], 0), String(status)).toEqual([]);
   }
@@ -87,16 +98,7 @@ it("a call sends the key and JSON to the address without slashes at its end, and
   ]);
 });
 
-it("a failed call has the service's code and sentence, or the client's own sentence for a proxy's page", async () => {
-  const page = client({ fetch: async () => new Response("<h1>Teapot</h1>", { status: 418 }) }).lookUp("any");
-  await expect(page).rejects.toMatchObject({
-    name: "VoucherRefused",
-    message: "The address answered 418.",
-    status: 418,
-    code: null,
-    requestId: null,
-    afterLostAttempt: false,
-  });
+it("a refusal has the service's code, sentence and request id", async () => {
   const answer = client({ fetch: async () => refusal(404, "voucher_not_found") }).lookUp("any");
   await expect(answer).rejects.toMatchObject({
     message: "voucher_not_found.",
@@ -124,6 +126,14 @@ it("a call has an unknown outcome after any other failure, with the last failure
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });
   const lost = new TypeError("fetch failed");
   expect(await errorAfter(lost)).toMatchObject({ ...unknown, cause: lost });
+  const page = {
+    name: "VoucherRefused",
+    message: "The address answered 418.",
+    status: 418,
+    code: null,
+    requestId: null,
+  };
+  expect(await errorAfter(new Response("<h1>Teapot</h1>", { status: 418 }))).toMatchObject({ ...unknown, cause: page });
 });
 
 it("after an attempt without a response, a later refusal says that the outcome may be unknown", async () => {
