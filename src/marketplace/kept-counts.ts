@@ -19,6 +19,9 @@ interface Kept {
   countedAt: number;
 }
 
+/** A visitor with more waiting counts than a page needs waits alone for them. */
+const SHARED_MAX = 100;
+
 /** A visitor's wish to know the count of a batch. */
 interface Wanted {
   batchId: string;
@@ -32,8 +35,10 @@ interface Wanted {
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** The counts that a visitor waits for, by visitor and batch. */
-  readonly #waiting = new Map<string, Promise<number>>();
+  /** The count that waits for a batch, and the visitor whose turn it needs. */
+  readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
+  /** The number of counts that wait for the turn of a visitor. */
+  readonly #waitingOf = new Map<string, number>();
   readonly #batcher: Batcher<Wanted, number>;
 
   constructor({ pool }: { pool: pg.Pool }) {
@@ -58,13 +63,26 @@ export class KeptCounts {
     return this.#batcher.close();
   }
 
+  /** Joins a count that waits already, unless its visitor has so many that its turn may come much later. */
   #countSoon(wanted: Wanted): Promise<number> {
-    const key = `${wanted.batchId} ${wanted.visitor}`;
-    const waiting = this.#waiting.get(key);
-    if (waiting !== undefined) return waiting;
-    const counted = this.#batcher.submit(wanted).finally(() => this.#waiting.delete(key));
-    this.#waiting.set(key, counted);
+    const { batchId, visitor } = wanted;
+    const first = this.#waiting.get(batchId);
+    if (first !== undefined && (first.visitor === visitor || this.#countsOf(first.visitor) <= SHARED_MAX)) {
+      return first.counted;
+    }
+    this.#waitingOf.set(visitor, this.#countsOf(visitor) + 1);
+    const counted = this.#batcher.submit(wanted).finally(() => {
+      if (this.#waiting.get(batchId)?.counted === counted) this.#waiting.delete(batchId);
+      const left = this.#countsOf(visitor) - 1;
+      if (left > 0) this.#waitingOf.set(visitor, left);
+      else this.#waitingOf.delete(visitor);
+    });
+    this.#waiting.set(batchId, { visitor, counted });
     return counted;
+  }
+
+  #countsOf(visitor: string): number {
+    return this.#waitingOf.get(visitor) ?? 0;
   }
 
   /** Counts the batches that no other visitor's turn has counted meanwhile. */

@@ -37,6 +37,15 @@ it("a visitor's many counts do not delay another visitor's", async () => {
   expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
 });
 
+it("visitors of the same pages share their counts", async () => {
+  const { counts, statements } = openCounts();
+  const page = batchesOf("the issuer", 100);
+  const visitors = Array.from({ length: 500 }, (_, index) => `visitor ${index}`);
+  const read = (visitor: string) => Promise.all(page.map((batchId) => counts.read(batchId, { visitor })));
+  expect(new Set((await Promise.all(visitors.map(read))).flat())).toEqual(new Set([3]));
+  expect(statements.flat().toSorted()).toEqual(page.toSorted());
+});
+
 it("many counted batches push out the oldest count only", async () => {
   const { counts, statements } = openCounts();
   const read = (batchId: string) => counts.read(batchId, { visitor: "visitor" });
