@@ -81,8 +81,9 @@ export type Call = <Answer>(
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide: a network error, 408, 429, every 5xx and every answer without the service's code, such as
- * a proxy's own 404, are retried with the same request, not before `Retry-After`, after a random wait between zero and a bound that doubles ("full jitter").
+ * The retry rule of the guide: a network error, 408, 429, every 5xx and every answer without the service's code, such
+ * as a proxy's own 404, are retried with the same request, not before `Retry-After`, after a random wait between zero
+ * and a bound that doubles ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {
