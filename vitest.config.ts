@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 // The suffix of a file's name is its class. A file without one is a guarantee.
 
@@ -20,8 +21,20 @@ const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
  */
 const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
 
+/**
+ * Starts the longest campaigns first: a file of minutes that starts last would leave a core without work. Vitest only
+ * knows how long a file took if it has run here before.
+ */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => /test\/(proof\/(faults|bench)\/|wings\.)/.test(moduleId);
+    return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     globalSetup: "test/support/global-setup.ts",
     reporters: ["default", "test/support/proved-reporter.ts"],
     pool: "forks",
