@@ -43,7 +43,8 @@ async function copyCheckout(baseUrl: string | undefined) {
   /** Runs a program with the checkout as working directory, and returns what it printed. */
   async function runWith(input: string, command: string, ...args: string[]): Promise<string> {
     const running = promisify(execFile)(command, args, inCheckout);
-    running.child.stdin?.end(input);
+    // A program may end before its input is written. Its exit status tells whether it needed it.
+    running.child.stdin?.on("error", () => undefined).end(input);
     const { stdout } = await running.catch((error) => assert.fail(`${error.message}\n${error.stdout}`));
     return stdout;
   }
