@@ -8,6 +8,7 @@ import { identify } from "../../src/local/process-identity.ts";
 import { addUser, lockUsers, removeUser } from "../../src/local/server-users.ts";
 import { type Started, startNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
+import { interrupt, startIn, untilReady } from "../support/npm-start.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 
@@ -119,17 +120,7 @@ it("npm run restore refuses when a process begins to use the database while it u
   removeUser(data);
 });
 
-const start = () => startNode([script("local/start.ts")], { HOME, PORT: String(port) }, directory);
-
-async function untilReady({ output, child }: Started): Promise<void> {
-  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
-  if (child.exitCode !== null) throw new Error(output());
-}
-
-async function interrupt({ child, ended }: Started): Promise<number | null> {
-  child.kill("SIGINT");
-  return (await ended).exitCode;
-}
+const start = () => startIn(directory, port);
 
 /** Runs a program in the folder, and returns its status and what it prints. */
 function run(path: string, ...args: string[]) {

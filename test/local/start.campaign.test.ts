@@ -7,6 +7,7 @@ import { stripVTControlCharacters } from "node:util";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type Started, startNode } from "../support/child-process.ts";
+import { interrupt, startIn, untilReady } from "../support/npm-start.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { START_MS, until, untilStarted } from "../support/until.ts";
 
@@ -30,7 +31,7 @@ describe("npm start on a machine without servers", () => {
     // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
     chmodSync(directory, 0o755);
     port = await findSteadyPort();
-    first = start(directory, port);
+    first = startIn(directory, port);
     await untilReady(first);
   });
 
@@ -66,7 +67,7 @@ describe("npm start on a machine without servers", () => {
 
   it("a second npm start beside the first is remembered only while it runs", async () => {
     const other = await findSteadyPort();
-    const second = start(directory, other);
+    const second = startIn(directory, other);
     await untilReady(second);
     expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${other} `);
     expect(await interrupt(second)).toBe(0);
@@ -188,7 +189,7 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start fails when its port is in use, and leaves the process on that port alone", async () => {
-    const second = start(directory, port);
+    const second = startIn(directory, port);
     await untilStarted(() => second.child.exitCode !== null);
     expect({ exitCode: second.child.exitCode, output: second.output() }).toEqual({
       exitCode: 1,
@@ -206,7 +207,7 @@ describe("npm start on a machine without servers", () => {
       await expect(fetch(`http://127.0.0.1:${gone}/`)).rejects.toThrow();
     }
 
-    const second = start(directory, port);
+    const second = startIn(directory, port);
     try {
       await untilReady(second);
       await untilStarted(() => second.output().includes("  password "));
@@ -251,7 +252,7 @@ describe("npm start on a machine without servers", () => {
       readFileSync(join(directory, ".data/servers.json"), "utf8"),
     );
     // The embedded servers of another folder are this one's own.
-    const lender = start(directory, port);
+    const lender = startIn(directory, port);
     await untilReady(lender);
     const lent = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
     expect(lent.postgresPassword).toBe(postgresPassword);
@@ -273,7 +274,7 @@ describe("npm start on a machine without servers", () => {
     expect(there([VOUCHERCTL, "org", "list", "--json"], own).status).toBe(0);
     expect(readdirSync(join(folder, ".data")).toSorted()).toEqual(["servers.json", "start.log"]);
     expect(await interrupt(service)).toBe(0);
-    const next = start(folder, other);
+    const next = startIn(folder, other);
     await untilReady(next);
     expect(next.output()).toMatch(
       /The last start used the database of DATABASE_URL\. Without it, .* in \.data, which is new and empty\.\n/,
@@ -282,7 +283,7 @@ describe("npm start on a machine without servers", () => {
   });
 
   it.each(["Postgres", "Redis"])("npm start ends with a sentence when its %s is killed", async (server) => {
-    const started = start(directory, port);
+    const started = startIn(directory, port);
     await untilReady(started);
     const { redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
     const redis = new Redis(redisPort);
@@ -303,13 +304,13 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start refuses PORT=0 in one sentence, before it starts a server", async () => {
-    const started = start(directory, 0);
+    const started = startIn(directory, 0);
     await untilStarted(() => started.child.exitCode !== null);
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
   it("npm start ends on Ctrl-C although a worker is frozen, and kills that one", async () => {
-    const started = start(directory, await findSteadyPort());
+    const started = startIn(directory, await findSteadyPort());
     await untilReady(started);
     const argumentsOf = (pid: number) =>
       spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout;
@@ -326,31 +327,18 @@ describe("npm start on a machine without servers", () => {
   });
 
   it("npm start on a machine without servers leaves no service process running when it is killed", async () => {
-    const killed = start(directory, port);
+    const killed = startIn(directory, port);
     await untilReady(killed);
     const service = childrenOf(killed.child.pid);
     expect(service).toHaveLength(3);
     killed.child.kill("SIGKILL");
     await until(() => service.every((pid) => !isAlive(pid)), START_MS);
     // The next start finds and stops the servers that it left running.
-    const next = start(directory, port);
+    const next = startIn(directory, port);
     await untilReady(next);
     expect(await interrupt(next)).toBe(0);
   });
 });
-
-/** `npm start` as a new user runs it: in an empty folder, with no server configured. */
-const start = (directory: string, port: number) => startNode([START], { HOME, PORT: String(port) }, directory);
-
-async function untilReady({ output, child }: Started): Promise<void> {
-  await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
-  if (child.exitCode !== null) throw new Error(output());
-}
-
-async function interrupt({ child, ended }: Started): Promise<number | null> {
-  child.kill("SIGINT");
-  return (await ended).exitCode;
-}
 
 /** The child processes of a process. */
 function childrenOf(pid: number | undefined): number[] {
