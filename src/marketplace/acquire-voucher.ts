@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { SealJob, SealReply } from "../core/chain/seal-job.ts";
 import { sealQueue } from "../core/chain/seal-job.ts";
 import { awaitConfirmation, type Confirmations } from "../core/commit/confirm-reads.ts";
+import { answerAfterCommit } from "../core/commit/proofs.ts";
 import { type VoucherReads, verifyUrl, viewVoucher } from "../core/voucher/resolve-voucher.ts";
 import { hasFinalStatus } from "../core/voucher/voucher.ts";
 import { AppError, voucherBusy } from "../platform/api/errors.ts";
@@ -13,7 +14,7 @@ import type { AwaitedQueue } from "../platform/queues/awaited-queue.ts";
 import type { Traces } from "../platform/traces/traces.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";
 import type { AcquireResponse } from "./api/acquire.ts";
-import type { AcquisitionRequest } from "./decide-acquisitions.ts";
+import type { Acquired, AcquisitionRequest } from "./decide-acquisitions.ts";
 
 /** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */
 const SEAL_WAIT_MS = 1_000;
@@ -33,18 +34,25 @@ interface Deps {
  * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if a
  * first request would now be refused because of the audience, the window or the availability.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
- * `sold_out`, `voucher_busy`; BatcherFull.
+ * `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
   const readFrom = ctx.deployment.origin;
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
-  // A failover may bring back the last voucher, if its acquisition has not reached the standby.
+  // Until the standby has the acquisition of the last voucher, a failover can make that voucher available again.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(outcome.code);
-  const { alreadyConfirmed, sandbox } = outcome;
-  const { id, organizationId, codeKey } = outcome.voucher;
+  return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
+}
+
+/** The response to an acquisition that is committed. */
+async function answerWith(
+  ctx: Deps,
+  { alreadyConfirmed, sandbox, voucher: { id, organizationId, codeKey } }: Acquired,
+  readFrom: string,
+): Promise<AcquireResponse> {
   if (!alreadyConfirmed) await awaitSeal(ctx, id);
   const { now, voucher } = await ctx.voucherReads.submit({ organizationId, codeKey, ticket: null, externalRef: null });
   if (voucher === null) throw new Error(`the acquired voucher ${id} was not found`);

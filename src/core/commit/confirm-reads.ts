@@ -6,20 +6,21 @@ import { awaitStandbys } from "../../platform/db/durability.ts";
 import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
-/** Maximum number of reads that wait for a confirmation in one process. One transaction confirms all of them. */
-const WAITING_MAX = 10_000;
-
 /**
  * Confirms reads. An item is the deployment's origin before the read; the result tells whether the server of that
  * origin has confirmed the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
-/** Opens the batcher that waits for the synchronous standbys. It uses one connection. */
+/**
+ * Opens the batcher that waits for the synchronous standbys. It uses one connection. One transaction confirms all reads
+ * that wait, so none is refused for lack of a place. The waiting calls are bounded by the connections that the process
+ * accepts.
+ */
 export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<DatabaseFence, "originOf"> }): Confirmations {
   return new Batcher((readFrom: string[]) => confirmAll(ctx, readFrom), {
-    batchMax: WAITING_MAX,
-    waitingMax: WAITING_MAX,
+    batchMax: Number.POSITIVE_INFINITY,
+    waitingMax: Number.POSITIVE_INFINITY,
   });
 }
 
@@ -48,7 +49,7 @@ export async function readConfirmed<T>(
 /**
  * Resolves once the synchronous standbys have everything that was committed before.
  * @param readFrom the deployment's origin, taken before the read.
- * @throws AppError `unavailable` when another server is the primary by now: it may lack what was read.
+ * @throws AppError `unavailable` when another server is the primary by now, which may lack what was read.
  */
 export async function awaitConfirmation({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
   if (!(await confirmations.submit(readFrom))) throw new AppError("unavailable");

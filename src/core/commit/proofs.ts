@@ -1,4 +1,4 @@
-import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
+import { AppError, type ERRORS_OF, type ErrorCode } from "../../platform/api/errors.ts";
 import { BatcherFull } from "../../platform/batching/batcher.ts";
 
 /** What must be certain before a refusal is sent. */
@@ -62,4 +62,19 @@ export function toRefusal(error: unknown): AppError {
   if (error instanceof AppError) return error;
   if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
   throw error;
+}
+
+/** The codes that leave the outcome of a call open. Every other error tells that the attempt has changed nothing. */
+const OPEN_OUTCOMES: ReadonlySet<ErrorCode> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
+
+/**
+ * Runs what an answer still needs once the change that it tells of is committed, by this attempt or an earlier one.
+ * After a commit, no answer may say that nothing was changed: an error that says so becomes `unavailable`, and the
+ * repeat of the call then tells of the change.
+ */
+export function answerAfterCommit<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    const isOpen = error instanceof AppError ? OPEN_OUTCOMES.has(error.code) : !(error instanceof BatcherFull);
+    throw isOpen ? error : new AppError("unavailable", undefined, { cause: error });
+  });
 }

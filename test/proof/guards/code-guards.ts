@@ -182,6 +182,9 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/marketplace/acquisition-committer.ts", ["test/marketplace/take"], {
     "a voucher with a damaged chain is set aside": [`violates(error, "voucher_events_pkey")`, "false"],
   }),
+  ...guardsOf("src/core/commit/proofs.ts", ["test/core/commit/after-commit"], {
+    "after a commit, no answer says that nothing was changed": ["throw isOpen ? error :", "throw true ? error :"],
+  }),
   ...guardsOf("src/marketplace/acquire-voucher.ts", ["test/proof/faults/failover"], {
     "a repeated claim is confirmed by the standby": ["alreadyConfirmed || hasFinalStatus(voucher)", "false"],
     "sold_out is confirmed by the standby": [`outcome.kind === "refused" && outcome.code === "sold_out"`, "false"],
