@@ -31,14 +31,20 @@ const READ_CONCURRENCY = 2;
  * Milliseconds.
  */
 const LOCK_WAIT_MS = 3_000;
-/** Maximum number of waiting requests in one process: as many as it has connections to callers. */
+/**
+ * How long a request waits for one particular lock before it looks again for any free voucher. Most transactions hold a
+ * row for a few milliseconds. Milliseconds.
+ */
+const LOCK_SLICE_MS = 200;
+/** Maximum number of waiting requests in one process. Its callers have as many connections. */
 const WAITING_MAX = 10_000;
 
 /**
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
  * from each batch, as many as are requested. A request that finds only locked vouchers waits together with all others
- * for the same source, and only until a voucher is free.
+ * for the same source. It waits for one voucher, and looks five times a second for another one, in each batch that is
+ * open and has vouchers at that time.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -83,7 +89,10 @@ export class AcquisitionCommitter {
   }
 }
 
-/** Decides candidates in one transaction. With `waitMs`, waits for a voucher if all vouchers are locked. */
+/**
+ * Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked, and for each lock at
+ * most {@link LOCK_SLICE_MS}. So the candidates may stay undecided long before `waitMs` has passed.
+ */
 async function commitAcquisitions(
   deps: DecideDeps & { pool: pg.Pool },
   candidates: readonly Candidate[],
@@ -95,13 +104,20 @@ async function commitAcquisitions(
       async (tx) => {
         const [first] = await Promise.all([
           pickRound(tx, new Map(), distinctByKey(candidates), 0),
-          waitMs === null ? null : waitForLocks(tx, waitMs),
+          waitMs === null ? null : waitForLocks(tx, Math.min(waitMs, LOCK_SLICE_MS)),
         ]);
         return first;
       },
       async (first, tx) => {
-        const picked = await pickOthers(tx, first, waitMs !== null);
-        return decideAcquisitions(deps, candidates, await readPickedState(tx, candidates, picked, checksChains));
+        const decide = async (picked: Picked) =>
+          decideAcquisitions(deps, candidates, await readPickedState(tx, candidates, picked, checksChains));
+        const picked = await pickOthers(tx, first);
+        const decided = await decide(picked);
+        const isFound = [...picked.values()].some((ids) => ids.length > 0);
+        if (waitMs === null || isFound || decided.result.some((outcome) => outcome !== "locked")) return decided;
+        // The decision has also found the batches that have vouchers now.
+        const freed = await waitForVoucher(tx, candidates);
+        return freed === null ? decided : decide(freed);
       },
     );
   try {
@@ -147,19 +163,21 @@ async function pickRound(
   return { picked, missing: missing.flat(), batchIndex };
 }
 
-/**
- * Picks from other batches for candidates that have no voucher yet. If no voucher was picked and `mayWait` is set,
- * waits for a locked one.
- */
-async function pickOthers(tx: Transaction, first: Round, mayWait: boolean): Promise<Picked> {
+/** Picks from other batches for candidates that have no voucher yet. */
+async function pickOthers(tx: Transaction, first: Round): Promise<Picked> {
   let round = first;
   while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.batchIndex + 1);
-  const { picked } = round;
-  if (!mayWait) return picked;
-  for (const batchId of picked.keys()) {
-    if ([...picked.values()].some((ids) => ids.length > 0)) break;
+  return round.picked;
+}
+
+/**
+ * Waits for the first voucher of the candidates' batches and locks it. Null if none has a voucher.
+ * @throws DatabaseError 55P03 when the voucher stays locked.
+ */
+async function waitForVoucher(tx: Transaction, candidates: readonly Candidate[]): Promise<Picked | null> {
+  for (const batchId of new Set(candidates.flatMap(({ batchIds }) => batchIds))) {
     const voucherId = await pickVoucher(tx, batchId);
-    if (voucherId !== null) picked.set(batchId, [voucherId]);
+    if (voucherId !== null) return new Map([[batchId, [voucherId]]]);
   }
-  return picked;
+  return null;
 }

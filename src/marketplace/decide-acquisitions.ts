@@ -5,7 +5,6 @@ import { decideOffers, type OfferRefusal, type OpenBatch } from "../core/catalog
 import { type EventContent, nextEvent } from "../core/chain/chain.ts";
 import { insertPendingEvents } from "../core/chain/db/events.ts";
 import type { Undecided } from "../core/commit/group-committer.ts";
-import { normaliseCode } from "../core/voucher/codes.ts";
 import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
 import { liveReservation } from "../core/voucher/reservation.ts";
 import type { RandomBytes } from "../platform/base32.ts";
@@ -36,9 +35,15 @@ export interface AcquisitionRequest {
   paymentRef: string | null;
 }
 
-export type AcquisitionOutcome =
-  | { kind: "acquired"; voucher: AcquiredVoucher; sandbox: boolean; alreadyConfirmed: boolean }
-  | Refused;
+export type AcquisitionOutcome = Acquired | Refused;
+
+/** The user has the voucher, from this request or an earlier one. A committer returns it once it is committed. */
+export interface Acquired {
+  kind: "acquired";
+  voucher: AcquiredVoucher;
+  sandbox: boolean;
+  alreadyConfirmed: boolean;
+}
 
 interface Refused {
   kind: "refused";
@@ -49,7 +54,10 @@ interface Refused {
 export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;
-  /** The batches to pick from, in this order. */
+  /**
+   * The batches to pick from, in this order: those that are open to the request and had vouchers at the last read of
+   * its source. A decision that leaves the request undecided is such a read.
+   */
   batchIds: readonly string[];
 }
 
@@ -104,9 +112,8 @@ export async function answerFromRead(
       }
       const decision = findOpenBatches(request, source, acquirer, source.now);
       if (decision.kind === "refused") return [request, decision];
-      if (isSoldOut(source, decision.batches)) return [request, { kind: "refused", code: "sold_out" }];
-      const left = decision.batches.filter((batch) => !isSoldOut(source, [batch]));
-      return [request, { request, key, batchIds: left.map(({ batchId }) => batchId) }];
+      const batchIds = batchesLeft(source, decision.batches);
+      return [request, batchIds.length === 0 ? SOLD_OUT : { request, key, batchIds }];
     }),
   );
   return requests.map((request) => answers.get(request) ?? { kind: "refused", code: NOT_FOUND[request.way] });
@@ -117,6 +124,8 @@ const NOT_FOUND = {
   product: "product_not_found",
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
+
+const SOLD_OUT: Refused = { kind: "refused", code: "sold_out" };
 
 /**
  * The batches that are open to a request. Only a sandbox's members and referrers may use its listings and products;
@@ -134,8 +143,10 @@ function findOpenBatches(
   return decideOffers(offers, { isOwner: role === "owner", contract }, now, way === "link");
 }
 
-function isSoldOut({ offers }: Source, open: readonly OpenBatch[]): boolean {
-  return open.every(({ batchId }) => offers.find((offer) => offer.batchId === batchId)?.left === false);
+/** The ids of the open batches that have vouchers, in their order. Includes those whose supply was not read. */
+function batchesLeft({ offers }: Source, open: readonly OpenBatch[]): string[] {
+  const soldOut = new Set(offers.flatMap(({ batchId, left }) => (left === false ? [batchId] : [])));
+  return open.map(({ batchId }) => batchId).filter((batchId) => !soldOut.has(batchId));
 }
 
 /**
@@ -175,7 +186,10 @@ export async function readPickedState(
   return { now, sources, acquirers, free, damaged };
 }
 
-/** Decides candidates one after another, on the state in memory. All their acquisitions are written together. */
+/**
+ * Decides candidates one after another, on the state in memory. All their acquisitions are written together. An
+ * undecided candidate gets the batches that have vouchers now: some may have got their first ones since its last read.
+ */
 export function decideAcquisitions(
   deps: DecideDeps,
   candidates: readonly Candidate[],
@@ -184,7 +198,8 @@ export function decideAcquisitions(
   const acquisitions: NewAcquisition[] = [];
   const events: EventContent[] = [];
   const acquired = new Map<string, AcquiredVoucher>();
-  const result = candidates.map(({ request, key }, index): AcquisitionOutcome | Undecided => {
+  const result = candidates.map((candidate, index): AcquisitionOutcome | Undecided => {
+    const { request, key } = candidate;
     const source = sources.get(sourceKey(request)) as Source;
     const acquirer = acquirers[index] as Acquirer;
     const earlier = acquirer.earlier ?? acquired.get(acquisitionKey(key));
@@ -195,14 +210,13 @@ export function decideAcquisitions(
     const batch = decision.batches.find(({ batchId }) => free.get(batchId)?.length);
     const voucher = batch && free.get(batch.batchId)?.shift();
     if (batch === undefined || voucher === undefined) {
-      return isSoldOut(source, decision.batches) ? { kind: "refused", code: "sold_out" } : "locked";
+      candidate.batchIds = batchesLeft(source, decision.batches);
+      return candidate.batchIds.length === 0 ? SOLD_OUT : "locked";
     }
     acquisitions.push({ ...key, voucher });
     events.push(eventOf(deps, request, source, acquirer, batch, voucher, now));
-    const { id, organizationId, code } = voucher;
-    const given = { id, organizationId, codeKey: normaliseCode(code) };
-    acquired.set(acquisitionKey(key), given);
-    return { kind: "acquired", voucher: given, sandbox, alreadyConfirmed: false };
+    acquired.set(acquisitionKey(key), voucher);
+    return { kind: "acquired", voucher, sandbox, alreadyConfirmed: false };
   });
   const writes = [...insertAcquisitions(acquisitions), ...insertPendingEvents(events), ...setDamagedAside(damaged)];
   const report = () => {

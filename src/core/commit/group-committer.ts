@@ -31,7 +31,10 @@ export interface GroupCommitterOptions<Item, Result> {
   observer: BatchObserver;
   /** Longest wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
-  /** Maximum number of items that wait in this process. */
+  /**
+   * Maximum number of items that wait for a batch. The slow path has places of its own. A locked item without such a
+   * place waits only in a group that makes progress.
+   */
   waitingMax: number;
   /**
    * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is ever refused for lack of a
@@ -51,6 +54,11 @@ const BATCH_MAX = 128;
  * Milliseconds.
  */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
+/**
+ * Minimum time between two attempts at an item on the slow path, in case an attempt leaves it undecided without a wait
+ * for a lock. Milliseconds.
+ */
+const REPEAT_AFTER_MS = 20;
 /**
  * The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path
  * needs the other slots.
@@ -88,9 +96,9 @@ interface Group<Item, Result> {
  *   groups wait at the same time, each on a connection of its own.
  *
  * When the fast path's transaction cannot get another lock, its items move to the slow path, where each group waits
- * alone. The slow path has room for a share of all items, one owner for a part of these, and one group for half of
- * them. Items beyond a share wait only in a group that makes progress. So neither many locks nor many requests for one
- * lock delay other items.
+ * alone. The slow path has a number of places, which owners share, and a group has half as many. A locked
+ * item without a place waits only in a group that makes progress. So neither many locks nor many requests for one lock
+ * delay other items.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
@@ -186,9 +194,11 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     group.waiting += 1;
     const wait = async (): Promise<Result> => {
       for (;;) {
+        const repeatAt = performance.now() + REPEAT_AFTER_MS;
         const outcome = await group.batcher.submit(item);
         if (!isUndecided(outcome)) return outcome;
         if (performance.now() >= giveUpAt) return busy;
+        if (performance.now() < repeatAt) await sleep(repeatAt - performance.now());
       }
     };
     const result = runInTurn(

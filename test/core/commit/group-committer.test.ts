@@ -34,31 +34,56 @@ it("a closed committer accepts no item, and its close ends when all accepted ite
   expect(await closed).toBe("closed");
 });
 
+it("a committer pauses between attempts that leave an item undecided without a wait", async () => {
+  const attempts: number[] = [];
+  const committer = openCommitter(async (items, waitMs) => {
+    if (waitMs !== null) attempts.push(performance.now());
+    return items.map(() => (attempts.length < 11 ? "locked" : 1));
+  });
+  expect(await committer.submit({ owner: "one", row: "a row" })).toBe(1);
+  const [first = 0, last = 0] = [attempts[0], attempts.at(-1)];
+  // Ten pauses of 20 ms. Timers may fire two milliseconds early.
+  expect(last - first).toBeGreaterThan(180);
+});
+
+it("an item that stays locked for the longest wait is busy", async () => {
+  const committer = openCommitter(async (items) => items.map(() => "locked"), { lockWaitMs: 400 });
+  expect(await committer.submit({ owner: "one", row: "a row" })).toBe(0);
+});
+
 interface Item {
   owner: string;
   row: string;
 }
 
-/** A group committer of a worker with 64 jobs, whose rows are all locked until the test frees them. */
+/** A group committer whose rows are all locked until the test frees them. */
 function startCommitter() {
   /** Owners whose items wait for a lock on a connection. */
   const waiting: string[] = [];
   const freed = Promise.withResolvers<void>();
-  const committer = new GroupCommitter<Item, number>({
-    async commit(items, waitMs): Promise<(number | Undecided)[]> {
-      if (waitMs === null) return items.map(() => "locked");
-      waiting.push(...new Set(items.map(({ owner }) => owner)));
-      await freed.promise;
-      return items.map(() => 1);
-    },
+  const committer = openCommitter(async (items, waitMs) => {
+    if (waitMs === null) return items.map(() => "locked");
+    waiting.push(...new Set(items.map(({ owner }) => owner)));
+    await freed.promise;
+    return items.map(() => 1);
+  });
+  return { committer, waiting, free: () => freed.resolve() };
+}
+
+/** A group committer of a worker with 64 jobs. */
+function openCommitter(
+  commit: (items: Item[], waitMs: number | null) => Promise<(number | Undecided)[]>,
+  { lockWaitMs } = { lockWaitMs: 60_000 },
+) {
+  return new GroupCommitter<Item, number>({
+    commit,
     groupOf: ({ row }) => row,
     ownerOf: ({ owner }) => owner,
     busy: 0,
     observer: { submitted: () => undefined, run: (_items, work) => work() },
-    lockWaitMs: 60_000,
+    lockWaitMs,
     waitingMax: 64,
     isBounded: true,
     slowConnections: 4,
   });
-  return { committer, waiting, free: () => freed.resolve() };
 }
