@@ -338,6 +338,20 @@ it("a referrer's link is found only while its contract is Active, and then opens
   expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
 });
 
+it("a claim answers with its voucher even if the code's stored key has the form of another release", async () => {
+  const { vouchers, productId } = await makeOffer(servers.db, 1);
+  const setKey = (key: string) =>
+    bypassTriggers(servers.db, "UPDATE vouchers SET code_key = $2 WHERE id = $1", [vouchers[0]?.id, key]);
+  await setKey("A.B-C");
+  const client = await as();
+  const voucher = { id: vouchers[0]?.id, code: vouchers[0]?.code };
+  for (const alreadyConfirmed of [false, true]) {
+    expect(await client.claimProduct(productId)).toMatchObject({ status: 200, body: { voucher, alreadyConfirmed } });
+  }
+  // As the invariants demand.
+  await setKey(vouchers[0]?.code.replaceAll("-", "") ?? "");
+});
+
 type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
 
 /** A batch with everything that leads to it. */

@@ -25,7 +25,7 @@ const LINK = {
   endsAt: orNull(timestamptz),
 };
 
-const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: orNull(text) };
+const ACQUIRED_VOUCHER = { id: text, organizationId: text, codeKey: text };
 
 const ACQUIRER = {
   role: orNull(textOf<MemberRole>()),
@@ -115,7 +115,7 @@ export interface AcquisitionKey {
   paymentRef: string | null;
 }
 
-/** An acquired voucher. Look it up by its organization and normalized code. */
+/** An acquired voucher. Look it up by its organization and its code's stored key. */
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**

@@ -43,8 +43,8 @@ SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
 -- state Live, even past its end. Inserting a redemption before closedUntil fails; `now` is before closedUntil only after the clock was set back.
 -- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
-SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.serial, v.status, v.last_sequence AS "lastSequence",
-       v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
+SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
+       v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", o.sandbox,
        h.ticket AS "reservation.ticket", h.key_id AS "reservation.keyId", h.started_at AS "reservation.startedAt",
        h.expires_at AS "reservation.expiresAt", h.token_secret_id AS "reservation.tokenSecretId"

@@ -50,6 +50,7 @@ const LOCKED_VOUCHER = {
   id: text,
   organizationId: text,
   code: text,
+  codeKey: text,
   serial: integer,
   status: textOf<StoredStatus>(),
   ...CHAIN_HEAD,
