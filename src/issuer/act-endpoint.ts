@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type Act, CREATED, findProblems } from "../acts/act.ts";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
 import { bodyOf, type Fields, readableIn, valuesIn } from "../acts/fields.ts";
+import { awaitConfirmation, type Confirming } from "../core/commit/confirm-reads.ts";
 import { partnerKey } from "../core/keys/routes/authenticate.ts";
 import { ISSUER } from "../platform/api/errors.ts";
 import { EXAMPLE } from "../platform/api/example.ts";
@@ -53,7 +54,7 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     access: ISSUER_KEY,
     parameters: { id: idOf(on) },
     ...(Object.keys(body.shape).length > 0 && { body }),
-    findFurtherProblems: async (deps: IssuerDeps, caller, given) => {
+    findFurtherProblems: async (deps: IssuerDeps & Confirming, caller, given) => {
       const { error } = body.safeParse(given);
       if (error === undefined) return [];
       return inIssuer(deps, caller, async ({ pool }) => {
@@ -64,17 +65,21 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     response: result,
     responseDescription: "It is done.",
     responseExamples: { done: { summary: title, value: sampleOf(result, exampleOf(result, creates ?? on)) } },
-    handler: (deps: IssuerDeps, { caller, parameters, body: given }) =>
-      inIssuer(
+    handler: async (deps: IssuerDeps & Confirming, { caller, parameters, body: given }) => {
+      const readFrom = deps.deployment.origin;
+      const done = await inIssuer(
         deps,
         caller,
         async (ctx) => {
           await ctx.requireOwn(on, parameters.id);
           const values = valuesIn(fields, given);
-          const done = await ctx.whileKeyWorks((assertGoing) => act.run(ctx, parameters.id, values, assertGoing));
-          return pickFields(result, done as never);
+          return ctx.whileKeyWorks((assertGoing) => act.run(ctx, parameters.id, values, assertGoing));
         },
         [name, { [idName]: parameters.id, ...givenIn(given) }],
-      ),
+      );
+      // A repeat has only read what an earlier call committed.
+      if (act.repeated !== undefined) await awaitConfirmation(deps, readFrom);
+      return pickFields(result, done as never);
+    },
   });
 }
