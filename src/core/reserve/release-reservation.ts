@@ -1,18 +1,22 @@
 import type { Logger } from "pino";
 import { voucherBusy } from "../../platform/api/errors.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
+import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
+import type { ResolvedVoucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
 /**
- * Releases a reservation by its ticket, for any key of the organization, if it is live. Works without Redis.
- * @throws AppError `voucher_busy`.
+ * Releases a reservation by its ticket, for any key of the organization, if it is live. A ticket that is not live never
+ * is again, unless the clock goes back, so it needs no lock, only the confirmation of what was read. Works without
+ * Redis.
+ * @throws AppError `voucher_busy`, `unavailable`.
  */
 export async function releaseReservation(
-  ctx: {
+  ctx: Confirming & {
     voucherReads: VoucherReads;
     limits: Limits;
     reservationCommitter: ReservationCommitter;
@@ -24,8 +28,14 @@ export async function releaseReservation(
   reason: string | null,
 ): Promise<boolean> {
   if (!isTicket(ticket)) return false;
-  const { voucher } = await resolveVoucher(ctx, caller, ticket);
-  if (voucher === null) return false;
+  const isLive = ({ reservation }: ResolvedVoucher) => reservation?.ticket === ticket;
+  const found = await readConfirmed(
+    ctx,
+    () => resolveVoucher(ctx, caller, ticket),
+    (found) => !isLive(found),
+  );
+  const { voucher } = found;
+  if (voucher === null || !isLive(found)) return false;
   const outcome = await ctx.reservationCommitter.submit({
     kind: "release",
     voucherId: voucher.id,

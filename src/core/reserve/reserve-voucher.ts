@@ -39,26 +39,26 @@ type Finding =
   | { kind: "leased" };
 
 /**
- * Pauses before a call that met another key's lease tries again: the reservation is usually written within
+ * Pauses before each further try of a call that met another key's lease: the reservation is usually written within
  * milliseconds. Milliseconds.
  */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
 /**
  * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The
- * lease in Redis only delays competing callers before they wait for the voucher's lock. The reservation itself is a row
- * in Postgres. The lock and a unique index guarantee that a voucher has at most one live reservation.
+ * lease in Redis refuses most competing callers before they wait for the voucher's lock. The reservation itself is a
+ * row in Postgres. The lock and a unique index guarantee that a voucher has at most one live reservation.
  * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` demands. `unavailable` when
  * Redis does not answer.
  */
 export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<ReserveResponse> {
-  for (const pauseMs of LEASED_PAUSES_MS) {
+  for (const pauseMs of [0, ...LEASED_PAUSES_MS]) {
+    if (pauseMs > 0) await sleep(pauseMs);
     const readFrom = ctx.deployment.origin;
     const finding = await findOrReserve(ctx, caller, codeOrTicket).catch(
       (error): Finding => refused(toRefusal(error), false),
     );
     if (finding.kind !== "leased") return proveAndAnswer(ctx, finding, readFrom);
-    await sleep(pauseMs);
   }
   // A lease does not prove a reservation, so the refusal says only that the voucher is busy at present.
   return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.origin);

@@ -83,6 +83,25 @@ it("a reserve that met another key's lease is refused once that key's reservatio
   expect(await reserving).toMatchObject({ ticket: expect.stringMatching(/^rsv_/) });
 });
 
+it("a reserve tries once more after its last pause", async () => {
+  const { code } = await issue();
+  const gate = makeGate();
+  const ctx = { ...delayed.ctx, leases: new HookedLeases({ afterAcquire: gate.pass }) };
+  const reserving = reserveVoucher(ctx, holder, code);
+  await gate.reached;
+  let met = 0;
+  const letItWriteAtLast = async () => {
+    met += 1;
+    if (met < 4) return;
+    gate.open();
+    await reserving;
+  };
+  const leases = new HookedLeases({ afterAcquire: letItWriteAtLast });
+  const rivalCaller = { ...holder, keyId: service.keys.rival.id };
+  const refused = reserveVoucher({ ...delayed.ctx, leases }, rivalCaller, code);
+  await expect(refused).rejects.toMatchObject({ code: "voucher_reserved" });
+});
+
 it("a lease without a live reservation refuses no key once it is older than two seconds", async () => {
   const { id, code, reservation } = await makeReserved();
   const leases = new HookedLeases({ beforeRelease: fail });

@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
+import { lockVoucher } from "../../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { send } from "../../support/client.ts";
+import { besideTransaction } from "../../support/outside-transaction.ts";
 import { dumpRows } from "../../support/row-dump.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
@@ -77,6 +79,17 @@ it("release answers the same to every ticket that is not live, known or not, and
   expect(JSON.parse([...answers][0] ?? "")).toEqual({ released: false, reason: expect.stringMatching(/^[A-Z].+\.$/) });
   expect(await dumpRows(servers.db)).toEqual(before);
   expect((await shop.lookUp(theirs?.code ?? "")).body.reservation).toMatchObject({ ticket: liveTicket });
+});
+
+it("release of a ticket that is not live answers at once while the voucher is locked", async () => {
+  const { id, code } = await issue();
+  const { ticket } = await reserve(code);
+  await shop.release(ticket);
+  const { status, body } = await besideTransaction(servers.db, async (outside) => {
+    await lockVoucher(outside, id);
+    return shop.release(ticket);
+  });
+  expect([status, body.released]).toEqual([200, false]);
 });
 
 it("release ends a reservation whose ticket was scanned in capitals and with a line feed", async () => {
