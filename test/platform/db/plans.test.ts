@@ -33,6 +33,8 @@ const statements = [...files.map((file) => new URL(file, ROOT)), BASELINE]
   .flatMap((file) => Object.values(readStatements(file)))
   .filter((statement) => !EXEMPT.includes(statement.name));
 
+const OPEN = { windows: { claim: { opensAt: null, closesAt: null } } };
+
 /** States of the tables at the moment when a connection plans a statement, which it keeps until the next ANALYZE. */
 const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
   "were never filled": async () => undefined,
@@ -40,22 +42,24 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
   "held a few rows": async ({ db }) => {
     const partner = await makePartner(db);
     await makeKey(db, partner.organizationId);
-    await issueVouchers(db, partner, 20, { windows: { claim: { opensAt: null, closesAt: null } } });
-    await db.query(
-      `INSERT INTO reservations
-         (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-       SELECT now(), now() + interval '15 minutes', CASE WHEN serial > 9 THEN now() END,
-              'ticket_' || serial, id, organization_id,
-              'key', CASE WHEN serial > 9 THEN 'Consumed' ELSE 'Live' END, 'secret'
-         FROM vouchers`,
-    );
-    await db.query(
-      `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-       SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial,
-              'order-' || serial
-         FROM vouchers WHERE serial > 9`,
-    );
+    await issueVouchers(db, partner, 20, OPEN);
+    await reserve(db, "serial < 10");
+    await redeem(db, "serial > 9");
     await db.query("VACUUM (ANALYZE)");
+  },
+  // The statistics know of nothing that is Live, Pending or in a window, so the planner takes all of it for one row.
+  "had just got their first rows in progress": async ({ db }) => {
+    const partner = await makePartner(db);
+    await makeKey(db, partner.organizationId);
+    await issueVouchers(db, partner, 2_000);
+    await redeem(db, "serial > 999");
+    await db.query("VACUUM (ANALYZE)");
+    await issueVouchers(db, partner, 1_000, OPEN);
+    await reserve(db, "serial < 500 AND NOT pickable");
+    await db.query(
+      `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+       SELECT now(), 2, id, 'Pending', 'voucher.instance.voided', '{}' FROM vouchers WHERE serial < 500`,
+    );
   },
 };
 
@@ -85,6 +89,31 @@ describe.each(Object.entries(STATES))("planned while the tables %s:", (_, fill) 
     expect(searches.filter((each) => !(READS_BRANDS.includes(name) && / of brands by /.test(each)))).toEqual([]);
   });
 });
+
+function reserve(db: pg.Pool, which: string): Promise<void> {
+  return insertReservations(db, which, "Live", "NULL");
+}
+
+/** Redeems by ticket. */
+async function redeem(db: pg.Pool, which: string): Promise<void> {
+  await insertReservations(db, which, "Consumed", "now()");
+  await db.query(
+    `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+     SELECT date_trunc('milliseconds', now()), id, organization_id, 'key', 'attempt', 'code_' || serial,
+            'order-' || serial
+       FROM vouchers WHERE ${which}`,
+  );
+}
+
+async function insertReservations(db: pg.Pool, which: string, state: string, endedAt: string): Promise<void> {
+  await db.query(
+    `INSERT INTO reservations
+       (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT now(), now() + interval '15 minutes', ${endedAt}, 'ticket_' || serial, id, organization_id,
+            'key', '${state}', 'secret'
+       FROM vouchers WHERE ${which}`,
+  );
+}
 
 /** Columns of each index, and of all indexes of each table, by name. */
 interface IndexColumns {
