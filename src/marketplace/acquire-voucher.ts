@@ -69,7 +69,7 @@ async function answerWith(
  * Waits for the seal of the acquisition's event. After a long wait, or if the queue is full, the event is sealed later.
  */
 async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
-  if (!ctx.sealQueue.hasRoomFor({ voucherId })) {
+  if (!ctx.sealQueue.askForPlace({ voucherId })) {
     ctx.log.warn({ voucherId }, "the seal queue is full: an event will be sealed later");
     return;
   }

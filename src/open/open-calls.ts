@@ -28,7 +28,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     users: new UserAuthenticator(config.users, deployment.clock),
     limits: openLimits(config, redis, log),
     calls: use(new PartnerCalls({ redis, deployment, log, onDropped })),
-    pauses: use(new PauseWatch()),
+    pauses: use(new PauseWatch(log)),
     voucherReads: openVoucherReads(observed),
     confirmations: confirming.confirmations,
     referenceEnds: use(openReferenceEnds(service)),

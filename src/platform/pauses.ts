@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import { uptimeMs } from "./uptime.ts";
 
 /** How often the process reads its clocks. Milliseconds. */
@@ -28,6 +29,7 @@ const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs };
  * may have given up, and another process may have answered it differently since.
  */
 export class PauseWatch {
+  readonly #log: Pick<Logger, "warn">;
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
@@ -35,7 +37,8 @@ export class PauseWatch {
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 
-  constructor(clocks: Clocks = CLOCKS) {
+  constructor(log: Pick<Logger, "warn">, clocks: Clocks = CLOCKS) {
+    this.#log = log;
     this.#clocks = clocks;
     this.#tickedAt = this.#now();
     this.#timer = setInterval(() => this.tick(), TICK_MS).unref();
@@ -46,7 +49,7 @@ export class PauseWatch {
    * @param receivedAtMs when its last byte was read, on the monotonic clock.
    */
   isOutdated(receivedAtMs: number): boolean {
-    if (this.#latenessMs() > PAUSE_MS) this.#currentSince = Number.POSITIVE_INFINITY;
+    this.#notePause(this.#latenessMs());
     return receivedAtMs < this.#currentSince || this.#clocks.monotonicMs() - receivedAtMs > FIRST_READ_MS;
   }
 
@@ -54,7 +57,7 @@ export class PauseWatch {
   tick(): void {
     const latenessMs = this.#latenessMs();
     this.#tickedAt = this.#now();
-    if (latenessMs > PAUSE_MS) this.#currentSince = Number.POSITIVE_INFINITY;
+    this.#notePause(latenessMs);
     this.#calmTicks = latenessMs < TICK_MS ? this.#calmTicks + 1 : 0;
     if (this.#currentSince === Number.POSITIVE_INFINITY && this.#calmTicks >= CALM_TICKS)
       this.#currentSince = this.#tickedAt.monotonic;
@@ -62,6 +65,12 @@ export class PauseWatch {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
+  }
+
+  #notePause(latenessMs: number): void {
+    if (latenessMs <= PAUSE_MS || this.#currentSince === Number.POSITIVE_INFINITY) return;
+    this.#currentSince = Number.POSITIVE_INFINITY;
+    this.#log.warn({ latenessMs }, "this process was frozen; redeems that it has received get redeem_unknown");
   }
 
   #now() {

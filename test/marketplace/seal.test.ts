@@ -172,7 +172,7 @@ it("the event of an acquisition adds no job to a seal queue that is full, and th
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   await servers.redis.del(wait);
   await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
-  const hasRoom = () => api.ctx.sealQueue.hasRoomFor({ voucherId: id });
+  const hasRoom = () => api.ctx.sealQueue.askForPlace({ voucherId: id });
   await until(() => !hasRoom());
   const reply = await client.claimProduct(offer.productId);
   const waiting = await servers.redis.llen(wait);

@@ -4,10 +4,17 @@ import { PauseWatch } from "../../src/platform/pauses.ts";
 /** Clocks that the tests move, and a watch whose timer the tests run. */
 let now: { monotonicMs: number; uptimeMs: number };
 let watch: PauseWatch;
+let warnings: number;
 
 beforeEach(() => {
   now = { monotonicMs: 10_000, uptimeMs: 1_000_000 };
-  watch = new PauseWatch({ monotonicMs: () => now.monotonicMs, uptimeMs: () => now.uptimeMs });
+  warnings = 0;
+  const log = {
+    warn() {
+      warnings += 1;
+    },
+  };
+  watch = new PauseWatch(log, { monotonicMs: () => now.monotonicMs, uptimeMs: () => now.uptimeMs });
   // The real timer would run ticks of its own.
   void watch.close();
 });
@@ -34,6 +41,7 @@ it("a request that was read before a pause and is handled after it is outdated",
   watch.tick();
   tickOnTime(4);
   expect(watch.isOutdated(receivedAtMs)).toBe(true);
+  expect(warnings).toBe(1);
 });
 
 it("requests are current again after four ticks in a row were on time", () => {

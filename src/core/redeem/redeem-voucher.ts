@@ -129,7 +129,7 @@ async function findOutcome(
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
     // Ends the attempts of processes of an earlier release, which use this form, so that they redeem nothing now.
-    const { kind } = await endReference(ctx, earlier);
+    const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") attempt.reference = earlier;
     else if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
   }
@@ -159,10 +159,10 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // An end stops only attempts whose first read came before it. The sender of a much older request may have been told
-  // elsewhere, before this read, that nothing is redeemed.
+  // An end stops only attempts whose first read came before it. The sender of a request that waited long here may have
+  // repeated it elsewhere before this read, with the answer that nothing is redeemed.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
-  if (!ctx.redeemQueue.hasRoomFor(job)) return refused(new AppError("overloaded"), readFrom);
+  if (!ctx.redeemQueue.askForPlace(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);
 }
 
@@ -230,12 +230,17 @@ async function proveAndAnswer(ctx: Deps, attempt: Attempt, finding: Finding): Pr
   }
   if (finding.kind === "refused" && proofOf("redeemVoucher", finding.error) === "none") throw finding.error;
   const readFrom = finding.kind === "refused" ? finding.readFrom : null;
-  const outcome = await endReference(ctx, attempt.reference, readFrom).catch((cause) => {
-    ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
-    return { kind: "held" } as const;
-  });
+  const outcome = await tryToEnd(ctx, attempt.reference, readFrom);
   if (outcome.kind === "redeemed") return recordedResponse(ctx, attempt, outcome.redemption);
   throw outcome.kind === "ended" && finding.kind === "refused" ? finding.error : new AppError("redeem_unknown");
+}
+
+/** As {@link endReference}, with the outcome `held` if it fails. */
+function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): ReturnType<typeof endReference> {
+  return endReference(ctx, reference, readFrom).catch((cause) => {
+    ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
+    return { kind: "held" };
+  });
 }
 
 /**

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as untilInputIsRead } from "node:timers/promises";
 import type { Queue } from "bullmq";
 import { CallerPlaces } from "./caller-places.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
 import { openQueue, type QueueResources } from "./open-queue.ts";
-import type { QueueDefinition } from "./queue-settings.ts";
+import { type QueueDefinition, waitingMaxOfShard } from "./queue-settings.ts";
 import { parseOrNull, type ReplyInbox } from "./reply-inbox.ts";
 import { listShards, shardOf } from "./shards.ts";
 
@@ -17,6 +17,8 @@ export type WaitResult<Reply> =
 
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
+/** How long a measured number of waiting jobs counts. Milliseconds. */
+const DEPTH_KNOWN_MS = 1_000;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
 /** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
@@ -40,13 +42,18 @@ interface Waiter<Reply> {
   origin: string;
   /** When the wait began, on the monotonic clock. Milliseconds. */
   since: number;
+  /** Whether Redis has acknowledged the job. */
+  isAdded: boolean;
+  /** Whether the last check did not find the job, although it had been added. */
+  isMissing: boolean;
   settle: (result: WaitResult<Reply>) => void;
 }
 
-/** A shard of the queue, and the number of jobs that wait in it. */
+/** A shard of the queue, and the number of jobs that waited in it at the last measure. Times are monotonic. */
 interface OpenShard {
   queue: Queue;
   depth: number;
+  depthReadAt: number;
   depthDueAt: number;
 }
 
@@ -87,12 +94,20 @@ export class AwaitedQueue<Data, Reply> {
     return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }
 
-  /** Whether one more caller may wait, in this process and in the job's shard of the queue. Costs no round trip. */
-  hasRoomFor(data: Data): boolean {
+  /**
+   * Asks for a place: whether one more caller may wait, in this process and in the job's shard of the queue. Waits for
+   * no round trip, but may start one that measures the shard.
+   */
+  askForPlace(data: Data): boolean {
     const shard = this.#shardOf(data);
-    if (shard !== undefined) void this.#measureDepth(shard);
-    const waitingMax = this.#definition.waitingMax / this.#resources.shards;
-    return this.#places.hasRoom(this.#ownerOf(data)) && (shard?.depth ?? 0) < waitingMax;
+    const isFull = shard !== undefined && this.#isFull(shard);
+    return this.#places.askForPlace(this.#ownerOf(data)) && !isFull;
+  }
+
+  #isFull(shard: OpenShard): boolean {
+    void this.#measureDepth(shard);
+    const isKnown = performance.now() - shard.depthReadAt < DEPTH_KNOWN_MS;
+    return isKnown && shard.depth >= waitingMaxOfShard(this.#definition, this.#resources.shards);
   }
 
   /** Null if the queue's jobs have no owners. */
@@ -109,28 +124,38 @@ export class AwaitedQueue<Data, Reply> {
 
   /**
    * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is
-   * then removed. This does not prove that the job never ran: a Redis that lost its last second may have forgotten the
-   * start.
+   * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
+   * Redis that lost its last second may have forgotten the start.
    */
   addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
       const shard = this.#shardOf(data);
       if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
       const owner = this.#ownerOf(data);
-      const timer = setTimeout(() => void this.#giveUp(jobId, waiter, waitMs), waitMs);
+      const giveUp = (cause: unknown) => void this.#giveUp(jobId, waiter, cause);
+      const timer = setTimeout(() => giveUp(new Error(`no reply within ${waitMs} ms`)), waitMs);
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
         if (this.#waiters.delete(jobId)) this.#places.release(owner);
         resolve(result);
       };
       const { origin } = this.#resources.deployment;
-      const waiter: Waiter<Reply> = { shard, origin, since: performance.now(), settle };
+      const waiter: Waiter<Reply> = {
+        shard,
+        origin,
+        since: performance.now(),
+        isAdded: false,
+        isMissing: false,
+        settle,
+      };
       this.#waiters.set(jobId, waiter);
       this.#places.take(owner);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
-      // The reply may arrive before the acknowledgement of the add, and makes it unnecessary.
+      // Only the reply is awaited. It may arrive before Redis has acknowledged the job.
       const added = shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
-      added.catch((cause: unknown) => settle({ kind: "unknown", cause }));
+      added.then(() => {
+        waiter.isAdded = true;
+      }, giveUp);
     });
   }
 
@@ -161,15 +186,21 @@ export class AwaitedQueue<Data, Reply> {
     return { kind: "reply", reply: parsed.data, queuedMs, workedMs };
   }
 
-  async #giveUp(jobId: string, { shard, settle }: Waiter<Reply>, waitMs: number): Promise<void> {
+  /**
+   * Ends a wait after one more read of the input: the timers of a process that was frozen fire before it reads the
+   * replies that have come meanwhile.
+   */
+  async #giveUp(jobId: string, waiter: Waiter<Reply>, cause: unknown): Promise<void> {
+    await untilInputIsRead();
+    if (!this.#waiters.has(jobId)) return;
+    waiter.settle({ kind: "unknown", cause });
+    if (!this.#definition.withdrawOnTimeout) return;
     const { redis, log } = this.#resources;
-    if (this.#definition.withdrawOnTimeout) {
-      const keys = ["wait", jobId].map((key) => shard.queue.toKey(key));
-      await redis
-        .eval(WITHDRAW, keys.length, ...keys, jobId)
-        .catch((error) => log.warn({ err: error, jobId }, "a job could not be withdrawn"));
-    }
-    settle(unknown(`no reply within ${waitMs} ms`));
+    const keys = ["wait", jobId].map((key) => waiter.shard.queue.toKey(key));
+    // A job that stays may still run.
+    redis
+      .eval(WITHDRAW, keys.length, ...keys, jobId)
+      .catch((error) => log.debug({ err: error, jobId }, "a job could not be withdrawn"));
   }
 
   /** Reads from the queue itself the results of jobs whose callers have waited long. */
@@ -183,7 +214,9 @@ export class AwaitedQueue<Data, Reply> {
     const late = new Map<OpenShard, string[]>();
     for (const [jobId, { shard, since }] of this.#waiters) {
       if (since >= before) break;
-      late.set(shard, [...(late.get(shard) ?? []), jobId]);
+      const ofShard = late.get(shard);
+      if (ofShard === undefined) late.set(shard, [jobId]);
+      else ofShard.push(jobId);
     }
     return late;
   }
@@ -193,10 +226,14 @@ export class AwaitedQueue<Data, Reply> {
     const reads = this.#resources.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
+    const added = new Set(late.filter((jobId) => this.#waiters.get(jobId)?.isAdded));
     // If Redis does not answer, the next attempt is soon.
     const found = (await reads.exec().catch(() => null)) ?? [];
     for (const [index, jobId] of late.entries()) {
-      const [finishedOn, processedOn, timestamp, failure, reply] = (found[index]?.[1] ?? []) as (string | null)[];
+      const [error, values] = found[index] ?? [];
+      if (error !== null) continue;
+      const [finishedOn, processedOn, timestamp, failure, reply] = values as (string | null)[];
+      if (timestamp != null || added.has(jobId)) this.#noteFound(jobId, timestamp != null);
       if (finishedOn == null) continue;
       const end = parseOrNull(jobEnd, () => ({
         jobId,
@@ -207,6 +244,17 @@ export class AwaitedQueue<Data, Reply> {
       if (end !== null) this.#receive(end);
       else this.#waiters.get(jobId)?.settle(unknown("the queue's record of the job cannot be read"));
     }
+  }
+
+  /**
+   * Gives up a job that two checks in a row did not find. A worker that had it when Redis lost it may reply between
+   * them.
+   */
+  #noteFound(jobId: string, isFound: boolean): void {
+    const waiter = this.#waiters.get(jobId);
+    if (waiter === undefined) return;
+    if (!isFound && waiter.isMissing) waiter.settle(unknown("Redis no longer has the job"));
+    waiter.isMissing = !isFound;
   }
 
   /** Restores the marker that wakes idle workers: a killed one may have taken it. Does nothing unless callers wait. */
@@ -223,7 +271,8 @@ export class AwaitedQueue<Data, Reply> {
     if (now < shard.depthDueAt) return;
     shard.depthDueAt = now + DEPTH_EVERY_MS;
     // If the depth cannot be read, adding will fail as well.
-    shard.depth = await this.#resources.redis.llen(shard.queue.toKey("wait")).catch(() => shard.depth);
+    const depth = await this.#resources.redis.llen(shard.queue.toKey("wait")).catch(() => null);
+    if (depth !== null) Object.assign(shard, { depth, depthReadAt: performance.now() });
   }
 
   async #openQueues(): Promise<void> {
@@ -233,7 +282,7 @@ export class AwaitedQueue<Data, Reply> {
       const queues = listShards(deployment.id, shards).map((shard) => openQueue(this.#definition, shard, redis, log));
       try {
         await Promise.all(queues.map((queue) => queue.waitUntilReady()));
-        this.#shards = queues.map((queue) => ({ queue, depth: 0, depthDueAt: 0 }));
+        this.#shards = queues.map((queue) => ({ queue, depth: 0, depthReadAt: 0, depthDueAt: 0 }));
         if (this.#closed) await this.close();
         return;
       } catch (error) {

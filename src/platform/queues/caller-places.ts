@@ -3,8 +3,8 @@ import { Shares } from "../batching/shares.ts";
 /** Maximum number of callers that wait for jobs of a queue in one process. Further callers are refused at once. */
 const WAITERS_MAX = 2_000;
 /**
- * Callers of one owner that may wait while another owner is present. The jobs of a shard run in order, so the other
- * owner's job waits for all of these, which a worker runs in a quarter of a second.
+ * Callers of one owner that may wait in this process while another owner is present. The jobs of a shard run in order,
+ * so the other owner's job waits for all of these: a quarter of a second for each API process.
  */
 const OWNER_WAITERS_MAX = 250;
 /** How long an owner is present after it last asked for a place. Milliseconds. */
@@ -20,8 +20,11 @@ export class CallerPlaces {
   #last = { owner: "", at: Number.NEGATIVE_INFINITY };
   #other = this.#last;
 
-  /** Whether the owner may take one more place. Alone it may have three quarters of all; beside another, far fewer. */
-  hasRoom(owner: string | null): boolean {
+  /**
+   * Whether the owner may take one more place. Alone it may have three quarters of all; beside another, far fewer. The
+   * owner then counts as present.
+   */
+  askForPlace(owner: string | null): boolean {
     if (owner === null) return this.#shares.used < WAITERS_MAX;
     const now = performance.now();
     if (owner !== this.#last.owner) this.#other = this.#last;

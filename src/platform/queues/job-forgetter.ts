@@ -22,8 +22,8 @@ const WAITING_MAX = 50_000;
 const ENVELOPE = Object.keys(jobEnvelope.shape);
 
 /**
- * Removes what may identify a person from jobs that have ended, within about a second, or once Redis accepts it. A job
- * that is delivered again after that fails: its caller reads from the database what the first delivery has done.
+ * Removes what may identify a person from jobs that have ended, within about a second, or once Redis accepts it. If
+ * such a job is delivered again, it fails, and its caller reads from the database what the first delivery has done.
  */
 export class JobForgetter implements Closable {
   readonly #kept: ReadonlySet<string>;

@@ -1,5 +1,6 @@
 import type { BulkJobOptions, Queue } from "bullmq";
 import { openQueue, type QueueResources } from "./open-queue.ts";
+import { waitingMaxOfShard } from "./queue-settings.ts";
 import { listShardsOf, shardOf } from "./shards.ts";
 
 type Requested = Parameters<typeof openQueue>[0] & { shardBy?: string; waitingMax: number };
@@ -34,7 +35,7 @@ export class JobRequests<Data> {
     );
     const queues = this.#queues;
     const byQueue = Map.groupBy(ids, (id) => queues[shardOf(id, queues.length)] as Queue);
-    const roomMax = Math.ceil(this.#definition.waitingMax / queues.length);
+    const roomMax = waitingMaxOfShard(this.#definition, queues.length);
     const added = await Promise.allSettled(
       [...byQueue].map(([queue, ofShard]) => this.#addTo(queue, ofShard, roomMax)),
     );

@@ -13,7 +13,7 @@ export interface QueueSettings {
   ownedBy?: string;
   /** Set if only some deployments have a worker for the queue. */
   isOptional?: true;
-  /** Maximum number of jobs that wait for a worker, in all shards together. Further jobs are refused at once. */
+  /** Maximum number of jobs that wait for a worker, divided among the shards by {@link waitingMaxOfShard}. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
   withdrawOnTimeout: boolean;
@@ -103,6 +103,14 @@ export type QueueName = Settings["name"];
 export const QUEUES: readonly (QueueSettings & { name: QueueName })[] = SETTINGS;
 
 export const QUEUE_NAMES = QUEUES.map(({ name }) => name);
+
+/** The least that a shard's share of `waitingMax` comes to: many shards have many workers, and a burst must fit. */
+const SHARD_WAITING_MIN = 500;
+
+/** Maximum number of jobs that wait for a worker in one of a queue's shards. Further jobs are refused at once. */
+export function waitingMaxOfShard({ waitingMax }: Pick<QueueSettings, "waitingMax">, shards: number): number {
+  return Math.min(waitingMax, Math.max(SHARD_WAITING_MIN, Math.ceil(waitingMax / shards)));
+}
 
 /** A queue, its limits and the schemas of its jobs. */
 export interface QueueDefinition<Data = unknown, Reply = unknown> extends QueueSettings {

@@ -105,7 +105,7 @@ async function readDivision(
   return {
     shards: count,
     // Each process has a connection to every master, so the masters' numbers are not added.
-    apis: Math.max(...connected.map(({ apis }) => apis.get(count) ?? 0)),
+    apis: Math.max(0, ...connected.map(({ apis }) => apis.get(count) ?? 0)),
     jobs: backlog.includes(null) ? null : jobs,
     served: shards.some(({ served }) => served),
     unserved: shards.filter(({ served, isOptional }) => !served && !isOptional).map(({ name }) => name),

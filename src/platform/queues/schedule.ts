@@ -9,7 +9,7 @@ import { findShard } from "./shards.ts";
 /**
  * Adds one job every `everyMs`, however many processes run. Each process ticks on its own monotonic timer. A tick adds
  * a job unless another process has added one since this process's last tick, or a job still waits. So one process adds
- * every job. If it stops, another one takes over within two intervals.
+ * each job. If it stops, another one takes over within two intervals.
  */
 export class Schedule {
   readonly #redis: RedisClient;

@@ -33,7 +33,7 @@ export interface WorkerOptions {
   log: Logger;
   /** Called for each job from another deployment or database. */
   onForeignJob: () => void;
-  /** Called for each job that has ended. `waitedMs` is null for one that was tried before. */
+  /** Called for each job that has ended. `waitedMs` is null for one that was started before. */
   onJob?: (queue: string, waitedMs: number | null, workedMs: number) => void;
   /** Called at the start, for each shard that the worker serves. */
   onShard?: (queue: string, shard: string, fetchers: number) => void;
@@ -115,8 +115,8 @@ function workOn<Data, Reply extends object>(
     const jobId = job.id;
     const parsed = definition.data.safeParse(job.data);
     const envelope = jobEnvelope.safeParse(job.data);
-    if (!parsed.success || !envelope.success || jobId === undefined)
-      throw new UnrecoverableError("the job's data is not what this queue carries");
+    const unreadable = () => new UnrecoverableError("the job's data is not what this queue carries");
+    if (!envelope.success || jobId === undefined) throw unreadable();
     const { origin, replyTo, traceparent } = envelope.data;
     const startedAt = Date.now();
     const sendOutcome = async (outcome: JobEnd["outcome"]) => {
@@ -129,6 +129,7 @@ function workOn<Data, Reply extends object>(
       });
     };
     try {
+      if (!parsed.success) throw unreadable();
       if (await isForeign(origin)) {
         options.onForeignJob();
         throw new UnrecoverableError("the job is from another deployment or database");
@@ -140,7 +141,7 @@ function workOn<Data, Reply extends object>(
       await sendOutcome({ failure: (error as Error).message });
       throw error;
     } finally {
-      const waitedMs = job.attemptsMade > 0 ? null : startedAt - job.timestamp;
+      const waitedMs = job.attemptsStarted > 1 ? null : startedAt - job.timestamp;
       options.onJob?.(definition.name, waitedMs, Date.now() - startedAt);
     }
   };

@@ -26,6 +26,10 @@ const reconnecting = {
 const SILENT_MS = 12_000;
 /** Longest wait for the response to a command of a fail-fast connection. Milliseconds. */
 const FAIL_FAST_MS = 1_500;
+/** How often a subscriber asks whether its server is still there: it sends no other commands. Milliseconds. */
+const PING_EVERY_MS = 2_000;
+/** A subscriber's connection is closed when its server does not answer for this long. Milliseconds. */
+const SUBSCRIBER_SILENT_MS = 3_000;
 
 /**
  * How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot
@@ -69,11 +73,19 @@ export function openPatient(redisUrl: string, name: string, log: Logger): RedisC
 /**
  * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event and closes the
  * connection. ioredis does not subscribe again by itself, because that ends in an unhandled rejection if the connection
- * is closed meanwhile.
+ * is closed meanwhile. The connection to one server that has vanished is replaced within six seconds; of a cluster,
+ * ioredis replaces it when the slot map shows another node.
  */
 export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
   const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
-  return open(redisUrl, log, cluster, { ...patient(name), autoResubscribe: false });
+  const options = { ...patient(name), socketTimeout: SUBSCRIBER_SILENT_MS, autoResubscribe: false };
+  const redis = open(redisUrl, log, cluster, options);
+  if (redis instanceof Redis) {
+    const ping = () => void (redis.status === "ready" && redis.ping().catch(() => undefined));
+    const timer = setInterval(ping, PING_EVERY_MS).unref();
+    redis.once("end", () => clearInterval(timer));
+  }
+  return redis;
 }
 
 const patient = (connectionName: string) =>

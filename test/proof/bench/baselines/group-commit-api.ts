@@ -22,9 +22,9 @@ const redeemCommitter = service.use(
     config: { ...config, workerConcurrency: WAITING_MAX },
   }),
 );
-const withoutQueue: Pick<ApiContext["redeemQueue"], "hasOpened" | "hasRoomFor" | "addAndWait"> = {
+const withoutQueue: Pick<ApiContext["redeemQueue"], "hasOpened" | "askForPlace" | "addAndWait"> = {
   hasOpened: true,
-  hasRoomFor: () => true,
+  askForPlace: () => true,
   async addAndWait(attemptId: string, job: RedeemJob): Promise<WaitResult<RedeemReply>> {
     const reply = await runRedeemJob({ ...service, redeemCommitter }, attemptId, job);
     return { kind: "reply", reply, queuedMs: 0, workedMs: 0 };
