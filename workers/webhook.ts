@@ -1,4 +1,3 @@
-import pLimit from "p-limit";
 import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
 import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
 import { FairSlots } from "../src/platform/batching/fair-slots.ts";
@@ -17,7 +16,7 @@ import { AttemptRecorder } from "../src/webhooks/record-attempts.ts";
  * Maximum number of targets that one process serves at once. Waiting costs little; requests have a limit of their own.
  */
 const SERVED_TARGETS_MAX = 256;
-/** Connections for the fan-out and for reads of due deliveries. */
+/** Connections for the fan-out and for the reads of organizations, which take turns. */
 const WEBHOOK_READS = 1;
 
 /** What the worker takes from its process. */
@@ -42,7 +41,7 @@ type Deps = WorkerDeps &
 export function prepare(service: Deps) {
   const { secret, allowPrivate } = service.config.webhooks;
   if (secret === null) return null;
-  const webhookReads = pLimit(WEBHOOK_READS);
+  const webhookReads = new FairSlots(WEBHOOK_READS);
   const links = { ...service, shards: service.config.queueShards[0] };
   const webhookRequests = service.use(openWebhookRequests(links));
   const webhookSender = openWebhookSender({ allowPrivate });

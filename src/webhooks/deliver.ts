@@ -44,7 +44,8 @@ export const READ_AGE_MAX_MS = 250;
 
 interface DeliveryContext extends Confirming {
   pool: pg.Pool;
-  webhookReads: LimitFunction;
+  /** The database connections of webhooks. */
+  webhookReads: Pick<FairSlots, "run">;
   webhookRequests: WebhookRequests;
   attempts: AttemptRecorder;
   /** The root secret, from which the targets' secrets derive. */
@@ -63,7 +64,8 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  const target = await ctx.webhookReads(() => findTarget(ctx.pool, endpointId));
+  // This read finds the organization, whose turn the next ones take. A target has one run at a time.
+  const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
   if (!target.isFailing) return new Run(ctx, target).deliver();
@@ -143,7 +145,7 @@ class Run {
    * taken back. Reads the target again first if it was read too long ago.
    */
   #read(): Promise<DueDelivery[]> {
-    const { pool, webhookReads } = this.#ctx;
+    const { pool } = this.#ctx;
     const read = async () => {
       if (!(await this.#refreshTarget())) return [];
       const room = UNFINISHED_MAX - this.#unfinished.size;
@@ -151,9 +153,14 @@ class Run {
     };
     return readConfirmed(
       this.#ctx,
-      () => webhookReads(read),
+      () => this.#inTurn(read),
       (due) => due.length > 0,
     );
+  }
+
+  /** Reads in the turn of the target's organization: the reads of its other targets delay no other organization. */
+  #inTurn<T>(read: () => Promise<T>): Promise<T> {
+    return this.#ctx.webhookReads.run(this.#target.organizationId, read);
   }
 
   /** Reads the target again if it was read too long ago. Returns false if it was disabled or deleted since. */
@@ -222,10 +229,10 @@ class Run {
   async #refreshAndSend(delivery: DueDelivery, readAt: number): Promise<WebhookResult | typeof ERASED | null> {
     if (!this.#mayContinue()) return null;
     if (!isRecent(readAt)) {
-      const { pool, webhookReads } = this.#ctx;
-      if (!(await webhookReads(() => this.#refreshTarget()))) return null;
+      if (!(await this.#inTurn(() => this.#refreshTarget()))) return null;
       const { voucherId, sequence } = delivery;
-      if (sequence !== null && (await webhookReads(() => readIsErased(pool, { voucherId, sequence })))) return ERASED;
+      const { pool } = this.#ctx;
+      if (sequence !== null && (await this.#inTurn(() => readIsErased(pool, { voucherId, sequence })))) return ERASED;
     }
     return this.#send(delivery);
   }

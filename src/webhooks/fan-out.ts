@@ -1,6 +1,6 @@
-import type { LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import {
@@ -32,11 +32,13 @@ const LOCK_WAIT_MS = 5_000;
  */
 const LOCKED_WAIT_MS = 50;
 const LOCKED_PAUSE_MS = 250;
+/** The name of the fan-out in `webhookReads`. */
+const OWNER = "fan-out";
 
 interface Deps {
   pool: pg.Pool;
-  /** Limits the database connections of webhooks. */
-  webhookReads: LimitFunction;
+  /** The database connections of webhooks, for which the fan-out and the organizations take turns. */
+  webhookReads: Pick<FairSlots, "run">;
   webhookRequests: WebhookRequests;
   log: Logger;
 }
@@ -172,7 +174,7 @@ async function runFanOut(
   { pool, webhookReads, webhookRequests }: Deps,
   take: (tx: Transaction) => Promise<Taken>,
 ): Promise<Taken | null> {
-  const taken = await webhookReads(() =>
+  const taken = await webhookReads.run(OWNER, () =>
     inTransaction(pool, async (tx) => {
       const [hasLock] = await Promise.all([tryFanOut(tx), waitForLocks(tx, LOCK_WAIT_MS)]);
       return hasLock ? take(tx) : null;

@@ -16,11 +16,11 @@ import { deliverToTarget, FAILING_MAX, READ_AGE_MAX_MS, REQUESTS_MAX } from "../
 import { listDeliveries, replayWebhook } from "../../src/webhooks/deliveries.ts";
 import { type Attempt, AttemptRecorder } from "../../src/webhooks/record-attempts.ts";
 import { removeDeliveries, requestWebhooks } from "../../src/webhooks/sweep-tasks.ts";
-import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, untilWaiting, waitLongForLocks } from "../support/outside-transaction.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { scrape } from "../support/scrape.ts";
 import { sealVoucher } from "../support/seal-voucher.ts";
-import { openTestServers, type TestServers } from "../support/servers.ts";
+import { openServicePool, openTestServers, type TestServers } from "../support/servers.ts";
 import { endService, startWorkers, type TestWorker } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -364,15 +364,37 @@ it("a run sends at most four requests at once to an endpoint, and one to an endp
   // Half of the 48 slots that are left.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
   expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
-  expect(Math.max(...failing.map((id) => receiver.of(id).length))).toBe(1);
-  expect(Math.max(...slow.map((id) => receiver.of(id).length))).toBe(4);
+  // Every request that may begin has arrived.
+  const arrived = (ids: readonly string[]) => ids.map((id) => receiver.of(id).length);
+  await until(() => [...arrived(failing), ...arrived(slow)].reduce((sum, count) => sum + count) === 16 + 24);
+  expect(Math.max(...arrived(failing))).toBe(1);
+  expect(Math.max(...arrived(slow))).toBe(4);
   await webhookSender.close();
   await Promise.all(runs);
   // Attempts that the stop interrupts are not recorded, and are repeated later.
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("a run ends within five seconds when its process stops while endpoints hang", async () => {
+it("after the first read of each target, an organization's reads wait in one line", async () => {
+  const owners: string[] = [];
+  const webhookReads: Pick<FairSlots, "run"> = {
+    run(owner, work) {
+      owners.push(owner);
+      return work();
+    },
+  };
+  const targets = await addTargetsWithDue(2, 6);
+  // The last requests begin late, and read again.
+  answer = () => sleep(READ_AGE_MAX_MS + 50, 204);
+  for (const id of targets) {
+    expect(await deliverToTarget({ ...openDeliveries(), webhookReads }, id)).toMatchObject({ delivered: 6 });
+  }
+  const [endpoint] = await query("SELECT organization_id FROM webhook_endpoints WHERE id = ANY ($1)", [targets]);
+  expect(owners.filter((owner) => owner !== endpoint?.organization_id)).toEqual(targets);
+  expect(owners.length).toBeGreaterThan(2 * targets.length);
+});
+
+it("a run ends long before its requests when its process stops while endpoints hang", async () => {
   answer = () => null;
   const ids = await addTargetsWithDue(20, 1);
   const stopping = await startWorkers(servers, WEBHOOK_ENV);
@@ -380,7 +402,8 @@ it("a run ends within five seconds when its process stops while endpoints hang",
   await until(() => ids.flatMap(receiver.of).length >= 20);
   const startedAt = performance.now();
   await stopping.close();
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  // A request lasts up to 15 seconds.
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
   expect(await deliveries(ids[0] ?? "")).toMatchObject([{ state: "Pending" }]);
 });
 
@@ -443,6 +466,9 @@ it("an old delivery that is replayed while the sweeper deletes it stays", async 
   await redeem(id);
   await finished(endpoint, 1);
   await query("UPDATE webhook_deliveries SET created_at = now() - interval '31 days' WHERE endpoint_id = $1", endpoint);
+  const pool = openServicePool(servers.databaseUrl);
+  servers.onClose(() => pool.end());
+  waitLongForLocks(pool);
   const removing = await besideTransaction(servers.db, async (outside) => {
     await outside.query(
       `UPDATE webhook_deliveries
@@ -450,8 +476,8 @@ it("an old delivery that is replayed while the sweeper deletes it stays", async 
         WHERE endpoint_id = $1`,
       [endpoint],
     );
-    const removed = removeDeliveries(worker.ctx, performance.now() + 2_000);
-    await untilWaiting(servers.db, 1, "worker");
+    const removed = removeDeliveries({ pool }, performance.now() + 2_000);
+    await untilWaiting(servers.db, 1, "test");
     await outside.query("COMMIT");
     return { removed };
   });

@@ -6,9 +6,11 @@ it("each nudge leads to a new read of the outbox, even one that comes while a ru
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;
     const ctx = {
-      webhookReads: async () => {
-        looks += 1;
-        return { more: false, due: [], locked: new Set() };
+      webhookReads: {
+        run: async () => {
+          looks += 1;
+          return { more: false, due: [], locked: new Set() };
+        },
       },
       webhookRequests: { tryAdd: async () => undefined },
     };
