@@ -5,6 +5,7 @@ import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { awaitStandbys } from "../../platform/db/durability.ts";
 import { mayBeFromOneItem, readThenWrite } from "../../platform/db/transaction.ts";
 import {
+  deleteOldEnds,
   type ExternalRef,
   endReferences,
   lockReferencesToEnd,
@@ -36,12 +37,14 @@ const WAITING_MAX = 4_000;
  * milliseconds. Milliseconds.
  */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
+/** Maximum number of ends that one statement deletes. It takes some 100 ms. */
+const DELETE_MAX = 10_000;
 
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The origin of the server from which the response was read: a promoted server may lack what was read. Null: the
-   * response needs nothing that this process has read; a worker's reply has waited for the standbys.
+   * The origin of the server from which the response was read: a promoted server may lack what was read. Null if the
+   * response depends on no read of this process, only on a worker's reply, which has waited for the standbys.
    */
   readFrom: string | null;
 }
@@ -113,4 +116,17 @@ async function endInOneTransaction(
     if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
     return { kind: "elsewhere" };
   });
+}
+
+/**
+ * Deletes the ends of references that no attempt needs.
+ * @param untilMs the time on the monotonic clock after which no statement starts. At least one runs.
+ */
+export async function removeEnds({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
+  let count = 0;
+  for (;;) {
+    const deleted = await deleteOldEnds(pool, DELETE_MAX);
+    count += deleted;
+    if (deleted < DELETE_MAX || performance.now() >= untilMs) return count;
+  }
 }

@@ -9,7 +9,8 @@ import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
 import type { FaultCounter } from "../processes/fault-counts.ts";
-import { deleteOldEnds, moveCompleteUntil } from "../redeem/db/redemptions.ts";
+import { moveCompleteUntil } from "../redeem/db/redemptions.ts";
+import { removeEnds } from "../redeem/end-references.ts";
 import type { Leases } from "../reserve/lease.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
@@ -24,11 +25,6 @@ import type { SweepReport } from "./report.ts";
 const TASK_MAX_MS = 2_000;
 /** Maximum number of contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
-/**
- * Maximum number of ends of references that one pass deletes: more than an organization's calls write between two
- * passes. Takes some 100 ms.
- */
-const ENDS_MAX = 10_000;
 /** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
 const OVERDUE_AFTER_MS = 5_000;
 /** Maximum number of events that one pass requests seals for. */
@@ -61,7 +57,7 @@ export const CORE_TASKS = {
   recordExpiries,
   endContracts: ({ pool }) => endOverdueContracts(pool, CONTRACTS_MAX),
   requestSeals,
-  removeEnds: ({ pool }) => deleteOldEnds(pool, ENDS_MAX),
+  removeEnds,
   removeReservations,
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 } satisfies Tasks<Deps>;

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it, vi } from "vitest";
 import { awaitConfirmation } from "../../../src/core/commit/confirm-reads.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
+import { removeEnds } from "../../../src/core/redeem/end-references.ts";
 import { redeemQueue } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
@@ -120,7 +121,7 @@ const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>]
   [
     "503 overloaded",
     async (externalRef) => {
-      vi.spyOn(api.ctx.redeemQueue, "hasRoomFor").mockReturnValueOnce(false);
+      vi.spyOn(api.ctx.redeemQueue, "askForPlace").mockReturnValueOnce(false);
       return till.redeem({ code: (await issue()).code, externalRef });
     },
   ],
@@ -250,6 +251,18 @@ it("a reference that was refused with 409 keeps its end until attempts that may 
   expect(await deleteOldEnds(worker.pool, 100)).toBeGreaterThan(0);
   expect(await attempt(second, generation)).toEqual({ kind: "late" });
   expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
+});
+
+it("the sweeper deletes old ends in statements of ten thousand until its time is over", async () => {
+  await bypassTriggers(
+    servers.db,
+    `INSERT INTO reference_ends (organization_id, external_ref, generation)
+     SELECT '${partner.organizationId}', 'old-' || n, 0 FROM generate_series(1, 20001) AS n`,
+  );
+  await beginGeneration();
+  await beginGeneration();
+  expect(await removeEnds(worker, performance.now())).toBe(10_000);
+  expect(await removeEnds(worker, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(10_001);
 });
 
 it("an answer is confirmed while the sweeper begins a new generation of reference_ends", async () => {
