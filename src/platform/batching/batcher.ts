@@ -1,4 +1,4 @@
-import { Shares, splitInTurns } from "./shares.ts";
+import { portionsOf, Shares, splitInTurns } from "./shares.ts";
 
 /** The error for an item that finds all waiting places taken, or all places of its owner's share. */
 export class BatcherFull extends Error {
@@ -62,7 +62,8 @@ export interface BatcherOptions<Item> {
    */
   concurrency?: number;
   /**
-   * Returns true if a batch that failed with this error is retried one item at a time, so that only the bad item fails.
+   * Returns true if a batch that failed with this error is run again in halves, which are divided in the same way, so
+   * that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further runs.
    * Default: false.
    */
   splitOn?: (error: unknown) => boolean;
@@ -79,8 +80,8 @@ export interface BatcherOptions<Item> {
  * timer: when fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event
  * loop. The items of a batch are in order of submission.
  *
- * `run` returns one result per item in the order of submission. A promise among them is awaited by the submitter, not
- * by the batch.
+ * `run` returns one result per item in the order of submission. If a result is a promise, only its item's submitter
+ * waits for it, and the batch ends without it.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
@@ -164,7 +165,7 @@ export class Batcher<Item, Result> {
       for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
     } catch (error) {
       if (batch.length > 1 && this.#options.splitOn(error)) {
-        for (const waiting of batch) await this.#apply([waiting]);
+        for (const half of portionsOf(batch, Math.ceil(batch.length / 2))) await this.#apply(half);
         return;
       }
       for (const waiting of batch) waiting.reject(error);

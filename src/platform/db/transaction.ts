@@ -176,7 +176,7 @@ export function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }
 
-/** Maximum number of attempts in one call. A batch that fails is then split, and each item gets as many. */
+/** Maximum number of attempts in one call. A batch that fails is then split, and each half gets as many. */
 const ATTEMPTS_MAX = 3;
 
 /**

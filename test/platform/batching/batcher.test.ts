@@ -159,27 +159,52 @@ it("a batch that fails, fails for all its items and is not run again, unless the
   expect(begun).toHaveLength(1);
 });
 
-it("a failed batch is tried again item by item, in order, so that the poison item fails alone", async () => {
-  const { batcher, begun, next } = startBatcher({ splitOn: (error) => String(error).includes("poison") });
-  const outcomes = Promise.allSettled(["a", "poison", "c"].map((item) => batcher.submit(item)));
-  (await next()).fail(new Error("somewhere is poison"));
-  const alone = new Error("this is the poison");
-  for (const item of ["a", "poison", "c"]) {
+it.each([
+  [["poison 0"], 15],
+  [["poison 127"], 15],
+  [["poison 63", "poison 64"], 27],
+  [["poison 5", "poison 6", "poison 90"], 29],
+])("a failed batch of 128 is run again in halves, in order, so that %j fail alone in %i runs", async (bad, runs) => {
+  const { batcher, begun, next } = startBatcher({ batchMax: 128, waitingMax: 128, splitOn: () => true });
+  const items = Array.from({ length: 128 }, (_, n) => bad.find((one) => one === `poison ${n}`) ?? `item ${n}`);
+  const outcomes = Promise.allSettled(items.map((item) => batcher.submit(item)));
+  const ended: string[] = [];
+  while (ended.length < items.length) {
     const batch = await next();
-    expect(batch.items).toEqual([item]);
     await settle();
     // One after another: the next one begins when this one has ended.
     expect(begun.at(-1)).toBe(batch);
-    if (item === "poison") batch.fail(alone);
-    else batch.succeed();
+    const poison = batch.items.find((item) => item.startsWith("poison"));
+    if (poison === undefined) batch.succeed();
+    else batch.fail(new Error(`the batch has ${poison}`));
+    if (poison === undefined || batch.items.length === 1) ended.push(...batch.items);
   }
-  expect(await outcomes).toEqual([
-    { status: "fulfilled", value: "done a" },
-    { status: "rejected", reason: alone },
-    { status: "fulfilled", value: "done c" },
-  ]);
-  // The failed batch, and its three items once each.
-  expect(begun).toHaveLength(4);
+  expect(ended).toEqual(items);
+  expect(await outcomes).toEqual(
+    items.map((item) =>
+      item.startsWith("poison")
+        ? { status: "rejected", reason: new Error(`the batch has ${item}`) }
+        : { status: "fulfilled", value: `done ${item}` },
+    ),
+  );
+  expect(begun).toHaveLength(runs);
+});
+
+it("a failed batch of an odd number of items is run again in halves until each bad item is alone", async () => {
+  const items = ["a", "poison", "c"];
+  const findError = (batch: string[]) => (batch.includes("poison") ? `poison in ${batch.join(" ")}` : null);
+  expect(await submitAll(items, findError)).toEqual({
+    runs: ["a poison c", "a poison", "a", "poison", "c"],
+    told: ["done a", "poison in poison", "done c"],
+  });
+});
+
+it("an error that no single item causes ends only the half of a failed batch that meets it", async () => {
+  const findError = (_batch: string[], run: number) => ["some poison", "the database is away"][run - 1] ?? null;
+  expect(await submitAll(["a", "b", "c", "d"], findError)).toEqual({
+    runs: ["a b c d", "a b", "c d"],
+    told: ["the database is away", "the database is away", "done c", "done d"],
+  });
 });
 
 it("a failed batch counts as under way while its items are tried again", async () => {
@@ -286,6 +311,20 @@ function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
     return batch === undefined ? new Promise<Batch>((resolve) => wanted.push(resolve)) : Promise.resolve(batch);
   };
   return { batcher, begun, next };
+}
+
+/** Submits items to a batcher that divides batches which fail because of poison. Returns the outcomes and the runs. */
+async function submitAll(items: string[], findError: (batch: string[], run: number) => string | null) {
+  const runs: string[] = [];
+  const run = async (batch: string[]) => {
+    const error = findError(batch, runs.push(batch.join(" ")));
+    if (error !== null) throw new Error(error);
+    return batch.map(resultOf);
+  };
+  const splitOn = (error: unknown) => String(error).includes("poison");
+  const batcher = new Batcher(run, { batchMax: 100, waitingMax: 100, splitOn });
+  const outcomes = await Promise.allSettled(items.map((item) => batcher.submit(item)));
+  return { runs, told: outcomes.map((one) => (one.status === "fulfilled" ? one.value : one.reason.message)) };
 }
 
 function resultOf(item: string): string {
