@@ -38,7 +38,7 @@ import type { Page, Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
-/** The vouchers left in a batch are shown up to this number. The database counts up to one more. */
+/** The vouchers left in a batch are shown up to this number, and counted up to one more. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;
@@ -97,6 +97,7 @@ export async function showOrganization<Deps extends object>(
       organizationId: id,
       before: query("batchesBefore") || null,
       limit: PAGE_SIZE + 1,
+      countedMax: LEFT_MAX + 1,
     }),
     (last) => `${path}?batchesBefore=${encodeURIComponent(last.id)}`,
   );

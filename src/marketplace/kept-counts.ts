@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Requester } from "../core/callers/bulkhead.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
+import { COUNTED_MAX } from "./api/listings.ts";
 import { countAvailable } from "./db/listings.ts";
 
 /** Maximum number of batches in one statement. A count takes milliseconds, so the statement takes less than 0.1 s. */
@@ -19,7 +20,9 @@ interface Kept {
   countedAt: number;
 }
 
-/** A visitor with more waiting counts than a page needs waits alone for them. */
+/**
+ * Maximum number of waiting counts of a visitor whose counts other visitors may join. It is as many as a page needs.
+ */
 const SHARED_MAX = 100;
 
 /** A visitor's wish to know the count of a batch. */
@@ -35,7 +38,7 @@ interface Wanted {
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** The count that waits for a batch, and the visitor whose turn it needs. */
+  /** For each batch, the count that still waits, and the visitor in whose turn it will be made. */
   readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
   /** The number of counts that wait for the turn of a visitor. */
   readonly #waitingOf = new Map<string, number>();
@@ -49,7 +52,7 @@ export class KeptCounts {
     });
   }
 
-  /** The count of a batch, at most 1 001 and at most 20 seconds old. @throws BatcherFull. */
+  /** The count of a batch, at most {@link COUNTED_MAX} and at most 20 seconds old. @throws BatcherFull. */
   async read(batchId: string, { visitor }: Requester<"visitor">): Promise<number> {
     const kept = this.#kept.get(batchId);
     const age = ageMs(kept);
@@ -93,7 +96,7 @@ export class KeptCounts {
       if (kept !== undefined && ageMs(kept) <= RECOUNT_AFTER_MS) counts.set(batchId, kept.available);
     }
     const old = [...new Set(wanted.map(({ batchId }) => batchId))].filter((batchId) => !counts.has(batchId));
-    const counted = old.length === 0 ? [] : await countAvailable(pool, old);
+    const counted = old.length === 0 ? [] : await countAvailable(pool, { batchIds: old, countedMax: COUNTED_MAX });
     for (const { batchId, available } of counted) {
       counts.set(batchId, available);
       this.#keep(batchId, available);

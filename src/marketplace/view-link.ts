@@ -24,7 +24,7 @@ export interface LinkOffer {
 }
 
 /** Maximum number of batches whose vouchers are counted for one link. */
-const COUNTED_MAX = 100;
+const BATCHES_COUNTED_MAX = 100;
 
 /**
  * Reads what a referrer's link offers at this moment.
@@ -58,7 +58,7 @@ export async function describeLink(
   linkCode: string,
 ): Promise<LinkResponse> {
   const { product, state, validUntil, batchIds, sandbox } = await viewLink(ctx, visitor, linkCode);
-  const counted = batchIds.slice(0, COUNTED_MAX);
+  const counted = batchIds.slice(0, BATCHES_COUNTED_MAX);
   const counts = await Promise.all(counted.map((batchId) => ctx.keptCounts.read(batchId, visitor)));
   // Each of these batches has at least one voucher, even if its older count is 0.
   const available = counts.reduce((sum, count) => sum + Math.max(1, count), 0);

@@ -3,7 +3,13 @@ import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { canBuy } from "../core/catalog/offer.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
-import { AVAILABLE_MAX, type ListingResponse, type ListingsResponse, listingResponse } from "./api/listings.ts";
+import {
+  AVAILABLE_MAX,
+  COUNTED_MAX,
+  type ListingResponse,
+  type ListingsResponse,
+  listingResponse,
+} from "./api/listings.ts";
 import { countAvailable, findListing, type Listing, selectListings } from "./db/listings.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
@@ -46,7 +52,8 @@ export async function viewOneListing(
   return ctx.publicReads(visitor, async () => {
     const listing = await findListing(ctx.pool, userId, listingId);
     if (listing === null) throw new AppError("listing_not_found");
-    const [counted] = await countAvailable(ctx.pool, [listing.offer.batchId]);
+    const batchIds = [listing.offer.batchId];
+    const [counted] = await countAvailable(ctx.pool, { batchIds, countedMax: COUNTED_MAX });
     return viewListing(listing, counted?.available ?? 0);
   });
 }

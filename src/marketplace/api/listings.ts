@@ -23,8 +23,10 @@ import { problem } from "../../platform/api/problems.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;
-/** Available vouchers are counted only up to this number. */
+/** Maximum number of available vouchers that a response tells. */
 export const AVAILABLE_MAX = 1_000;
+/** Available vouchers are counted up to this number, to tell whether there are more than {@link AVAILABLE_MAX}. */
+export const COUNTED_MAX = AVAILABLE_MAX + 1;
 
 export const listingId = text("The listing's id.", EXAMPLE.listingId);
 
@@ -57,7 +59,7 @@ export const listingResponse = named("Listing", {
   audience: z.enum(AUDIENCES).meta({
     description:
       "OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract " +
-      "with the brand can.",
+      "with the brand, and owners of its organization, can.",
   }),
   referrerOnly: flag("Whether to mark the listing as for referrers only."),
   available: count(

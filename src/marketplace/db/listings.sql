@@ -41,9 +41,9 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
        ) AS supply
  ORDER BY l.id;
 
--- name: count_available(batch_ids)
--- Counts up to 1 001 vouchers of each batch that can be bought, by the conditions of select_listings. Each counted
--- voucher costs two reads of an index: milliseconds for a batch.
+-- name: count_available(batch_ids, counted_max)
+-- Counts the vouchers of each batch that can be bought, up to a limit, by the conditions of select_listings. Each counted
+-- voucher costs two reads of an index: milliseconds for a batch with a limit of a thousand.
 SELECT b.id AS "batchId", supply.available
   FROM (SELECT clock_timestamp() AS now) AS clock
  CROSS JOIN unnest($1::text[]) AS w (batch_id)
@@ -54,7 +54,7 @@ SELECT b.id AS "batchId", supply.available
                 WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
-                LIMIT 1001) AS up_to_1001
+                LIMIT $2::int) AS up_to_limit
        ) AS supply;
 
 -- name: count_stock(listings_max, left_max)

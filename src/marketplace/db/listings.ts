@@ -50,11 +50,11 @@ const LISTING_ROW = {
   role: orNull(textOf<MemberRole>()),
   contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
 };
-/** How many vouchers of each batch can be bought, counted up to 1 001. */
+/** How many vouchers of each batch can be bought, counted up to `countedMax`. */
 export const countAvailable = sql.rows(
   "count_available",
   { batchId: text, available: integer },
-  { batchIds: arrayOf(text) },
+  { batchIds: arrayOf(text), countedMax: integer },
 );
 const selectListingRows = sql.rows("select_listings", LISTING_ROW, {
   userId: orNull(text),

@@ -79,9 +79,9 @@ SELECT o.id, o.name, o.sandbox FROM organizations AS o ORDER BY o.id DESC LIMIT 
 SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
--- name: select_batches_of_organization(organization_id, before?, limit)
+-- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
 -- The newest batches of an organization before an id, newest first. left: as in find_batch, but the count includes
--- expired batches (isValid is false) and stops at 1 001.
+-- expired batches (isValid is false) and stops at counted_max.
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
@@ -89,7 +89,7 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
          ORDER BY b.id DESC LIMIT $3::int) AS o
  CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM batch_windows AS bw WHERE bw.batch_id = o.id) AS has) AS w
  CROSS JOIN LATERAL (
-       SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable LIMIT 1001) AS up_to_1001
+       SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable LIMIT $4::int) AS up_to_limit
        ) AS supply
  ORDER BY o.id DESC;
 

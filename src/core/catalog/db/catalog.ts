@@ -123,6 +123,7 @@ export const selectBatchesOfOrganization = sql.rows("select_batches_of_organizat
   organizationId: text,
   before: orNull(text),
   limit: integer,
+  countedMax: integer,
 });
 export const findLineage = sql.row("find_lineage", LINEAGE, { id: text });
 const insertProductRow = sql.execute("insert_product", {
