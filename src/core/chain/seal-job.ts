@@ -13,7 +13,7 @@ export type SealReply = z.output<typeof sealReply>;
 
 export const sealQueue = defineQueue("seal", { data: sealJob, reply: sealReply });
 
-/** Requests seal jobs. Adds none for a voucher whose job is already waiting or running. */
+/** Requests seal jobs. Adds none for a voucher with a requested job that is waiting or running. */
 export function openSealRequests(resources: QueueResources) {
   return new JobRequests<SealJob>(sealQueue, resources, (voucherId) => ({
     data: { voucherId },

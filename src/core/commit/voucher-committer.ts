@@ -9,8 +9,7 @@ interface VoucherCommitterOptions<Item, State, Result>
   pool: pg.Pool;
   /**
    * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it
-   * awaits any. They are sent before the result of the locking statement arrives, so they may cover items that this
-   * transaction does not decide.
+   * awaits any. It reads the state of all items: which vouchers were locked is not known yet.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**

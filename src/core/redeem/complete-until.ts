@@ -7,7 +7,7 @@ import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 /** Shortest interval at which a process moves the time before which redemptions are complete. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
-/** The owner of calls for which all organizations wait. It has no signal: a caller that leaves must not end them. */
+/** The owner of a move, which is for all organizations. It has no signal: a caller that leaves must not end it. */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 /**
@@ -18,8 +18,8 @@ export type CompleteUntil = (requester: Requester<"organization">) => Promise<Da
 
 /**
  * Returns a function that reads the time before which redemptions are complete, and confirms it, which also confirms
- * every earlier redemption. Before that, it moves the time forward, at most once a second. All processes share the
- * time, so that it never goes back for a caller that reaches another process.
+ * every earlier redemption. Before that, it moves the time forward, at most once a second. All functions and processes
+ * share the time, so that it never goes back for a caller that reaches another process.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

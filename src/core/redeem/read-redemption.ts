@@ -16,8 +16,8 @@ const BATCH_MAX = 256;
 const WAITING_MAX = 10_000;
 
 /**
- * Batched reads of redemptions by reference: after a timeout, a partner learns from them what it redeemed, so they
- * never wait for calls of other organizations.
+ * Batched reads of redemptions by reference. After a timeout, a partner learns from them what it redeemed, so they need
+ * none of the connections of unbatched calls.
  */
 type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 

@@ -14,9 +14,9 @@ import {
 import { partnerEvent } from "../../chain/api/events.ts";
 import { voucherView } from "../../voucher/api/voucher.ts";
 
-// Only operators see these objects, so the API reference does not describe them.
+// Only operators, and partners in the portal, see these objects, so the API reference does not describe them.
 
-/** A voucher as operators find it, in any organization. */
+/** A voucher as operators find it in any organization, and partners in their own. */
 export const foundVoucher = z.object({
   id: voucherId,
   code: voucherView.shape.code,
@@ -37,7 +37,7 @@ export const foundVoucher = z.object({
 
 export type FoundVoucher = z.output<typeof foundVoucher>;
 
-/** The result of a search, in order of ids. */
+/** The result of a search. */
 export interface FoundVouchers {
   items: FoundVoucher[];
 }

@@ -248,7 +248,7 @@ export function selectLastRedemptions(
   });
 }
 
-/** A reference and its last end that an attempt's first read saw. After an end, earlier attempts are void. */
+/** A reference with its last end, as an attempt's first read saw it. A later end makes the attempt void. */
 interface SeenReference extends ExternalRef {
   /** The version of the reference's last end; 0 without one. */
   seenEnd: number;
