@@ -2748,7 +2748,7 @@ export interface components {
              */
             usageUnitLabel: string | null;
             /**
-             * @description OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand can.
+             * @description OpenToAll: any user can claim or buy a voucher. ReferrerOnly: only users with an active referrer contract with the brand, and owners of its organization, can.
              * @enum {string}
              */
             audience: "OpenToAll" | "ReferrerOnly";
@@ -2981,7 +2981,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3071,7 +3071,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -3087,9 +3087,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3154,7 +3154,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3245,7 +3245,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -3261,11 +3261,11 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `redeem_timeout`: The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response ever will; a later one may.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `redeem_timeout`: The redemption did not complete. Nothing was redeemed under the reference, and no attempt made before this response will redeem later; a new one may.
              *     - `redeem_unknown`: It is not known yet whether the voucher was redeemed; retry with the same reference to find out.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3332,7 +3332,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3403,9 +3403,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3453,7 +3453,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3498,7 +3498,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -3514,8 +3514,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3581,7 +3581,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3626,7 +3626,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -3642,8 +3642,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3713,7 +3713,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3771,8 +3771,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3820,7 +3820,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -3878,8 +3878,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -3929,7 +3929,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4000,7 +4000,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -4016,8 +4016,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4065,7 +4065,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4149,8 +4149,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4211,7 +4211,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4295,8 +4295,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4341,7 +4341,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4399,8 +4399,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4465,7 +4465,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4508,7 +4508,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most. */
+            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the webhook endpoint has ten earlier secrets that still sign: the most. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4562,8 +4562,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4611,7 +4611,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4642,7 +4642,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -4672,8 +4672,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4721,7 +4721,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4752,7 +4752,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -4782,8 +4782,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -4851,7 +4851,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -4882,7 +4882,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -4951,8 +4951,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5000,7 +5000,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5031,7 +5031,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -5074,8 +5074,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5123,7 +5123,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5154,7 +5154,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -5169,7 +5169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the endpoint has ten earlier secrets that still sign: the most. */
+            /** @description - `webhook_limit`: The organization has 20 webhook endpoints, or the webhook endpoint has ten earlier secrets that still sign: the most. */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5197,8 +5197,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5266,7 +5266,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5297,7 +5297,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -5366,8 +5366,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5435,7 +5435,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5466,7 +5466,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; endpoints of other organizations get the same response.
+             * @description - `webhook_not_found`: The caller's organization has no webhook endpoint with this id; webhook endpoints of other organizations get the same response.
              *     - `webhooks_off`: The operator of this deployment has not switched webhooks on.
              */
             404: {
@@ -5496,8 +5496,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5560,7 +5560,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5605,8 +5605,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5671,7 +5671,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5729,8 +5729,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5797,7 +5797,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5855,8 +5855,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -5904,7 +5904,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -5962,8 +5962,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6030,7 +6030,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6088,8 +6088,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6154,7 +6154,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6241,7 +6241,7 @@ export interface operations {
             };
             /**
              * @description - `rate_limited`: The caller sent too many requests; `Retry-After` says when to try again.
-             *     - `too_many_misses`: The key has tried too many codes that do not exist. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
+             *     - `too_many_misses`: The key has tried too many codes that do not exist or belong to another organization. Until `Retry-After`, it cannot look up any code; tickets and retries of confirmed references still work.
              */
             429: {
                 headers: {
@@ -6257,9 +6257,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6327,7 +6327,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6411,8 +6411,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6480,7 +6480,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6564,8 +6564,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6633,7 +6633,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6730,8 +6730,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6799,7 +6799,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -6883,8 +6883,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -6932,7 +6932,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7003,8 +7003,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7072,7 +7072,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7169,8 +7169,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7218,7 +7218,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7289,8 +7289,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7338,7 +7338,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7409,8 +7409,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7458,7 +7458,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7529,8 +7529,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7598,7 +7598,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7682,8 +7682,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7748,7 +7748,7 @@ export interface operations {
             /**
              * @description - `missing_key`: The request has no key.
              *     - `unknown_key`: The key is mistyped, unknown, revoked or expired.
-             *     - `missing_scope`: The key is valid but lacks the scope that this endpoint requires.
+             *     - `missing_scope`: The key is valid but lacks the scope that this HTTP endpoint requires.
              */
             401: {
                 headers: {
@@ -7765,7 +7765,7 @@ export interface operations {
             /**
              * @description - `key_without_organization`: The key is valid but is not bound to an organization.
              *     - `address_not_allowed`: The key may not be used from the caller's address.
-             *     - `sandbox_only`: The endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live.
+             *     - `sandbox_only`: The HTTP endpoint is for keys of sandbox organizations, which begin with `pvt_`; this key is live.
              */
             403: {
                 headers: {
@@ -7820,9 +7820,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -7915,8 +7915,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {
@@ -8006,8 +8006,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {
@@ -8099,8 +8099,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8190,8 +8190,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8273,7 +8273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand, and owners of its organization, can claim or buy these vouchers. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8356,9 +8356,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8440,7 +8440,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand, and owners of its organization, can claim or buy these vouchers. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8523,9 +8523,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8607,7 +8607,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `referrers_only`: Only users with an active referrer contract with the brand can claim or buy these vouchers, and the caller has none. */
+            /** @description - `referrers_only`: Only users with an active referrer contract with the brand, and owners of its organization, can claim or buy these vouchers. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -8690,9 +8690,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8766,8 +8766,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {
@@ -8919,9 +8919,9 @@ export interface operations {
                 };
             };
             /**
-             * @description - `unavailable`: The service cannot reach a server that it depends on.
-             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out, and a redeem never will be.
-             *     - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
+             * @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
+             *     - `voucher_busy`: Another operation has locked the voucher, or is about to reserve it; the request was not carried out. A redeem will not be carried out later either.
+             *     - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
              */
             503: {
                 headers: {
@@ -8980,7 +8980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Readiness"];
                 };
             };
-            /** @description - `unavailable`: The service cannot reach a server that it depends on. */
+            /** @description - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again. */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -9044,8 +9044,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {
@@ -9112,8 +9112,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {
@@ -9183,8 +9183,8 @@ export interface operations {
                 };
             };
             /**
-             * @description - `overloaded`: Too many requests are waiting; the request was not carried out, and a redeem never will be.
-             *     - `unavailable`: The service cannot reach a server that it depends on.
+             * @description - `overloaded`: Too many requests are waiting; the request was not carried out. A redeem will not be carried out later either.
+             *     - `unavailable`: The service cannot reach a server that it depends on, or cannot tell yet what the call has changed: send it again.
              */
             503: {
                 headers: {

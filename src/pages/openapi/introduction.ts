@@ -28,8 +28,8 @@ you contact us.
 **Limits.** Each key has one limit per second for reads and another for reserve, redeem and release. Users have their \
 own limits, and requests without a key or token are limited by address. What remains of the limit is in the response \
 header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. A key that tries too many codes that \
-do not exist gets a 429 for every request by code, even for codes that exist. Requests by ticket, releases, and \
-retries of a redemption that has succeeded still work.
+do not exist, or belong to another organization, gets a 429 for every request by code, even for its own codes. \
+Requests by ticket, releases, and retries of a redemption that has succeeded still work.
 
 **Retries.** [The guide's table](docs/guide#when-to-retry) says what to do with each response. Keep the \
 \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, \
