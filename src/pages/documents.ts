@@ -16,7 +16,7 @@ import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
 /** The files of `docs/` for partners, in the order of the list on every page. */
 const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
-  webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
+  marketplace.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
   webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs
   back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
