@@ -110,7 +110,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
         });
         if (response.ok) return await as.read(response);
         failure = new VoucherRefused(response.status, await readError(response), lost);
-        waitMs += readRetryAfter(response.headers.get("Retry-After"));
+        waitMs += readRetryAfter(response.headers.get("Retry-After") ?? "");
       } catch (error) {
         // No response, or an incomplete one.
         failure = error;
@@ -137,9 +137,8 @@ function isFinal({ status, code }: VoucherRefused): boolean {
   return code !== null && status < 500 && status !== 408 && status !== 429;
 }
 
-/** Milliseconds of a `Retry-After`, which is a number of seconds or a date; 0 without one. */
-function readRetryAfter(header: string | null): number {
-  if (header === null) return 0;
+/** Milliseconds of a `Retry-After`, which is a number of seconds or a date; 0 if it is neither. */
+function readRetryAfter(header: string): number {
   const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
   return Math.max(0, ms) || 0;
 }

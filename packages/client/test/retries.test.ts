@@ -14,10 +14,17 @@ it("the retry rule waits for a random time between zero and a bound that doubles
 
 it("the retry rule never retries before Retry-After, given in seconds or as a date", async () => {
   expect(await waitsOf([refusal(429, "rate_limited", { "retry-after": "7" })], 0.5)).toEqual([7_500]);
-  const date = new Date(Date.now() + 20_000).toUTCString();
-  const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
-  expect(waited).toBeGreaterThan(17_000);
-  expect(waited).toBeLessThanOrEqual(20_000);
+  // A date may also begin or end with a number.
+  for (const write of [
+    (date: Date) => date.toUTCString(),
+    (date: Date) => date.toISOString(),
+    (date: Date) => date.toUTCString().replace("GMT", "+0000"),
+  ]) {
+    const date = write(new Date(Date.now() + 20_000));
+    const [waited = 0] = await waitsOf([refusal(503, "unavailable", { "retry-after": date })], 0);
+    expect(waited, date).toBeGreaterThan(17_000);
+    expect(waited, date).toBeLessThanOrEqual(20_000);
+  }
   for (const odd of ["soon", "-5", ""]) {
     expect(await waitsOf([refusal(503, "unavailable", { "retry-after": odd })], 0.5), odd).toEqual([500]);
   }

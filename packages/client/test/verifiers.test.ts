@@ -63,6 +63,13 @@ it.each<
   ],
   ["no payload", claimed, 1, () => ({ payload: null }), MISSING],
   [
+    "a pending event with a recordHash",
+    pending,
+    2,
+    () => ({ recordHash: "0".repeat(64) }),
+    "The event is pending, but has a part of a seal.",
+  ],
+  [
     "an erased event whose recordHash is longer than a hash",
     erased,
     2,
