@@ -9,7 +9,7 @@ import { appendEvent } from "../support/append-event.ts";
 import { browse } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
-import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, holdNextInsert, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { makePartner, provisioning } from "../support/supply.ts";
@@ -177,6 +177,7 @@ const ACQUISITIONS = [
     kind: "claim",
     take: async (userId: string, offer: Offer) => (await as(userId)).claimProduct(offer.productId),
     event: "voucher.instance.claimed",
+    table: "claims",
     insert:
       "INSERT INTO claims (user_id, product_id, voucher_id) SELECT $1::text, $2::text, $4::text WHERE $3::text <> ''",
   },
@@ -185,6 +186,7 @@ const ACQUISITIONS = [
     take: async (userId: string, offer: Offer) =>
       (await as(userId)).buyListing(offer.listingId, { paymentRef: `${userId} pays` }),
     event: "voucher.instance.bought",
+    table: "purchases",
     insert: `INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
              SELECT $3::text, $1::text, $1::text || ' pays', $4::text WHERE $2::text <> ''`,
   },
@@ -215,19 +217,17 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user ge
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any voucher id", async ({ take }) => {
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any voucher id", async ({ take, table }) => {
   const userId = newUser("Ms. White");
   const [later, earlier] = await offersByVoucher();
   await take(userId, later);
-  const [taken, erased] = await besideTransaction(db, async (outside) => {
-    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
-    const taking = take(userId, earlier);
-    await untilWaiting(db, 1, "api");
-    const erasing = erase({ by: "user", userId });
-    await untilWaiting(db, 2);
-    await outside.query("ROLLBACK");
-    return Promise.all([taking, erasing]);
-  });
+  const held = await holdNextInsert(db, "AFTER", table);
+  const taking = take(userId, earlier);
+  await held.isHeld();
+  const erasing = erase({ by: "user", userId });
+  await untilWaiting(db, 1);
+  await held.letGo();
+  const [taken, erased] = await Promise.all([taking, erasing]);
   expect([taken.status, erased]).toMatchObject([200, { vouchers: 2, events: 2 }]);
   expect(await textsWith(userId)).toEqual([]);
 });
@@ -275,15 +275,13 @@ it("a claim by a link whose referrer is erased while the claim waits names the r
 it("an erasure of a referrer waits for a claim by its link under way, and erases it", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
-  const [claimed, erased] = await besideTransaction(db, async (outside) => {
-    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [referrerId]);
-    const claiming = (await as()).claimByLink(code);
-    await untilWaiting(db, 1, "api");
-    const erasing = erase({ by: "user", userId: referrerId });
-    await untilWaiting(db, 2);
-    await outside.query("ROLLBACK");
-    return Promise.all([claiming, erasing]);
-  });
+  const held = await holdNextInsert(db, "AFTER", "voucher_events");
+  const claiming = (await as()).claimByLink(code);
+  await held.isHeld();
+  const erasing = erase({ by: "user", userId: referrerId });
+  await untilWaiting(db, 1);
+  await held.letGo();
+  const [claimed, erased] = await Promise.all([claiming, erasing]);
   expect([claimed.status, erased]).toMatchObject([200, { vouchers: 1, events: 1 }]);
   expect(await textsWith(referrerId)).toEqual([]);
 });
@@ -320,15 +318,13 @@ it.each([
 ] as const)("an erasure by %s waits for the first redemption under way, and erases it", async (by) => {
   const { id, code } = await issue();
   const externalRef = `Mr. Brown ${by}`;
-  const [redeemed, erased] = await besideTransaction(db, async (outside) => {
-    await outside.query("LOCK TABLE redemptions IN SHARE MODE");
-    const redeeming = till.redeem({ code, externalRef });
-    await untilWaiting(db, 1, "worker");
-    const erasing = erase(by === "voucher" ? { by, voucherId: id } : ofOrder(externalRef));
-    await untilWaiting(db, 2);
-    await outside.query("ROLLBACK");
-    return Promise.all([redeeming, erasing]);
-  });
+  const held = await holdNextInsert(db, "BEFORE", "redemptions");
+  const redeeming = till.redeem({ code, externalRef });
+  await held.isHeld();
+  const erasing = erase(by === "voucher" ? { by, voucherId: id } : ofOrder(externalRef));
+  await untilWaiting(db, 1);
+  await held.letGo();
+  const [redeemed, erased] = await Promise.all([redeeming, erasing]);
   expect([redeemed.status, erased]).toEqual([200, { vouchers: 1, events: 1, references: 1 }]);
   expect(await textsWith(externalRef)).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { onTestFinished } from "vitest";
 import { until } from "./until.ts";
 
 /** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
@@ -35,11 +36,47 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
+/**
+ * Makes the next statement that inserts into a table wait, before or after its row triggers, until the test lets it go
+ * or ends. Unlike a wait for a lock, this one lasts as long as a statement may run. At most one in a test.
+ */
+export async function holdNextInsert(db: pg.Pool, when: "BEFORE" | "AFTER", table: string) {
+  await db.query(`
+    CREATE SEQUENCE inserts;
+    CREATE TABLE let_go ();
+    CREATE FUNCTION hold_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      IF nextval('inserts') = 1 THEN
+        WHILE NOT EXISTS (SELECT FROM let_go) LOOP PERFORM pg_sleep(0.01); END LOOP;
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER hold_insert ${when} INSERT ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION hold_insert()`);
+  const letGo = () => db.query("INSERT INTO let_go DEFAULT VALUES");
+  onTestFinished(async () => {
+    await letGo();
+    await db.query("DROP FUNCTION hold_insert CASCADE; DROP TABLE let_go; DROP SEQUENCE inserts");
+  });
+  return {
+    letGo,
+    /** Waits until the statement waits. */
+    isHeld: () => until(async () => (await db.query("SELECT is_called FROM inserts")).rows[0]?.is_called),
+  };
+}
+
+/** Makes a pool of the service wait for locks as long as a statement may run, so that a busy test sees the wait. */
+export function waitLongForLocks(pool: pg.Pool): void {
+  pool.on("acquire", (client) => void client.query("SET lock_timeout = 0"));
+}
+
 /** The condition that a connection to this database waits for a lock. */
 const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
+/** The name of a connection: that of a process, or of `openServicePool`. */
+type Role = "api" | "worker" | "test";
+
 /** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
-export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = null): Promise<number> {
+export async function countWaiting(db: pg.Pool, role: Role | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
       WHERE ${IS_WAITING} AND ($1::text IS NULL OR application_name = $1)`,
@@ -49,7 +86,7 @@ export async function countWaiting(db: pg.Pool, role: "api" | "worker" | null = 
 }
 
 /** Waits until at least `count` connections to this database wait for a lock. */
-export async function untilWaiting(db: pg.Pool, count: number, role: "api" | "worker" | null = null): Promise<void> {
+export async function untilWaiting(db: pg.Pool, count: number, role: Role | null = null): Promise<void> {
   await until(async () => (await countWaiting(db, role)) >= count);
 }
 

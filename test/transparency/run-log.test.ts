@@ -26,7 +26,7 @@ import {
   witnessKeys,
 } from "../support/log-setup.ts";
 import { naiveRoot } from "../support/naive-merkle.ts";
-import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, untilWaiting, waitLongForLocks } from "../support/outside-transaction.ts";
 import { signCheckpoint } from "../support/sign-checkpoint.ts";
 import { issueVouchers, provisioning } from "../support/supply.ts";
 import { useLog } from "../support/use-log.ts";
@@ -154,7 +154,8 @@ describe("a tree that was changed in the database", () => {
 
   /** Runs a pass while the tree changes. The next one is refused, and no forged root is signed. */
   async function changeDuring(change: (outside: pg.PoolClient, startPass: () => Promise<void>) => Promise<unknown>) {
-    const { run } = await begun(5);
+    const { pool, run } = await begun(5);
+    waitLongForLocks(pool);
     await issue(3);
     // Leaves that wait would make the pass compare the tree once more.
     const { server, ...head } = await tree();

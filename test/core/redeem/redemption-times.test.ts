@@ -15,7 +15,7 @@ import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { DatabaseClock } from "../../../src/platform/db/database-clock.ts";
 import { write } from "../../../src/platform/db/transaction.ts";
-import { besideTransaction, bypassTriggers, databaseTime } from "../../support/outside-transaction.ts";
+import { besideTransaction, bypassTriggers, databaseTime, holdNextInsert } from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
@@ -109,24 +109,13 @@ it("a redemption in the closed time is refused as outdated, and one at its end i
 
 it("a redemption in the closed time is decided again by its worker, at a time that is open", async () => {
   // The time closes between the worker's decision and its insert.
-  await servers.db.query(`
-      CREATE SEQUENCE inserts;
-      CREATE TABLE closed ();
-      CREATE FUNCTION delay() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-      BEGIN
-        IF nextval('inserts') = 1 THEN
-          WHILE NOT EXISTS (SELECT FROM closed) LOOP PERFORM pg_sleep(0.01); END LOOP;
-        END IF;
-        RETURN NULL;
-      END $$;
-      CREATE TRIGGER delay BEFORE INSERT ON redemptions FOR EACH STATEMENT EXECUTE FUNCTION delay()`);
+  const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
-  await until(async () => (await servers.db.query("SELECT is_called FROM inserts")).rows[0]?.is_called);
+  await held.isHeld();
   const decidedBefore = await now();
   await untilClosed(decidedBefore);
-  await servers.db.query("INSERT INTO closed DEFAULT VALUES");
+  await held.letGo();
   const { id, redeemedAt } = await redeeming;
-  await servers.db.query("DROP TRIGGER delay ON redemptions");
   expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
   expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
 });

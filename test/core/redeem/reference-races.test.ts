@@ -4,7 +4,12 @@ import type { RedeemReply } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { reserveVoucher } from "../../../src/core/reserve/reserve-voucher.ts";
 import type { PartnerClient } from "../../support/client.ts";
-import { besideTransaction, bypassTriggers, untilWaiting } from "../../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  bypassTriggers,
+  untilWaiting,
+  waitLongForLocks,
+} from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../../support/service.ts";
@@ -126,24 +131,24 @@ async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) =
     `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET deadlock_timeout = ''20ms''', current_database()); END $$`,
   );
   const before = await readDeadlocks();
-  const others = await workerConnections();
-  const [one, other] = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))];
-  await Promise.all([one.deployment.ready(), other.deployment.ready()]);
+  const contexts = [openWorkerContext(testConfig(servers)), openWorkerContext(testConfig(servers))] as const;
+  const pids = new Set<unknown>();
+  for (const { pool } of contexts) {
+    waitLongForLocks(pool);
+    pool.on("acquire", (client) => pids.add((client as { processID?: number }).processID));
+  }
+  await Promise.all(contexts.map(({ deployment }) => deployment.ready()));
   try {
-    await work(one, other);
+    await work(...contexts);
   } finally {
-    await Promise.all([one.close(), other.close()]);
+    await Promise.all(contexts.map((ctx) => ctx.close()));
   }
   // A connection reports its deadlocks when it ends at the latest.
-  await until(async () => (await workerConnections()).every((pid) => others.includes(pid)));
+  await until(async () => {
+    const { rows } = await servers.db.query("SELECT FROM pg_stat_activity WHERE pid = ANY ($1)", [[...pids]]);
+    return rows.length === 0;
+  });
   return (await readDeadlocks()) - before;
-}
-
-async function workerConnections(): Promise<number[]> {
-  const { rows } = await servers.db.query<{ pid: number }>(
-    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'worker'",
-  );
-  return rows.map(({ pid }) => pid);
 }
 
 async function readDeadlocks(): Promise<number> {
