@@ -20,7 +20,12 @@ type Environment = Record<string, string>;
 
 /** Returns the configuration of a test process, with a free port, no logging and no rate limits. */
 export function testConfig(servers: TestServers, env: Environment = {}) {
-  return readConfig({
+  return readConfig(testEnvironment(servers, env));
+}
+
+/** Returns the variables that give a process this configuration. */
+export function testEnvironment(servers: TestServers, env: Environment = {}): Environment {
+  return {
     DATABASE_URL: servers.databaseUrl,
     OPS_DATABASE_URL: servers.adminUrl,
     REDIS_URL: servers.redisUrl,
@@ -32,7 +37,7 @@ export function testConfig(servers: TestServers, env: Environment = {}) {
     MISS_LIMIT_PER_MINUTE: "0",
     RESERVATION_TOKEN_SECRET: "test-reservation-token-secret",
     ...env,
-  });
+  };
 }
 
 /** An API in this process, on real sockets. */
@@ -53,7 +58,16 @@ const TEST_LIMITS = { ...CONNECTION_LIMITS, closingIdleMs: 50 };
 export async function startApi(servers: TestServers, env: Environment = {}, limits = TEST_LIMITS): Promise<TestApi> {
   const api = await startApiUnready(servers, env, limits);
   await untilStarted(() => api.ctx.redeemQueue.hasOpened);
+  await untilCurrent(api);
   return api;
+}
+
+/**
+ * Waits until an API redeems again if it counts as frozen: loading the code of other processes may have kept this one
+ * busy for seconds.
+ */
+export async function untilCurrent({ ctx }: TestApi): Promise<void> {
+  await untilStarted(() => !ctx.pauses.isOutdated(performance.now()));
 }
 
 /** Starts an API without waiting until it is ready. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "vitest";
 import { partnerClient } from "./client.ts";
 import { marketClient, signedIn } from "./marketplace.ts";
 import { openTestServers } from "./servers.ts";
-import { endService, openWorkerContext, startApi, startWorkers, testConfig } from "./service.ts";
+import { endService, openWorkerContext, startApi, startWorkers, testConfig, untilCurrent } from "./service.ts";
 import { issueVoucher, makeKey, makePartner } from "./supply.ts";
 import { makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
 
@@ -47,6 +47,7 @@ async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, user
     rival: await makeKey(servers.db, partner.organizationId),
     foreign: await makeKey(servers.db, stranger.organizationId),
   };
+  await Promise.all(openedApis.map(untilCurrent));
   return {
     servers,
     apis: openedApis,
