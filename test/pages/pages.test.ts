@@ -101,6 +101,14 @@ it("no page has an inline style or script, and the addresses of its files change
   }
 });
 
+it("no style sheet of this project sets a colour by the window or the device", () => {
+  const sheets = globSync("src/pages/static/*.css").map((path) => readFileSync(path, "utf8"));
+  const blocks = sheets.flatMap((sheet) => sheet.match(/@(media|container)(?! print)[^{]*\{.*?\n\}/gs) ?? []);
+  expect(blocks.length).toBeGreaterThan(0);
+  const colouring = /color|background|border|outline|opacity|display|fill|stroke|shadow|var\(|#[0-9a-f]{3}/i;
+  for (const block of blocks) expect(block).not.toMatch(colouring);
+});
+
 it("names under /assets that are no page's file answer 404", async () => {
   for (const name of ["pages.css", "..%2f..%2fhtml.ts", "pages.0000000000000000.css", "__proto__", "style"]) {
     expect((await open(`/assets/${name}`, "*/*")).status, name).toBe(404);
