@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { createListing } from "../../../src/acts/listing/create.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
@@ -161,6 +162,18 @@ it("the runbook has only queries that Postgres accepts", async () => {
   const queries = new Set(Array.from(found, ([, query = ""]) => query));
   expect(queries.size).toBeGreaterThan(2);
   for (const query of queries) await servers.db.query(query.replace("PID", "0"));
+});
+
+it.each([
+  "observability/prometheus.yml",
+  "kubernetes/prometheus.yaml",
+])("%s sets each external label that the rules use, and drops it from the alerts that it sends", (file) => {
+  const { global, alerting } = parse(read(file));
+  const used = new Set(Array.from(RULES.matchAll(/\$externalLabels\.(\w+)/g), ([, label]) => label));
+  expect([...used]).toEqual(["runbook_base"]);
+  expect(Object.keys(global.external_labels)).toEqual([...used]);
+  const dropped = [...used].map((regex) => ({ action: "labeldrop", regex }));
+  expect(alerting.alert_relabel_configs).toEqual(dropped);
 });
 
 const checked = hasPromtool();
