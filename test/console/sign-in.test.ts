@@ -35,7 +35,7 @@ it("the operator pages exist soon after the first operator is created, even with
   const inProduction = { ...namedOnly.ctx, log, config: { ...namedOnly.ctx.config, production: true } };
   await expect(tellSignIns(inProduction as never)).rejects.toThrow(/^OPS_TOKEN is not set, which NODE_ENV=production/);
   const { headers } = await makeOperator(db, "viewer");
-  await until(async () => (await codeOf(headers, namedOnly)) === "200", 2_000);
+  await until(async () => (await codeOf(headers, namedOnly)) === "200");
   expect(await codeOf({}, namedOnly)).toBe("401 missing_password");
   await tellSignIns(inProduction as never);
   expect(ways).toEqual([{ ways: ["named operators"] }]);
@@ -100,9 +100,15 @@ describe("a named operator", () => {
     for (const at of [api, other]) expect(await codeOf(operator.headers, at)).toBe("200");
     await revokeOperator.run(provisioning(db), operator.id, {});
     const revokedAt = performance.now();
-    for (const at of [api, other])
-      await until(async () => (await codeOf(operator.headers, at)) === "401 wrong_password", 1_000);
-    expect(performance.now() - revokedAt).toBeLessThan(1_000);
+    let lastAcceptedAt = revokedAt;
+    const isRefused = async (at: TestApi) => {
+      const sentAt = performance.now();
+      const code = await codeOf(operator.headers, at);
+      if (code === "200") lastAcceptedAt = sentAt;
+      return code === "401 wrong_password";
+    };
+    await Promise.all([api, other].map((at) => until(() => isRefused(at))));
+    expect(lastAcceptedAt - revokedAt).toBeLessThan(1_000);
   });
 
   it("an operator who is revoked in the middle of a long act is told what was done", async () => {

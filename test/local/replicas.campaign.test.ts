@@ -163,8 +163,8 @@ describe("beside npm start", () => {
           const worker = beside(WORKER, { ...SECRET, METRICS_PORT });
           await untilStarted(() => worker.output().includes('"working"') || worker.child.exitCode !== null);
           const from = performance.now();
-          await until(async () => (await find("up")).includes(`worker ${worker.child.pid}`));
-          expect(performance.now() - from, worker.output()).toBeLessThan(15_000);
+          await untilStarted(async () => (await find("up")).includes(`worker ${worker.child.pid}`));
+          expect(performance.now() - from, worker.output()).toBeLessThan(30_000);
           const redeemed = async () =>
             (await scrape(`http://127.0.0.1:${METRICS_PORT}/metrics`)).value("voucher_batch_items_sum", {
               batch: "redeem",
@@ -176,11 +176,14 @@ describe("beside npm start", () => {
       for (const worker of joined) {
         const { exitCode, ms } = await endOne(worker);
         expect(exitCode, worker.output()).toBe(0);
-        expect(ms).toBeLessThan(5_000);
+        // A drain that hangs lasts 15 s.
+        expect(ms).toBeLessThan(12_000);
       }
+      // A process that ends waits half a second for its last report. Without one, it is listed as up for 12 s more.
       await until(async () => {
-        const ended = await find("ended");
-        return joined.every(({ child }) => ended.includes(`worker ${child.pid}`));
+        const [up, ended] = [await find("up"), await find("ended")];
+        const names = joined.map(({ child }) => `worker ${child.pid}`);
+        return names.some((name) => ended.includes(name)) && !names.some((name) => up.includes(name));
       });
       await load.untilMore(100);
     } finally {
@@ -244,11 +247,15 @@ describe("beside npm start", () => {
 
   it("npm start continues when one API process exits on SIGTERM", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
-    const [, pid] = (await find("up")).find((one) => one.startsWith("api"))?.split(" ") ?? [];
-    process.kill(Number(pid), "SIGTERM");
+    // An API that joined before may still be listed, if its last report was lost.
+    const [one = ""] = await until(async () => {
+      const apis = (await find("up")).filter((name) => name.startsWith("api"));
+      return apis.length === 2 ? apis : null;
+    });
+    process.kill(Number(one.split(" ")[1]), "SIGTERM");
     await untilStarted(() => started.output().includes("One API has ended as it was told to; one is left."));
     const answers = await Promise.allSettled(
-      [`http://127.0.0.1:${port}`, further].map((one) => fetch(`${one}/readyz`)),
+      [`http://127.0.0.1:${port}`, further].map((url) => fetch(`${url}/readyz`)),
     );
     expect(answers.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   });

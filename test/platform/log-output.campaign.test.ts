@@ -52,8 +52,8 @@ it.each([
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);
-    // A write that waited for its reader would last until the end.
-    expect(stallMs).toBeLessThan(2_000);
+    // A write that waited for its reader would last a minute.
+    expect(stallMs).toBeLessThan(20_000);
     process.kill(pid, "SIGTERM");
     await until(() => /^exit 0$/m.test(started.output()));
   } finally {

@@ -7,7 +7,7 @@ import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { databaseTime } from "../support/outside-transaction.ts";
 import { startApi, startWorkers, type TestApi } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { avoidMidnight, until } from "../support/until.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 const HOSTILE = '<b>"Ünïcode"</b>\u202e';
@@ -29,6 +29,7 @@ let foreign: { code: string; redeemCode: string };
 let today: Date;
 
 beforeAll(async () => {
+  await avoidMidnight();
   const env = { WEBHOOK_SECRET: "the root secret of the tests of the portal" };
   [api] = await Promise.all([startApi(servers, env), startWorkers(servers)]);
   sandbox = await makePartner(db, { sandbox: true });

@@ -5,6 +5,7 @@ import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { makeDataDirectory } from "./data-directory.ts";
 import { findSteadyPort } from "./steady-port.ts";
+import { untilStarted } from "./until.ts";
 
 /** A Postgres server for one test file, which may create and change roles. */
 export interface OwnPostgres {
@@ -61,7 +62,7 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
       execFileSync("cp", ["-a", `${server.directory}-saved`, server.directory]);
       if (promoted) writeFileSync(join(server.directory, "standby.signal"), "");
       await startPostgres(server);
-      if (promoted) await superuser.query("SELECT pg_promote()");
+      if (promoted) await promote(postgresUrl(server));
     },
     async close() {
       await superuser.end();
@@ -69,4 +70,21 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * Makes the standby at an address the primary, once it has replayed its WAL. Waits in short statements: the replay
+ * stops up to 30 seconds for a statement that could still see the rows it removes, and so would stop for a `pg_promote`
+ * that waits for the replay.
+ */
+export async function promote(url: string): Promise<void> {
+  const db = new pg.Pool({ connectionString: url, max: 1 });
+  db.on("error", () => undefined);
+  const ask = "SELECT CASE WHEN pg_is_in_recovery() THEN NOT pg_promote(wait => false) ELSE true END AS is_primary";
+  await untilStarted(async () => {
+    // A conflict with the replay may end any statement.
+    const answer = await db.query(ask).catch(() => null);
+    return answer?.rows[0].is_primary;
+  });
+  await db.end();
 }

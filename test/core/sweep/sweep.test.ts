@@ -424,7 +424,7 @@ it("the schedule continues with another worker when the first one closes", async
   await until(async () => (await finished()) >= 3);
   await first.close();
   const before = await added();
-  await until(async () => (await added()) > before, 3_000).finally(() => second.close());
+  await until(async () => (await added()) > before).finally(() => second.close());
 });
 
 it("the schedule adds no sweep while one waits, so that a queue without workers does not grow", async () => {

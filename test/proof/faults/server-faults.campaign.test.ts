@@ -18,7 +18,9 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 
 const HAS_CLOCK = hasFakeTime();
 const HOUR_MS = 3_600_000;
-const REDEEM_WAIT_MS = 4_000;
+const REDEEM_WAIT_MS = 8_000;
+/** Time for servers and processes to recover on a busy machine. Milliseconds. */
+const RECOVERED_MS = 60_000;
 /** Extra time for an answer on a busy machine, on top of the redeem wait. Milliseconds. */
 const SLACK_MS = 2_500;
 
@@ -65,7 +67,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
     return again.status === 200 ? again : null;
   });
   expect(retried.body).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: id });
-  await until(async () => (await countRedeemJobs()).all === 0, 25_000);
+  await until(async () => (await countRedeemJobs()).all === 0, RECOVERED_MS);
   expect(await countRedemptions([id])).toBe(1);
 });
 
@@ -91,10 +93,11 @@ it("reserve and redeem answer 503 in time while Redis hangs, look-ups 200, and a
   expectRetryLater(held, "unavailable");
   expectRetryLater(redeemed, "redeem_timeout");
   expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
-  for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
-  await until(async () => (await get(api, "/readyz")).status === 200, 10_000);
-  await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, 10_000);
-  await until(async () => (await redeem(order, otherApi)).status === 200, 10_000);
+  // Each gives up after 1.5 seconds, and none waits as long as a redeem may.
+  for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS / 2);
+  await until(async () => (await get(api, "/readyz")).status === 200, RECOVERED_MS);
+  await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, RECOVERED_MS);
+  await until(async () => (await redeem(order, otherApi)).status === 200, RECOVERED_MS);
   expect(await countRedemptions([order.id])).toBe(1);
 });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
 import { basic, browse, OPS_TOKEN } from "../../support/browse.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
+import { expectFairRound } from "../../support/fair-rounds.ts";
 import { makeOffer, offerBatch } from "../../support/marketplace.ts";
 import { besideTransaction } from "../../support/outside-transaction.ts";
 import { makeKey, makePartner } from "../../support/supply.ts";
@@ -17,8 +18,9 @@ const { servers, db, keys, partner, issue } = useService({ apis: [], workers: []
  */
 const FLOODERS = 40;
 const PAUSE_MS = 1_000;
-/** Rounds of the other callers' requests. */
-const ROUNDS = 12;
+/** How often each of the other callers' requests is sent in a measurement, and how often a flood is measured. */
+const TIMES = 12;
+const ROUNDS_MAX = 3;
 /** How much slower others may be in a flood, and the time below which that is noise of the machine. Milliseconds. */
 const SLOWER_MAX = 5;
 const NOISE_MS = 100;
@@ -45,9 +47,17 @@ it.each([
   "look-ups",
   "probes",
 ] as const)("during one caller's flood of %s no other caller is refused or five times as slow", async (kind) => {
-  const quietMs = await measureOthers();
+  const measure = async () => ({ quietMs: await measureOthers(), floodedMs: await measureBesideFlood(kind) });
+  await expectFairRound(
+    ROUNDS_MAX,
+    measure,
+    ({ quietMs, floodedMs }) => floodedMs <= SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX),
+  );
+});
+
+function measureBesideFlood(kind: Flood): Promise<number> {
   let flooding = true;
-  const floodedMs = await besideTransaction(db, async (outside) => {
+  return besideTransaction(db, async (outside) => {
     await outside.query("SELECT FROM webhook_endpoints WHERE id = $1 FOR UPDATE", [hook]);
     const flooders = Array.from({ length: FLOODERS }, async (_, n) => {
       await pause((n / FLOODERS) * PAUSE_MS);
@@ -63,8 +73,7 @@ it.each([
       await Promise.all(flooders);
     }
   });
-  expect(floodedMs, `quiet: ${quietMs} ms`).toBeLessThanOrEqual(SLOWER_MAX * Math.max(quietMs, NOISE_MS / SLOWER_MAX));
-});
+}
 
 async function redeem(client: PartnerClient, code: string, externalRef: string): Promise<void> {
   expect((await client.redeem({ code, externalRef })).status).toBe(200);
@@ -76,7 +85,7 @@ async function redeem(client: PartnerClient, code: string, externalRef: string):
  */
 async function measureOthers(): Promise<number> {
   const durations: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let time = 0; time < TIMES; time += 1) {
     for (const [name, , call] of others) {
       const startedAt = performance.now();
       const { status } = await call();

@@ -52,7 +52,8 @@ it("answered requests and unread answers do not stay in memory", async () => {
   // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers that stay unread.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  expect((await residentMiB()) - before).toBeLessThan(GROWTH_MAX_MIB);
+  // Until the garbage is collected.
+  await until(async () => (await residentMiB()) - before < GROWTH_MAX_MIB);
 });
 
 /** Opens a connection and sends bytes on it. */
