@@ -55,6 +55,8 @@ export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<str
 interface Answer {
   externalRef: string;
   shard: number;
+  /** The index of the client that sent it. */
+  till: number;
   status: number;
   code: string;
   sentAt: number;
@@ -64,6 +66,8 @@ interface Answer {
 /** Partners that redeem one voucher after another, and repeat a 503 with the same reference until they get a result. */
 export interface Load {
   answers: Answer[];
+  /** When the oldest call in progress began; Infinity if there is none. */
+  openSince(): number;
   /** Finishes the calls in progress. */
   finish(): Promise<void>;
   /** Finishes the calls in progress and compares every answer with the database. */
@@ -81,6 +85,8 @@ export async function startLoad(
   { partners = 12, shards = null as number[] | null, vouchers = [] as readonly { id: string; code: string }[] } = {},
 ): Promise<Load> {
   const answers: Answer[] = [];
+  /** When the call in progress of each partner began. */
+  const open = new Map<number, number>();
   const supply = [...vouchers];
   let ended = false;
   const refill = async () => {
@@ -102,11 +108,13 @@ export async function startLoad(
     for (let turn = number; !ended; turn++) {
       const { id, code } = await next();
       for (;;) {
-        const till = tills[turn % tills.length] as PartnerClient;
+        const till = turn % tills.length;
         const sentAt = Date.now();
-        const { status, body } = await till.redeem({ code, externalRef: id });
+        open.set(number, sentAt);
+        const { status, body } = await (tills[till] as PartnerClient).redeem({ code, externalRef: id });
+        open.delete(number);
         const shard = shardOf(id, SHARDS);
-        answers.push({ externalRef: id, shard, status, code: body.code, sentAt, answeredAt: Date.now() });
+        answers.push({ externalRef: id, shard, till, status, code: body.code, sentAt, answeredAt: Date.now() });
         if (status === 200) break;
         expect({ status, code: body.code }).toMatchObject({ status: 503 });
         await sleep(100);
@@ -120,6 +128,7 @@ export async function startLoad(
   };
   return {
     answers,
+    openSince: () => Math.min(...open.values()),
     finish,
     async end() {
       await finish();
@@ -159,13 +168,15 @@ async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer
 }
 
 /**
- * The longest time in which no partner got a voucher of this shard redeemed, or of any shard if it is null.
- * Milliseconds.
+ * The longest time without a redemption of this shard, or of any shard if it is null, from `from` to the last answer of
+ * any shard. Infinity if there was no redemption. Milliseconds.
  */
 export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const relevant = answers.filter((one) => (shard === null || one.shard === shard) && one.status === 200);
-  const times = [from, ...relevant.map(({ answeredAt }) => answeredAt).filter((time) => time >= from)];
-  const sorted = times.sort((one, other) => one - other);
+  const times = relevant.map(({ answeredAt }) => answeredAt).filter((time) => time >= from);
+  if (times.length === 0) return Number.POSITIVE_INFINITY;
+  const until = Math.max(...answers.map(({ answeredAt }) => answeredAt));
+  const sorted = [from, ...times, until].sort((one, other) => one - other);
   return Math.max(...sorted.slice(1).map((time, index) => time - (sorted[index] as number)));
 }
 

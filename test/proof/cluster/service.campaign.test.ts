@@ -8,7 +8,7 @@ import { type PartnerClient, send } from "../../support/client.ts";
 import { scrape } from "../../support/scrape.ts";
 import type { TestApi, TestWorker } from "../../support/service.ts";
 import { issueVouchers } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { SHARDS, shardsOn, slotOfShard, useCluster } from "./load.ts";
 
 // What only a cluster has. `npm run test:cluster` runs the other guarantees on one.
@@ -112,8 +112,12 @@ it("an API stays ready while one shard's server is away, and names its shards", 
   // Longer than two of BullMQ's blocking waits, after which it replaces their connections.
   await sleep(14_000);
   await Promise.all([master.start(), replica.start()]);
-  await until(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
-  await until(async () => (await till.redeem(order)).status === 200);
+  await untilStarted(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
+  // The worker connects to each shard at a time of its own.
+  for (const shard of lost) {
+    const { code, id } = away.find((one) => shardOf(one.id, SHARDS) === shard) ?? expect.fail("no voucher of a shard");
+    await untilStarted(async () => (await till.redeem({ code, externalRef: id })).status === 200);
+  }
   expect(away).toHaveLength(6 * lost.length);
   await redeemAll(away);
 });

@@ -3,7 +3,7 @@ import { partnerClient } from "../../support/client.ts";
 import { startApi, startWorkers } from "../../support/service.ts";
 import { until } from "../../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../../support/voucherctl.ts";
-import { startLoad, useCluster } from "./load.ts";
+import { longestGap, startLoad, useCluster } from "./load.ts";
 
 const own = useCluster();
 let voucherctl: Voucherctl;
@@ -12,7 +12,15 @@ beforeAll(() => {
   voucherctl = openVoucherctl({ adminUrl: own.servers.adminUrl, redisUrl: own.cluster.url });
 });
 
-const withShards = (shards: string) => ({ ...own.env, QUEUE_SHARDS: shards, WORKER_QUEUES: "redeem,seal,sweep" });
+/** Longer than a call waits for a worker that starts on a busy machine. Milliseconds. */
+const REDEEM_WAIT_MS = "30000";
+
+const withShards = (shards: string) => ({
+  ...own.env,
+  QUEUE_SHARDS: shards,
+  REDEEM_WAIT_MS,
+  WORKER_QUEUES: "redeem,seal,sweep",
+});
 
 it("a change from four to six shards under load loses nothing, and voucherctl tells each step", async () => {
   const startWorkersWith = (shards: string) => () => startWorkers(own.servers, withShards(shards));
@@ -48,6 +56,7 @@ it("a change from four to six shards under load loses nothing, and voucherctl te
   await grow(200);
   await load.end();
   expect(load.answers.filter(({ status }) => status !== 200)).toEqual([]);
+  expect(longestGap(load.answers, null, load.answers[0]?.answeredAt ?? 0)).toBeLessThan(10_000);
   await until(async () => {
     const { divisions: left } = await voucherctl.json("queue", "shards");
     const states = left.map(({ shards, state }: { shards: number; state: string }) => `${shards} ${state}`);
