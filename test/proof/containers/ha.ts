@@ -58,7 +58,7 @@ describe("docker compose with the profile ha", () => {
     const services = ["ha-api-1", "ha-api-2", "ha-worker"];
     await deployment.compose("up", "-d", "--build", "--wait", "--wait-timeout", "300", "--quiet-pull", ...services);
     await deployment.compose("up", "-d", "--wait", "ha-log");
-    codes = await deployment.supply(3_000);
+    codes = await deployment.supply(6_000);
   });
 
   it("loses no redemption when the container of the primary is killed", async () => {

@@ -58,7 +58,7 @@ let keyFile: string;
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "voucher-kubernetes-"));
   cpSync(join(ROOT, "docs/kubernetes"), join(directory, "docs/kubernetes"), { recursive: true });
-  const [, commands = ""] = /^2\.[\s\S]*?```sh\n([\s\S]*?)```/m.exec(GUIDE) ?? [];
+  const [, commands = ""] = /^3\.[\s\S]*?```sh\n([\s\S]*?)```/m.exec(GUIDE) ?? [];
   const script = commands.replace("npm run -s voucherctl --", `${process.execPath} ${join(ROOT, "src/cli/main.ts")}`);
   execFileSync("bash", ["-euc", script], { cwd: directory, stdio: "pipe" });
   for (const { name, envs = [] } of overlay.secretGenerator) {
