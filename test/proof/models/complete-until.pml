@@ -3,8 +3,8 @@
  * Code: src/core/redeem/complete-until.ts, src/core/redeem/db/redemptions.sql, migrations/00006_redemptions.sql and
  * 00018_complete_until.sql.
  *
- * Two workers insert a redemption each, with any time. One API process answers two lists, another one a list. A
- * process that closes the time may choose any: the proof uses no clock.
+ * Two workers insert a redemption each, with one of two times. One API process answers two lists, another one a list.
+ * A process that closes the time may choose any: the proof uses no clock. Each may be killed before each step, for good.
  *
  * Assumptions
  * - A statement reads one snapshot: what is committed when it begins (READ COMMITTED, which a trigger enforces).

@@ -8,8 +8,8 @@
  *
  * Assumptions
  * - A head is its tree: no two trees have one root, and no false proof that a tree continues another is found.
- * - A transaction and the locked write of an anchor have all effects or none. What an anchor or a witness has written
- *   stays. Requests to witnesses and their responses may be lost. Any two quorums share a witness.
+ * - A transaction and the locked write of an anchor or a witness have all effects or none. What was written stays.
+ *   Requests to witnesses and their responses may be lost. Any two quorums share a witness.
  * - `agreed` is the largest tree that a quorum has cosigned. Each place continues it if no pass was between its places
  *   and its cosignatures while the files were set back (`is_crossed`). The other properties do not need this.
  */

@@ -3,7 +3,8 @@
  * Code: src/core/redeem/end-references.ts, src/core/redeem/db/redemptions.sql, migrations/00007_reference_ends.sql.
  *
  * One reference. Two attempts to redeem under it, one of them delivered to two workers at once; two callers that are
- * told that nothing was redeemed; the sweeper, which begins generations and deletes ends.
+ * told that nothing was redeemed; the sweeper, which begins two generations and deletes ends. Workers, callers and the
+ * sweeper may be killed before each step. An attempt, and the deletion of an end, are one step.
  *
  * Assumptions
  * - A statement reads one snapshot: what is committed when it begins (READ COMMITTED, which a trigger enforces).
@@ -119,17 +120,26 @@ killed:
   }
 }
 
+/* After it was killed, the sweeper runs again. */
 proctype Sweeper() {
-  do
-  :: generation < GENERATIONS -> atomic { generation_shared == 0 -> generation_alone = true }
-     if :: generation++ :: skip fi; generation_alone = false
+  bool is_alone = false;
+begin:
+  if
+  :: generation < GENERATIONS ->
+     STEP(generation_shared == 0 -> generation_alone = true; is_alone = true);
+     STEP(generation++);
+     STEP(generation_alone = false; is_alone = false)
 #ifdef ENDS_ARE_DELETED_TOO_EARLY
   :: atomic { end_version != 0 && end_generation + 1 <= generation -> end_version = 0 }
 #else
   :: atomic { end_version != 0 && end_generation + 2 <= generation -> end_version = 0 }
 #endif
-  :: break
-  od
+  :: goto over
+  fi;
+killed:
+  atomic { if :: is_alone -> generation_alone = false :: else fi; is_alone = false; goto begin }
+over:
+  skip
 }
 
 init { atomic { run Attempt(0, 2); run Attempt(1, 1); run Caller(); run Caller(); run Sweeper() } }
