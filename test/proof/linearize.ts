@@ -4,7 +4,14 @@ export interface Operation<State> {
   fromMs: number;
   /** …to here. Infinity when its outcome is unknown: it may take effect at any later time, or never. */
   untilMs: number;
-  /** The states that may follow: none when it cannot take effect in this state, or cannot have its answer. */
+  /**
+   * The states that may follow: none when it cannot take effect in this state, or cannot have its answer.
+   *
+   * An operation that certainly takes effect, and that leaves some state as it is, must do nothing else in this state
+   * and in all that may come later: it leaves them as they are, or cannot take effect. `linearize` places it at once,
+   * and finds no order that needs a change by it later. A read complies. A change complies if it takes effect only in
+   * states that it changes. A write that may find its value there already does not.
+   */
   apply(state: State): State[];
 }
 
@@ -26,7 +33,11 @@ const CONFIGURATIONS_MAX = 200_000;
  * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the state
  * with the set of operations that have taken effect.
  */
-export function linearize<State, Of extends Operation<State>>(initial: State, operations: readonly Of[]): Verdict<Of> {
+export function linearize<State, Of extends Operation<State>>(
+  initial: State,
+  operations: readonly Of[],
+  configurationsMax = CONFIGURATIONS_MAX,
+): Verdict<Of> {
   const inOrder = operations.toSorted((one, other) => one.fromMs - other.fromMs);
   const seen = new Set<string>();
   let longest: Of[] = [];
@@ -43,13 +54,13 @@ export function linearize<State, Of extends Operation<State>>(initial: State, op
     const configuration = `${pending.map((one) => inOrder.indexOf(one)).join(" ")} ${now}`;
     if (seen.has(configuration)) return false;
     seen.add(configuration);
-    if (seen.size > CONFIGURATIONS_MAX) throw new GivenUp();
+    if (seen.size > configurationsMax) throw new GivenUp();
     const candidates = candidatesOf(pending);
     if (placed.length >= longest.length) [longest, next] = [[...placed], candidates];
     const steps = candidates.flatMap((one) => one.apply(state).map((after) => ({ one, after })));
     const changes = steps.filter(({ after }) => JSON.stringify(after) !== now);
     const still = steps.find(({ one, after }) => isCertain(one) && JSON.stringify(after) === now);
-    // A certain operation that changes nothing may come first in every order that has it later.
+    // A certain operation that changes nothing now changes nothing later, so it may come first in every order.
     const tried = still === undefined ? changes : [still];
     return tried.some(({ one, after }) => {
       const left = pending.filter((other) => other !== one);

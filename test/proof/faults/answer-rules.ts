@@ -2,10 +2,13 @@ import type { AskFor, Exchange, History, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
 import { isAfter, isConfirmed, openReport } from "./rules.ts";
 
+/** Refusals because of a voucher's status. */
+const FINAL = ["voucher_used", "voucher_voided", "voucher_expired"];
 /** The refusals that each well-formed call may get. */
 const REFUSALS: Record<string, readonly string[]> = {
-  redeem: ["voucher_used", "voucher_reserved", "reservation_ended", "token_mismatch"],
-  reserve: ["voucher_used", "voucher_reserved"],
+  redeem: [...FINAL, "voucher_reserved", "reservation_ended", "token_mismatch"],
+  reserve: [...FINAL, "voucher_reserved"],
+  void: ["voucher_used", "voucher_expired"],
   acquire: ["sold_out"],
 };
 /** The 404 of a reference that has redeemed nothing. */
@@ -55,8 +58,9 @@ function findLookUpFault(lookUp: Exchange<AskFor<"lookUp">>, records: Records): 
       return "the voucher was redeemed at another time";
     return body.reservation === null ? null : "a redeemed voucher is reserved";
   }
-  if (body.status !== "Active") return `its status cannot be ${body.status}`;
+  if (redemption !== undefined && body.status === "Voided") return "the voucher was redeemed";
   if (body.reservation === null) return null;
+  if (body.status === "Voided") return "a voided voucher is reserved";
   const { ticket, startedAt, expiresAt, heldByCaller } = body.reservation;
   const reservation = (records.reservationsByVoucher.get(ask.voucher.id) ?? []).find(
     (candidate) => candidate.startedAtMs === Date.parse(startedAt) && candidate.expiresAtMs === Date.parse(expiresAt),

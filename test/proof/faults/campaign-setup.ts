@@ -38,7 +38,7 @@ export async function setUpCampaign(
   const vouchersPerLoop = Math.ceil((faultsMs / 1_000) * VOUCHERS_PER_LOOP_SECOND);
   const organizations: Organization[] = [];
   while (organizations.length < ORGANIZATIONS)
-    organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION));
+    organizations.push(await supplyOrganization(db, vouchersPerLoop * LOOPS_PER_ORGANIZATION, faultsMs));
   const [first, second] = organizations as [Organization, Organization];
   const lastVouchers = first.vouchers.splice(-apis.length);
   const offers: SuppliedOffer[] = [];

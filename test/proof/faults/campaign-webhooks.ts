@@ -17,7 +17,11 @@ import type { SeededRandom } from "./seeded-random.ts";
 const HOSTILE_EACH = 2;
 /** Vouchers whose webhooks are timed at the end, beside all hostile receivers. */
 const TIMED_VOUCHERS = 100;
-const DELIVERED_P99_MS = 1_000;
+/**
+ * Maximum of the 99th percentile of deliveries to a healthy receiver, on a machine that still recovers. One that waits
+ * for a hostile receiver takes longer: a request lasts up to 15 seconds. Milliseconds.
+ */
+const DELIVERED_P99_MS = 3_000;
 
 /** Gives an organization disabled endpoints at hostile receivers. Returns what enables and disables those of a kind. */
 export async function addReceivers(
@@ -51,7 +55,8 @@ export async function listenToWebhooks(db: pg.Pool, organizationId: string, hist
       string
     >;
     const about = { voucherId, organizationId, externalRef, redeemCode, sequence, recordHash };
-    history.webhooks.push({ ...about, returnedMs: performance.now() });
+    const redeemedAt = body.timestamp;
+    history.webhooks.push({ ...about, redeemedAt, returnedMs: performance.now() });
     return 204;
   });
   await receiver.addEndpoint(db, organizationId, ["voucher.instance.redeemed"]);

@@ -25,6 +25,8 @@ export interface CampaignOptions {
   faultsMs: number;
   /** Ends the faults after this number of them. */
   faultsMax?: number | undefined;
+  /** Goes on until every target has had a fault. */
+  eachTarget?: boolean;
   /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
   /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
@@ -59,6 +61,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
     postgres: { standby: true, clock },
     redeemWaitMs: REDEEM_WAIT_MS,
     reservationSeconds: RESERVATION_SECONDS,
+    issuerApi: true,
     keepLogsIn: options.keepLogsIn,
     env: {
       AUTH_JWKS_URL: keys.url,
@@ -109,11 +112,11 @@ async function inflict(
     enableReceivers: setup.enableReceivers,
     counts,
     violations,
-    onPrimaryLost: () => {
-      for (const { lostPrimariesMs } of [history, secondHistory]) lostPrimariesMs.push(performance.now());
+    onPrimaryLost: (fromMs = performance.now()) => {
+      for (const { losses } of [history, secondHistory]) losses.push({ fromMs, untilMs: performance.now() });
     },
   };
-  const length = { forMs: options.faultsMs, count: options.faultsMax };
+  const length = { forMs: options.faultsMs, count: options.faultsMax, eachTarget: options.eachTarget };
   await inflictFaults(scene, options.targets, setup.random.fork("faults"), length, signal).finally(() =>
     clearInterval(progress),
   );

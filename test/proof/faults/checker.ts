@@ -19,8 +19,11 @@ import { readRecords } from "./records.ts";
 import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
-/** Time in which everything must answer again after the last fault. Milliseconds. */
-const ANSWERS_AGAIN_MS = 10_000;
+/**
+ * Time in which everything must answer again after the last fault: a dozen processes start meanwhile, on cores that may
+ * run another campaign. Milliseconds.
+ */
+const ANSWERS_AGAIN_MS = 30_000;
 /**
  * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals, which it does
  * after 5 s. Milliseconds.
@@ -84,24 +87,30 @@ export async function checkAnswersAgain(
   history: History,
 ): Promise<{ tookMs: number; violations: Violation[] }> {
   const startedAt = performance.now();
+  const exchanges: Exchange[] = [];
   const redeemsAgain = async (api: ApiProcess, index: number) => {
     const voucher = vouchers[index];
     if (voucher === undefined) throw new Error("no voucher is left for the final check");
     const externalRef = `answers-again-${api.process.name}`;
     const ask = { operation: "redeem", key, voucher, externalRef, by: { code: voucher.code }, token: null } as const;
     await until(() => isReady(api), ANSWERS_AGAIN_MS);
-    await until(async () => history.add(await exchangeOnce(ask, api, 1)).status === 200, ANSWERS_AGAIN_MS);
+    await until(async () => {
+      const exchange = history.add(await exchangeOnce(ask, api, 1));
+      exchanges.push(exchange);
+      return exchange.status === 200;
+    }, ANSWERS_AGAIN_MS);
   };
   const results = await Promise.allSettled(cluster.apis.map(redeemsAgain));
   const tookMs = Math.round(performance.now() - startedAt);
   const silent = cluster.apis.filter((_, index) => results[index]?.status === "rejected");
   const detail = `${silent.map((api) => api.process.name).join(" and ") || "everything"} took ${tookMs} ms`;
   const isLate = silent.length > 0 || tookMs > ANSWERS_AGAIN_MS;
-  return { tookMs, violations: isLate ? [violation("everything answers again within 10 s", detail)] : [] };
+  const rule = `everything answers again within ${ANSWERS_AGAIN_MS / 1_000} s`;
+  return { tookMs, violations: isLate ? [{ rule, detail, exchanges: exchanges.slice(-NAMED_MAX) }] : [] };
 }
 
 /** Waits until the API processes of a newly started deployment are ready. */
-export async function untilReady({ apis }: Deployment): Promise<void> {
+export async function untilReady({ apis }: Pick<Deployment, "apis">): Promise<void> {
   for (const api of apis) await untilStarted(() => isReady(api));
 }
 
@@ -131,7 +140,7 @@ export async function checkEverything(
   const records = await readRecords(db, clock);
   const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
   violations.push(
-    ...checkOrder(history, clock),
+    ...checkOrder(history, clock, records),
     ...checkRedeems(history, records, options.redeemWaitMs, freezes),
     ...checkAcquisitions(history, records),
     ...checkReservations(history, records),

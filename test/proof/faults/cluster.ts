@@ -24,6 +24,8 @@ export interface ClusterOptions {
   apis?: readonly Env[];
   /** Whether the second API process reaches Redis through a proxy of its own, which a test can cut. */
   apiWire?: boolean;
+  /** Whether the API processes serve the issuer API. */
+  issuerApi?: boolean;
   /** The size of Redis's disk, which only root can limit. Megabytes. */
   redisDiskMb?: number;
   /** Folder to which the processes' logs are copied at the end. */
@@ -59,6 +61,8 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
+/** The login of the issuer API, with the rights of `voucherctl`. */
+const ISSUER_LOGIN = "issuer_api";
 /** The number of shards on a Redis Cluster of three masters. */
 export const CLUSTER_SHARDS = 6;
 
@@ -119,7 +123,9 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
     makeProcess,
     async makeApi(name: string, env: Env, accidents: string[]): Promise<ApiProcess> {
       const port = await findSteadyPort();
-      const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...env }, accidents);
+      const administered = serviceUrl(env.DATABASE_URL ?? postgres.url, ISSUER_LOGIN);
+      const issuer: Env = options.issuerApi ? { ISSUER_API: "true", OPS_DATABASE_URL: administered } : {};
+      const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...issuer, ...env }, accidents);
       return { process, url: `http://127.0.0.1:${port}` };
     },
     openDatabase(url: string): pg.Pool {
@@ -261,6 +267,8 @@ async function startMain({ options, apis, db, accidents }: Deployment, servers: 
   await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
   await migrateDatabase(postgres.url);
   await makeRoles(db, SERVICE_PASSWORD);
+  if (options.issuerApi)
+    await db.query(`CREATE ROLE ${ISSUER_LOGIN} LOGIN PASSWORD '${SERVICE_PASSWORD}' IN ROLE pva_admin`);
 }
 
 /** @throws Error for a Postgres under Patroni. */

@@ -3,20 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
+import { newId } from "../../../src/core/voucher/ids.ts";
 import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
 import type { AcquisitionRequest } from "../../../src/marketplace/decide-acquisitions.ts";
 import { statusOf } from "../../../src/platform/api/errors.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { deliverToTarget } from "../../../src/webhooks/deliver.ts";
 import { basic, browse } from "../../support/browse.ts";
-import { partnerClient } from "../../support/client.ts";
+import { partnerClient, send } from "../../support/client.ts";
 import { makeReferral, offerBatch } from "../../support/marketplace.ts";
 import { openTestServers } from "../../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../../support/service.ts";
 import { whileWaitsEnd } from "../../support/standby-waits.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { startReceiver, WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 
@@ -78,6 +79,7 @@ it.each(
   await until(async () => (await till.lookUp(code)).status === 200);
   expect(await countRedeemed(db)).toBe(0);
   expect(await till.lookUp(code)).toMatchObject({ body: { voucher: { status: "Active" } } });
+  await untilRedeemed(started);
   expect(await till.redeem({ code, externalRef: "order-2" })).toMatchObject({
     status: 200,
     body: { alreadyConfirmed: false },
@@ -112,7 +114,7 @@ async function start() {
     rmSync(directory, { recursive: true, force: true });
   });
   const reached = { ...servers, databaseUrl: postgres.url, adminUrl: postgres.url };
-  const env = { ...WEBHOOK_ENV, REDEEM_WAIT_MS: "2000" };
+  const env = { ...WEBHOOK_ENV, REDEEM_WAIT_MS: "2000", ISSUER_API: "true" };
   const [api, worker] = await Promise.all([
     startApi(reached, env),
     startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,sweep,webhook", SWEEP_INTERVAL_MS: "500" }),
@@ -121,6 +123,14 @@ async function start() {
 }
 
 type Started = Awaited<ReturnType<typeof start>>;
+
+/** Waits until the worker redeems again, for another organization: this one's webhooks and redemptions are counted. */
+async function untilRedeemed({ db, api }: Started): Promise<void> {
+  const other = await makePartner(db);
+  const { code } = await issueVoucher(db, other);
+  const till = partnerClient(api.url, (await makeKey(db, other.organizationId)).key);
+  await untilStarted(async () => (await till.redeem({ code, externalRef: "first" })).status === 200);
+}
 
 /** Makes a call of each kind that acquires one of the partner's vouchers, each of a user of its own. */
 async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
@@ -138,6 +148,22 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
     buyListing: () => acquire({ way: "listing", id: listingId, paymentRef: "payment-2" }, "d"),
   };
   return acquisitions;
+}
+
+/** Makes a batch, and returns a repeat of its issue, and a call that voids a voucher. */
+async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, voucherId: string) {
+  const { key } = await makeKey(db, own.organizationId, { scopes: ["voucher.issue"] });
+  const post = async (path: string, body: object): Promise<Answer> => {
+    const answer = await send("POST", `${api.url}/issuer/${path}`, { key, body });
+    return { status: answer.status, text: JSON.stringify(answer.body) };
+  };
+  const issued = { issueRef: "batch-1", count: 1, validUntil: "2099-12-31" };
+  const calls = {
+    issueBatch: () => post(`products/${own.productId}/batches`, issued),
+    voidVoucher: () => post("vouchers/void", { id: voucherId }),
+  };
+  expect(await calls.issueBatch()).toMatchObject({ status: 200 });
+  return calls;
 }
 
 /**
@@ -165,6 +191,8 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     lookUpVoucher: () => json(`/partner/vouchers/${code}`),
     reserveVoucher: () => till200(till.reserve(code)),
     redeemVoucher: () => till200(till.redeem(order)),
+    releaseReservation: () => till200(till.release(newId("rsv"))),
+    ...(await makeIssuerCalls(api, db, own, id)),
     readVoucherEvents: () => json(`/partner/vouchers/${code}/events`),
     readPublicEvents: () => get(events, { accept: "application/json" }),
     "/integrity/events": () => get(events, {}),

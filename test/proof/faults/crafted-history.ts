@@ -1,4 +1,4 @@
-import { type Ask, type AskFor, History } from "./history.ts";
+import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
 import type { Failure } from "./http-call.ts";
 
 // Hand-made histories for the tests of the rules.
@@ -6,6 +6,7 @@ import type { Failure } from "./http-call.ts";
 const key = { id: "key_till", secret: "", organizationId: "org_1" };
 const otherKey = { ...key, id: "key_web" };
 const voucher = { id: "vch_1", code: "CODE", organizationId: "org_1" };
+const elsewhere = { ...voucher, id: "vch_2" };
 const redeem: AskFor<"redeem"> = {
   operation: "redeem",
   key,
@@ -16,10 +17,13 @@ const redeem: AskFor<"redeem"> = {
 };
 const lookUp: Ask = { operation: "lookUp", key, voucher };
 const reserve: Ask = { operation: "reserve", key, voucher };
+const voids: Ask = { operation: "void", key, voucher };
 const release: Ask = { operation: "release", key, voucher, ticket: "rsv_1" };
 const offer = { productId: "prd_1", batchId: "bat_1", listingId: "lst_1", supply: 2 };
 const claimOf = (id: string): Ask => ({ operation: "acquire", user: { id, token: "" }, offer, by: { claim: true } });
-const listFrom = (ms: number): Ask => ({ operation: "list", key, from: new Date(ms).toISOString(), limit: 2 });
+const listFrom = (ms: number): Ask => {
+  return { operation: "list", key, from: new Date(ms).toISOString(), after: null, limit: 2 };
+};
 
 const AT = new Date(1_000).toISOString();
 const LATER = new Date(5_000).toISOString();
@@ -28,9 +32,13 @@ const FIRST = { ...REDEMPTION, alreadyConfirmed: false };
 const ACTIVE = { id: "vch_1", status: "Active", redeemedAt: null, reservation: null };
 const USED = { ...ACTIVE, status: "Redeemed", redeemedAt: AT };
 const TYPES = ["voucher.instance.issued", "voucher.instance.redeemed"];
-/** Reservations end at 900 ms. */
-const ticketOf = (ticket: string) => ({ ticket, token: `token of ${ticket}`, expiresAt: new Date(900).toISOString() });
-const heldBy = (ticket: string | null) => ({ ...ACTIVE, reservation: { ticket, heldByCaller: ticket !== null } });
+/** Reservations take 700 ms, and end at 900 ms. */
+const [STARTED, EXPIRES] = [new Date(200).toISOString(), new Date(900).toISOString()];
+const ticketOf = (ticket: string) => ({ ticket, token: `token of ${ticket}`, expiresAt: EXPIRES });
+const heldBy = (ticket: string | null, expiresAt = EXPIRES) => ({
+  ...ACTIVE,
+  reservation: { ticket, heldByCaller: ticket !== null, startedAt: STARTED, expiresAt },
+});
 
 /** The asks, and the bodies, codes or failures of the answers. */
 const ANSWERS: Record<string, [Ask, object | string]> = {
@@ -41,6 +49,29 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   ],
   "redeemed by another": [{ ...redeem, key: otherKey }, FIRST],
   "redeemed by its ticket": [{ ...redeem, by: { ticket: "rsv_1" } }, FIRST],
+  "redeemed by another by its ticket": [{ ...redeem, key: otherKey, by: { ticket: "rsv_1" } }, FIRST],
+  "redeemed by another with its token": [{ ...redeem, key: otherKey, token: "token of rsv_1" }, FIRST],
+  "redeemed by another with a strange token": [{ ...redeem, key: otherKey, token: "strange" }, FIRST],
+  "redeemed with a strange token": [{ ...redeem, token: "strange" }, FIRST],
+  "redeemed by its ticket and token": [{ ...redeem, by: { ticket: "rsv_1" }, token: "token of rsv_1" }, FIRST],
+  "redeemed by its ticket and a token of another": [
+    { ...redeem, by: { ticket: "rsv_1" }, token: "token of rsv_2" },
+    FIRST,
+  ],
+  "redeemed elsewhere": [
+    { ...redeem, voucher: elsewhere },
+    { ...FIRST, voucherInstanceId: "vch_2" },
+  ],
+  "unknown elsewhere": [{ ...redeem, voucher: elsewhere }, "redeem_unknown"],
+  "timed out elsewhere": [{ ...redeem, voucher: elsewhere }, "redeem_timeout"],
+  "other redeem gone": [{ ...redeem, key: otherKey, externalRef: "order-2" }, "timeout"],
+  "ticket's redeem gone": [{ ...redeem, by: { ticket: "rsv_1" } }, "timeout"],
+  mismatched: [{ ...redeem, key: otherKey, token: "token of rsv_1" }, "token_mismatch"],
+  "mismatched by its ticket": [{ ...redeem, by: { ticket: "rsv_1" }, token: "token of rsv_1" }, "token_mismatch"],
+  "mismatched by its ticket and a strange token": [
+    { ...redeem, by: { ticket: "rsv_1" }, token: "strange" },
+    "token_mismatch",
+  ],
   repeated: [redeem, { ...REDEMPTION, alreadyConfirmed: true }],
   "repeated with another code": [redeem, { ...REDEMPTION, redeemCode: "R-2", alreadyConfirmed: true }],
   "timed out": [redeem, "redeem_timeout"],
@@ -62,10 +93,21 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "held again": [lookUp, heldBy("rsv_2")],
   taken: [{ ...lookUp, key: otherKey }, heldBy(null)],
   used: [lookUp, USED],
+  "taken until later": [{ ...lookUp, key: otherKey }, heldBy(null, LATER)],
   "used later": [lookUp, { ...USED, redeemedAt: LATER }],
   voided: [lookUp, { ...ACTIVE, status: "Voided" }],
+  voids: [voids, { voided: true, alreadyVoided: false }],
+  "voids again": [voids, { voided: true, alreadyVoided: true }],
+  "void unknown": [voids, "unavailable"],
+  "void refused as used": [voids, "voucher_used"],
+  "refused as voided": [redeem, "voucher_voided"],
+  expired: [lookUp, { ...ACTIVE, status: "Expired" }],
+  "refused as expired": [redeem, "voucher_expired"],
   reserved: [reserve, ticketOf("rsv_1")],
   "reserved again": [reserve, ticketOf("rsv_2")],
+  "other reserve gone": [{ ...reserve, key: otherKey }, "timeout"],
+  "reserve refused as voided": [reserve, "voucher_voided"],
+  "reserve refused as reserved": [{ ...reserve, key: otherKey }, "voucher_reserved"],
   "reserve unknown": [reserve, "unavailable"],
   "refused as used": [reserve, "voucher_used"],
   released: [release, { released: true }],
@@ -74,6 +116,10 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   issued: [
     { operation: "events", key, voucher },
     { hashes: ["a"], types: TYPES.slice(0, 1) },
+  ],
+  "expiry recorded": [
+    { operation: "events", key, voucher },
+    { hashes: ["a", "b"], types: ["voucher.instance.issued", "voucher.instance.expired"] },
   ],
   sealed: [
     { operation: "publicEvents", key, voucher },
@@ -96,35 +142,56 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "eve finds nothing": [claimOf("eve"), "sold_out"],
 };
 
-/** A history of answers such as "100-200 redeemed", and of "150 webhook". */
-export function answersOf(calls: readonly string[]): History {
+/**
+ * A history of answers such as "100-200 redeemed", and of "150 webhook". The vouchers are valid for ever by default.
+ */
+export function answersOf(calls: readonly string[], validUntilMs?: number): History {
   const history = new History();
   for (const call of calls) {
     const [times = "", ...words] = call.split(" ");
     const [invokedMs = 0, returnedMs = invokedMs] = times.split("-").map(Number);
     if (words[0] === "webhook") {
       const { id: voucherId, organizationId } = voucher;
-      const told = { voucherId, organizationId, externalRef: "order-1", redeemCode: "R-1", sequence: 2 };
+      const told = {
+        voucherId,
+        organizationId,
+        externalRef: "order-1",
+        redeemCode: "R-1",
+        sequence: 2,
+        redeemedAt: AT,
+      };
       history.webhooks.push({ ...told, recordHash: "b", returnedMs });
       continue;
     }
-    const [ask, answer] = ANSWERS[words.join(" ")] as [Ask, object | string];
-    const isOk = typeof answer === "object";
-    const failure = answer === "timeout" || answer === "refused" ? (answer satisfies Failure) : null;
-    history.add({
-      ask,
-      api: "api-1",
-      attempt: 1,
-      failure,
-      retryAfter: "1",
-      status: failure !== null ? null : isOk ? 200 : 409,
-      sentAtMs: invokedMs,
-      endedAtMs: returnedMs,
-      invokedMs,
-      returnedMs,
-      code: isOk ? undefined : answer,
-      body: isOk ? answer : {},
-    });
+    const [given, got] = ANSWERS[words.join(" ")] as [Ask, object | string];
+    const hasEnd = validUntilMs !== undefined && "voucher" in given;
+    const ask = hasEnd ? ({ ...given, voucher: { ...given.voucher, validUntilMs } } as Ask) : given;
+    history.add(answer(invokedMs, returnedMs, ask, got));
   }
   return history;
+}
+
+/** A call with its body, its code, or the failure to get an answer. */
+export function answer(
+  invokedMs: number,
+  returnedMs: number,
+  ask: Ask,
+  got: object | string,
+): Omit<Exchange, "number"> {
+  const isOk = typeof got === "object";
+  const failure = got === "timeout" || got === "refused" ? (got satisfies Failure) : null;
+  return {
+    ask,
+    api: "api-1",
+    attempt: 1,
+    failure,
+    retryAfter: "1",
+    status: failure !== null ? null : isOk ? 200 : 409,
+    sentAtMs: invokedMs,
+    endedAtMs: returnedMs,
+    invokedMs,
+    returnedMs,
+    code: isOk ? undefined : got,
+    body: isOk ? got : {},
+  };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
-import type { Ask, Exchange, History } from "./history.ts";
+import type { Ask, AskFor, Exchange, History } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
@@ -88,10 +88,12 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
       return post(`${vouchers}/reserve`, { code: ask.voucher.code });
     case "release":
       return post(`${vouchers}/release`, { ticket: ask.ticket });
+    case "void":
+      return post("issuer/vouchers/void", { id: ask.voucher.id });
     case "redemption":
       return get(`partner/redemptions/${ask.externalRef}`);
     case "list":
-      return get(`partner/redemptions?from=${ask.from}&limit=${ask.limit}`);
+      return get(`partner/redemptions?${placeOf(ask)}&limit=${ask.limit}`);
     case "publicEvents":
       return get(`integrity/events/VoucherInstance/${ask.voucher.id}`);
     case "events":
@@ -99,6 +101,11 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
     case "lookUp":
       return get(`${vouchers}/${ask.voucher.code}`);
   }
+}
+
+/** A cursor remembers the range of its list. */
+function placeOf({ from, after }: AskFor<"list">): string {
+  return after === null ? `from=${from}` : `cursor=${encodeURIComponent(after.cursor)}`;
 }
 
 /** Selects the part of an answer that the rules need. */

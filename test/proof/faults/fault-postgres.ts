@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres } from "../../../src/local/postgres.ts";
+import { promote } from "../../support/own-postgres.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
 import { findPostmaster, forgetPostmaster, freezePostgres, killOneOf, killPostgres, signal } from "./processes.ts";
@@ -36,7 +37,7 @@ export interface FaultyDatabase {
 
 /** The name of the standby that commits wait for. */
 const STANDBY = "standby";
-/** Time to copy, follow or be promoted on a busy machine. Milliseconds. */
+/** Time to copy or follow on a busy machine. Milliseconds. */
 const FOLLOWED_MS = 60_000;
 /** A server that does not answer for so long after the crash of one of its processes never will. Milliseconds. */
 const HUNG_MS = 30_000;
@@ -135,9 +136,7 @@ export class FaultPostgres implements FaultyDatabase {
     this.#standby = null;
     this.#isCutOff = false;
     await this.#run(this.#server);
-    // A conflict with the recovery may cancel the statement.
-    const promote = "SELECT CASE WHEN pg_is_in_recovery() THEN pg_promote() ELSE true END";
-    await until(() => withClient(this.url, (db) => db.query(promote)).catch(() => null), FOLLOWED_MS);
+    await promote(this.url);
   }
 
   /**
@@ -147,7 +146,7 @@ export class FaultPostgres implements FaultyDatabase {
   async startHotCopy({ promoted } = { promoted: false }): Promise<{ url: string; close(): Promise<void> }> {
     const copy = await this.#copy("synchronous_standby_names = ''", promoted ? { "standby.signal": "" } : {});
     await this.#run(copy);
-    if (promoted) await withClient(postgresUrl(copy), (db) => db.query("SELECT pg_promote()"));
+    if (promoted) await promote(postgresUrl(copy));
     const close = async () => {
       await killPostgres(copy.directory);
       rmSync(copy.directory, { recursive: true });
@@ -243,7 +242,7 @@ async function copyAll(from: string, to: string, isWanted: (name: string) => boo
   const paths = readdirSync(from).flatMap((name) => (isWanted(name) ? [join(from, name)] : []));
   if (paths.length === 0) return;
   await run("cp", ["-a", ...paths, to]).catch((error) => {
-    if (!String(error.stderr).includes("No such file")) throw error;
+    if (!/No such file|was replaced while being copied/.test(String(error.stderr))) throw error;
   });
 }
 

@@ -15,8 +15,11 @@ export interface Stage {
   upcomingVouchers: () => string[];
   /** Turns an organization's hostile receivers of one kind on or off. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
-  /** Called once a primary has stopped answering: commits that no standby has may be lost with it. */
-  onPrimaryLost: () => void;
+  /**
+   * Called once a primary has stopped answering: commits that no standby has may be lost with it. `fromMs` is the
+   * earliest moment at which it may have stopped, if that is not the present one, on the monotonic clock.
+   */
+  onPrimaryLost: (fromMs?: number) => void;
   /** Number of faults by kind. */
   counts: Record<string, number>;
   violations: Violation[];

@@ -1,9 +1,12 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { onPath } from "../../../src/local/debian-packages.ts";
 import { type CampaignOptions, runCampaign } from "./campaign.ts";
 import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
+
+// Faults, recovery and checks, each of which waits patiently.
+vi.setConfig({ testTimeout: 400_000 });
 
 /** They have a campaign of their own, because they leave others little of Postgres. */
 const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
@@ -18,7 +21,7 @@ it("partners and users get true answers and one redemption per voucher and refer
 });
 
 it("partners and users get true answers while files are set back, jobs repeat and APIs freeze", async () => {
-  const { faults } = await run({ seed: 7623, targets: [...ALONE, "api 0"] });
+  const { faults } = await run({ seed: 7623, targets: [...ALONE, "api 0"], eachTarget: true });
   const kinds = new Set(Object.keys(faults).map((fault) => fault.split(" ")[0]));
   expect([...kinds].toSorted()).toEqual(["api", "floods", "lockedRows", "setBack"]);
 });

@@ -5,6 +5,8 @@ export interface SuppliedVoucher {
   id: string;
   code: string;
   organizationId: string;
+  /** Undefined if it is after the run. Milliseconds of the database's clock. */
+  validUntilMs?: number;
 }
 
 /** A partner's key. */
@@ -38,14 +40,22 @@ export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "redeem"; externalRef: string; by: { code: string } | { ticket: string }; token: string | null }
   | { operation: "reserve" }
   | { operation: "release"; ticket: string }
+  | { operation: "void" }
   | { operation: "lookUp" }
   | { operation: "events" }
   | { operation: "publicEvents" }
 );
+/** A cursor, with the last redemption before it. */
+export interface ListCursor {
+  cursor: string;
+  redeemedAt: string;
+  voucherId: string;
+}
+
 /** The redemption of a reference. */
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
-/** A page of the key's organization's redemptions at or after a time. */
-export type ListAsk = { operation: "list"; key: SuppliedKey; from: string; limit: number };
+/** A page of the key's organization's redemptions: at or after a time, or after an earlier page of such a list. */
+export type ListAsk = { operation: "list"; key: SuppliedKey; from: string; after: ListCursor | null; limit: number };
 export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
@@ -82,8 +92,25 @@ export interface Told {
   organizationId: string;
   externalRef: string;
   redeemCode: string;
+  redeemedAt: string;
   sequence: number;
   recordHash: string;
+}
+
+/** When a primary was lost: at one moment of a span. Milliseconds of the monotonic clock. */
+export interface Loss {
+  fromMs: number;
+  untilMs: number;
+}
+
+/** An operator's act after which a secret of a key works for a last time that the act grants, or not at all. */
+export interface SecretEnd {
+  secret: string;
+  /** Zero for a revocation. Milliseconds. */
+  graceMs: number;
+  /** When the act began and had its result. Milliseconds of the monotonic clock. */
+  invokedMs: number;
+  returnedMs: number;
 }
 
 /** Every request of a run, in the order in which they ended. */
@@ -91,19 +118,22 @@ export class History {
   readonly exchanges: Exchange[] = [];
   /** What webhooks said. `invokedMs` is the time of their arrival, too. */
   readonly webhooks: Told[] = [];
-  /** When primaries were lost with what no standby had. Milliseconds of the monotonic clock. */
-  readonly lostPrimariesMs: number[] = [];
-  /** When an answer first confirmed that a ticket was released or a voucher redeemed. */
-  readonly endings = { releasedAtMs: new Map<string, number>(), redeemedAtMs: new Map<string, number>() };
+  /** The acts that ended secrets. */
+  readonly secretEnds: SecretEnd[] = [];
+  /** Spans in which a primary was lost with what no standby had. */
+  readonly losses: Loss[] = [];
+  /** When an answer first confirmed that a ticket was released, or that a voucher was redeemed or voided. */
+  readonly endings = { releasedAtMs: new Map<string, number>(), finalAtMs: new Map<string, number>() };
 
   add(exchange: Omit<Exchange, "number">): Exchange {
     const numbered = { number: this.exchanges.length + 1, ...exchange };
     this.exchanges.push(numbered);
     const { ask, status, body, endedAtMs } = numbered;
-    const { releasedAtMs, redeemedAtMs } = this.endings;
+    const { releasedAtMs, finalAtMs } = this.endings;
     const note = (ends: Map<string, number>, id: string) => ends.set(id, ends.get(id) ?? endedAtMs);
     if (status === 200 && ask.operation === "release" && body.released === true) note(releasedAtMs, ask.ticket);
-    if (status === 200 && ask.operation === "redeem") note(redeemedAtMs, body.voucherInstanceId);
+    if (status === 200 && ask.operation === "redeem") note(finalAtMs, body.voucherInstanceId);
+    if (status === 200 && ask.operation === "void") note(finalAtMs, ask.voucher.id);
     return numbered;
   }
 
@@ -153,7 +183,10 @@ function describeAsk(ask: Ask): string {
     const route = "claim" in ask.by ? "" : ` by ${ask.by.route}`;
     return `${acquisitionOf(ask)}${route} of ${ask.offer.batchId}`;
   }
-  if (ask.operation === "list") return `${ask.key.id} list from ${ask.from}`;
+  if (ask.operation === "list") {
+    const after = ask.after === null ? "" : ` after ${ask.after.redeemedAt} ${ask.after.voucherId}`;
+    return `${ask.key.id} list of ${ask.limit} from ${ask.from}${after}`;
+  }
   if (ask.operation === "redemption") return `${ask.key.id} redemption ${ask.externalRef}`;
   const about = `${ask.key.id} ${ask.operation} ${ask.voucher.id}`;
   if (ask.operation === "release") return `${about} ${ask.ticket}`;

@@ -17,6 +17,7 @@ import { partnerClient } from "../../support/client.ts";
 import { assertInvariants } from "../../support/invariants.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
 import { beginTlog, makeTlogFiles, settingsOf, type TlogFiles } from "../../support/log-setup.ts";
+import { promote } from "../../support/own-postgres.ts";
 import { scrape } from "../../support/scrape.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
 import { startApi, startApiUnready, startWorkers } from "../../support/service.ts";
@@ -63,7 +64,7 @@ it.each([
   await stopPostgres(primary);
   if (isStandby) writeFileSync(join(copy.directory, "standby.signal"), "");
   const db = await open(copy);
-  if (isStandby) await db.query("SELECT pg_promote()");
+  if (isStandby) await promote(postgresUrl(copy));
   running.proxy.lead(postgresUrl(copy));
   // The lost redemption is repeated, as the runbook says.
   const repeatLost = async () => {
@@ -110,8 +111,8 @@ async function startWithLog(primary: LocalPostgres, copy: LocalPostgres) {
   const proxy = await openTcpProxy(postgresUrl(primary));
   servers.onClose(() => proxy.close());
   const reached = { ...servers, databaseUrl: proxy.url };
-  const env = { ...files.env, LOG_INTERVAL_MS: "100", METRICS_PORT: "0", REDEEM_WAIT_MS: "2000" };
-  const api = await startApi(reached, { REDEEM_WAIT_MS: "2000" });
+  const env = { ...files.env, LOG_INTERVAL_MS: "100", METRICS_PORT: "0" };
+  const api = await startApi(reached);
   const worker = await startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,log" });
   servers.onClose(() => Promise.all([api.close(), worker.close()]));
   const till = partnerClient(api.url, key);

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
 import { HOSTILE_KINDS } from "../../support/hostile-receiver.ts";
+import { until } from "../../support/until.ts";
 import { untilReady, violation } from "./checker.ts";
 import { type Cluster, processesOf } from "./cluster.ts";
 import { type Stage, type Turn, takeover, target } from "./fault-target.ts";
@@ -157,12 +158,11 @@ const TARGETS = {
     (scene, fault) =>
       scene.postgresTurn(async () => {
         // A standby may take over, now or after a thaw.
-        const mayLose = fault.action !== "lockRows";
-        if (mayLose) scene.onPrimaryLost();
+        const fromMs = performance.now();
         await inflictOnPostgres(scene, fault);
-        if (mayLose) scene.onPrimaryLost();
         // The next fault needs standbys.
         await scene.cluster.postgres.start();
+        if (fault.action !== "lockRows") scene.onPrimaryLost(fromMs);
       }),
   ),
   setBack: setBackTarget,
@@ -197,19 +197,31 @@ export function targetsOnCluster(postgresFailsOver: boolean): TargetName[] {
   return ALL_TARGETS.filter((name) => !without.includes(name));
 }
 
+/** When the faults end. */
+interface Length {
+  forMs: number;
+  /** Ends them after this number. */
+  count?: number | undefined;
+  eachTarget?: boolean | undefined;
+}
+
+/** How much longer `eachTarget` goes on, at most. Milliseconds. */
+const LATE_MAX_MS = 90_000;
+
 /**
- * Inflicts each target's faults one after another, all targets at once, until a limit is met. Undoes every fault.
+ * Inflicts each target's faults one after another, all targets at once, until a limit is met. `eachTarget` goes on
+ * until every target has had a fault, however slow the machine is. Undoes every fault.
  * @throws when a fault could not be inflicted.
  */
 export async function inflictFaults(
   stage: Stage,
   targets: readonly TargetName[],
   random: SeededRandom,
-  { forMs, count = Number.POSITIVE_INFINITY }: { forMs: number; count?: number | undefined },
+  { forMs, count = Number.POSITIVE_INFINITY, eachTarget = false }: Length,
   interrupted: AbortSignal,
 ): Promise<void> {
   const enough = new AbortController();
-  const over = AbortSignal.any([interrupted, enough.signal, AbortSignal.timeout(forMs)]);
+  const over = AbortSignal.any([interrupted, enough.signal]);
   setMaxListeners(0, over);
   const pause = (ms: number) => sleep(ms, undefined, { signal: over }).catch(() => undefined);
   const openTurn = (): Turn => {
@@ -217,6 +229,11 @@ export async function inflictFaults(
     return (work) => limit(async () => (over.aborted ? false : work()));
   };
   const [postgresTurn, redisTurn, startTurn] = [openTurn(), openTurn(), openTurn()];
+  const missing = new Set(eachTarget ? targets : []);
+  void pause(forMs)
+    .then(() => until(() => over.aborted || missing.size === 0, LATE_MAX_MS))
+    .catch(() => undefined)
+    .finally(() => enough.abort());
   let inflicted = 0;
   const endure = async (name: TargetName) => {
     const own = random.fork(name);
@@ -229,6 +246,7 @@ export async function inflictFaults(
         continue;
       const kind = `${name.split(" ")[0]} ${fault.action}`;
       stage.counts[kind] = (stage.counts[kind] ?? 0) + 1;
+      missing.delete(name);
       inflicted += 1;
       if (inflicted >= count) enough.abort();
     }

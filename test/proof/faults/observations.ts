@@ -1,3 +1,4 @@
+import { saysNotRedeemed } from "./attempts.ts";
 import { acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
 
 // What each answer shows, as states that have an order.
@@ -35,18 +36,6 @@ interface ShownRedemption {
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 
-/** Codes of refusals that a redeem gets only while its reference has redeemed nothing. */
-const SAY_UNREDEEMED = [
-  "voucher_used",
-  "voucher_voided",
-  "voucher_expired",
-  "voucher_reserved",
-  "reservation_ended",
-  "token_mismatch",
-  "redeem_timeout",
-  "voucher_busy",
-];
-
 /** Everything that the answers and webhooks of a run show. */
 export function observe(history: History): Observation[] {
   const found: Observation[] = [];
@@ -78,23 +67,26 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
   const isOk = status === 200;
   switch (ask.operation) {
     case "redeem":
-      return isOk ? showsOfRedeemed(refOf(ask), body) : showsOfUnredeemed(refOf(ask), code);
+      if (isOk) return showsOfRedeemed(refOf(ask), body);
+      return saysNotRedeemed({ code }) ? [referenceIs(refOf(ask), UNCONFIRMED)] : [];
     case "redemption":
       if (isOk) return redemptionIs(refOf(ask), body);
       return code === "redemption_not_found" ? [referenceIs(refOf(ask), UNCONFIRMED)] : [];
     case "lookUp":
     case "reserve":
     case "release":
+    case "void":
       return [];
     case "events":
     case "publicEvents":
       return isOk ? showsOfChain(ask.voucher.id, body) : [];
     case "list": {
       if (!isOk) return [];
-      const { organizationId, id } = ask.key;
+      const { organizationId } = ask.key;
       const listed = body.redemptions as (ShownRedemption & { externalRef: string })[];
       return [
-        { subject: `list of ${id}`, rank: Date.parse(body.completeUntil) },
+        // One row has the time of the deployment, for all processes, keys and organizations.
+        { subject: "lists", rank: Date.parse(body.completeUntil) },
         ...listed.flatMap((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
       ];
     }
@@ -115,11 +107,6 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
 /** The first answer also shows that the reference was unused after the request was sent. */
 function showsOfRedeemed(ref: string, body: ShownRedemption & { alreadyConfirmed: boolean }): Shown[] {
   return [...redemptionIs(ref, body), ...(body.alreadyConfirmed ? [] : [referenceIs(ref, UNCONFIRMED)])];
-}
-
-/** Any other answer says that the reference has redeemed nothing, unless it leaves the outcome open. */
-function showsOfUnredeemed(ref: string, code: string | undefined): Shown[] {
-  return code !== undefined && SAY_UNREDEEMED.includes(code) ? [referenceIs(ref, UNCONFIRMED)] : [];
 }
 
 /** `hashes` has one for each event, null while it is pending. */

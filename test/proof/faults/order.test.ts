@@ -37,6 +37,24 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 gone, 300-400 reserved, 401-500 used", []],
   ["100-200 refused, 300-400 used", [REGISTER]],
   ["100-200 timed out, 300-400 used", [REGISTER]],
+  // A refusal ends every earlier attempt of its reference, also of another voucher.
+  ["50-60 unknown, 100-200 timed out, 300-400 used", [REGISTER]],
+  ["50-60 unknown, 100-200 timed out elsewhere, 300-400 used", [REGISTER]],
+  ["50-60 unknown, 100-200 busy, 300-400 used", [REGISTER]],
+  ["50-60 unknown, 100-200 unknown, 300-400 used", []],
+  ["50-150 unknown, 100-200 timed out, 300-400 used", []],
+  ["50-60 unknown, 100-200 not found, 300-400 used", []],
+  ["50-60 unknown, 70-80 used, 100-200 not found", [REGISTER]],
+  ["50-250 unknown, 70-80 used, 100-200 timed out elsewhere", [REGISTER]],
+  // One without an answer may be on its way for ten seconds.
+  ["50-60 gone, 100-200 timed out, 300-400 used", []],
+  ["50-60 gone, 70-80 used, 100-200 timed out", [REGISTER]],
+  ["50-60 gone, 10040-10050 timed out, 10100-10200 used", []],
+  ["50-60 gone, 10060-10070 timed out elsewhere, 10100-10200 used", [REGISTER]],
+  // A reference redeems one voucher.
+  ["50-60 unknown, 100-200 redeemed elsewhere, 300-400 used", [REGISTER]],
+  ["50-60 unknown, 100-200 redeemed elsewhere, 70-80 used", [REGISTER]],
+  ["50-60 unknown, 100-200 unknown elsewhere, 300-400 used", []],
   ["300-400 unknown, 100-200 used", [REGISTER]],
   // A reservation.
   ["100-200 reserved, 201-300 held, 301-400 reserved, 401-500 released, 501-600 free", []],
@@ -61,16 +79,42 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 reserved, 201-300 released, 301-400 redeemed by its ticket", [REGISTER]],
   ["100-200 reserved, 201-300 ended", [REGISTER]],
   ["100-200 reserved, 201-300 released, 301-400 ended", []],
+  ["100-200 reserved, 201-300 redeemed by another by its ticket", [REGISTER]],
+  ["100-200 reserved, 201-300 redeemed by another with its token", []],
+  ["100-200 reserved, 201-300 redeemed by another with a strange token", [REGISTER]],
+  ["100-200 reserved, 201-300 redeemed with a strange token", [REGISTER]],
+  ["100-200 redeemed with a strange token", [REGISTER]],
+  ["100-200 reserved, 201-300 redeemed by its ticket and token", []],
+  ["100-200 reserved, 201-300 redeemed by its ticket and a token of another", [REGISTER]],
+  ["100-200 reserved, 201-300 mismatched", [REGISTER]],
+  ["100-200 reserved, 201-300 released, 301-400 mismatched", []],
+  ["100-200 reserved, 201-300 mismatched by its ticket", [REGISTER]],
+  ["100-200 reserved, 201-300 mismatched by its ticket and a strange token", []],
+  ["100-200 reserved, 201-300 released, 301-400 mismatched by its ticket and a strange token", [REGISTER]],
+  ["100-200 reserved, 201-300 taken until later", [REGISTER]],
+  // A call without an answer respects a reservation, too.
+  ["100-200 reserved, 210-220 other reserve gone, 300-400 free", [REGISTER]],
+  ["100-200 reserved, 210-220 other redeem gone, 300-400 used", [REGISTER]],
+  ["100-200 reserved, 210-220 other redeem gone, 910-950 used", []],
+  ["100-200 reserved, 210-220 other redeem gone, 300-400 released, 401-500 used", []],
+  ["100-200 reserved, 210-220 other reserve gone, 910-950 held again", [REGISTER]],
+  ["100-200 reserved, 210-220 other reserve gone, 910-950 reserve refused as reserved", [REGISTER]],
+  ["100-200 reserved, 850-860 ticket's redeem gone, 950-960 used", []],
+  ["100-200 reserved, 910-920 ticket's redeem gone, 950-960 used", [REGISTER]],
+  ["100-200 reserve unknown, 201-300 kept out, 301-400 free", []],
+  ["100-200 reserve unknown, 201-300 taken, 301-400 free", [REGISTER]],
+  ["100-200 reserve unknown, 201-300 kept out, 301-400 free, 850-890 held", [REGISTER]],
+  ["100-200 reserve unknown, 201-300 kept out, 850-950 free", []],
   // Its time ends at 900 ms.
   ["100-200 reserved, 901-950 free, 951-990 redeemed by another", []],
   ["100-200 reserved, 850-950 free, 860-960 held", []],
   ["100-200 reserved, 910-950 held", [REGISTER]],
   ["100-200 reserved, 910-950 kept out", [REGISTER]],
   // References.
-  ["100-200 redeemed, 201-300 timed out", [OLDER]],
-  ["100-200 redeemed, 201-300 busy", [OLDER]],
+  ["100-200 redeemed, 201-300 timed out", [OLDER, REGISTER]],
+  ["100-200 redeemed, 201-300 busy", [OLDER, REGISTER]],
   ["100-200 redeemed, 201-300 unknown", []],
-  ["100-200 redeemed, 201-300 not found", [OLDER]],
+  ["100-200 redeemed, 201-300 not found", [OLDER, REGISTER]],
   ["100-200 redeemed, 150-250 repeated with another code", [DIFFERENT]],
   // Chains.
   ["50-60 unknown, 100-200 sealed, 201-300 issued", [OLDER, REGISTER]],
@@ -92,16 +136,79 @@ it.each<[calls: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// A reservation that no standby has may be lost with the primary, although it was read.
+// A voucher is valid until 900 ms.
+it.each<[calls: string, broken: string[]]>([
+  ["100-200 active, 850-950 expired, 951-990 expired", []],
+  ["100-200 expired", [REGISTER]],
+  ["100-200 refused as expired", [REGISTER]],
+  ["910-920 active", [REGISTER]],
+  ["850-920 expired, 930-940 active, 941-950 redeemed", [REGISTER]],
+  ["850-920 expired, 860-930 active", []],
+  ["910-920 redeemed", [REGISTER]],
+  ["910-920 reserved", [REGISTER]],
+  ["910-920 voids", [REGISTER]],
+  ["910-920 refused as expired, 930-940 expiry recorded", []],
+  ["100-200 expiry recorded", [REGISTER]],
+  // A redemption that is decided in time may be committed and seen later.
+  ["850-990 redeemed, 910-920 expired", []],
+  ["100-200 gone, 910-920 expired, 930-940 used", []],
+  ["905-910 gone, 930-940 used", [REGISTER]],
+  ["100-200 redeemed, 910-920 expired", [REGISTER]],
+  ["100-200 voids, 910-920 voided", []],
+  ["100-200 voids, 910-920 expired", [REGISTER]],
+])("checkOrder judges the history %s of a voucher that expires to break the rules %j", (calls, broken) => {
+  expect(brokenBy(answersOf(calls.split(", "), 900))).toEqual(broken);
+});
+
+it.each<[calls: string, broken: string[]]>([
+  ["100-200 voids, 201-300 voided, 301-400 voids again, 401-500 refused as voided", []],
+  ["100-200 reserved, 201-300 voids, 301-400 nothing released, 401-500 reserve refused as voided", []],
+  ["100-200 voids, 201-300 active", [REGISTER]],
+  ["100-200 voids, 201-300 redeemed", [REGISTER]],
+  ["100-200 voids, 201-300 voids", [REGISTER]],
+  ["100-200 voids again", [REGISTER]],
+  ["100-200 reserved, 201-300 voids, 301-400 released", [REGISTER]],
+  ["100-200 void unknown, 201-300 active, 301-400 voided", []],
+  ["100-200 void unknown, 201-300 voided, 301-400 active", [REGISTER]],
+  ["100-200 redeemed, 201-300 void refused as used", []],
+  ["100-200 void refused as used, 201-300 redeemed", [REGISTER]],
+  ["100-200 refused as voided", [REGISTER]],
+])("checkOrder judges the history %s of a voucher that is voided to break the rules %j", (calls, broken) => {
+  expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
+});
+
+// What no standby has may be lost with the primary, although it was read: a change without an answer.
 it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 50, [OLDER]],
   ["100-200 claimed, 201-300 issued", 250, []],
   ["100-200 claimed, 201-300 issued", 350, [OLDER]],
   ["100-200 redeemed, 201-300 active", 250, [REGISTER]],
-  ["100-200 reserve unknown, 201-300 held, 301-400 free, 401-500 reserved", 350, []],
+  ["100-200 reserve unknown, 201-300 held, 301-400 free, 401-500 reserved again", 350, []],
+  ["100-200 reserve unknown, 201-300 held, 301-400 free, 401-500 reserved", 350, [REGISTER]],
+  ["100-200 reserve unknown, 201-300 held, 301-400 free", 150, [REGISTER]],
+  ["100-200 reserve unknown, 201-300 held, 301-400 free", 450, [REGISTER]],
+  ["100-200 reserve unknown, 201-300 held, 301-400 reserved, 460-500 free", 450, [REGISTER]],
+  ["100-200 reserve unknown, 201-300 held, 250-300 kept out, 350-400 free", 320, [REGISTER]],
+  ["100-200 reserve unknown, 201-300 held, 250-300 reserve refused as reserved, 350-400 free", 320, []],
+  ["100-200 reserved, 201-300 free", 150, [REGISTER]],
+  ["100-200 reserved, 260-300 free", 250, [REGISTER]],
+  ["100-200 reserved, 260-300 nothing released", 250, [REGISTER]],
+  ["100-200 reserved, 260-300 ended", 250, [REGISTER]],
+  ["100-200 reserved, 260-300 mismatched", 250, [REGISTER]],
+  ["260-300 kept out", 250, [REGISTER]],
+  ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 420, []],
+  ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 250, [REGISTER]],
+  ["100-200 reserved, 201-300 released, 450-500 held", 420, [REGISTER]],
+  // That a ticket is not live is confirmed, so the redemption that ended it is not lost.
+  ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 350, [REGISTER]],
+  ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 80, [REGISTER]],
+  ["50-99 reserved, 100-400 timed out, 200-300 used, 401-500 held", 350, [REGISTER]],
+  ["100-200 void unknown, 201-300 active, 401-500 voided", 350, []],
+  ["100-200 void unknown, 201-300 voided, 401-500 active", 350, [REGISTER]],
+  ["100-200 void unknown, 201-300 voids again, 401-500 active", 350, [REGISTER]],
 ])("the rules of order judge the history %s with a primary lost at %i ms", (calls, lostMs, broken) => {
   const history = answersOf(calls.split(", "));
-  history.lostPrimariesMs.push(lostMs);
+  history.losses.push({ fromMs: lostMs, untilMs: lostMs });
   expect(brokenBy(history)).toEqual(broken);
 });
 

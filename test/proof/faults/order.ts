@@ -1,6 +1,8 @@
-import { checkCompleteLists } from "./complete-lists.ts";
 import type { Exchange, History, Violation } from "./history.ts";
+import { checkLists } from "./lists.ts";
 import { type Observation, observe } from "./observations.ts";
+import type { Records } from "./records.ts";
+import { checkSecretEnds } from "./secret-ends.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import { checkVoucherRegisters } from "./voucher-register.ts";
 
@@ -10,29 +12,33 @@ const REPORTED_MAX = 6;
 /**
  * Checks that the answers and webhooks of a run have an order that agrees with real time.
  *
- * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists have a rule of their own:
- * `checkCompleteLists`. The states of other things have an order:
+ * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists and the ends of secrets have rules
+ * of their own: `checkLists`, `checkSecretEnds`. The states of other things have an order:
  *
  * - a reference, a claim and a purchase: unconfirmed, then confirmed;
  * - a voucher's events: their number, and the number of sealed ones;
- * - a key's lists of redemptions: `completeUntil`;
+ * - the lists of redemptions of the deployment: `completeUntil`;
  * - an offer: something left, then sold out.
  *
  * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents
  * of one final state. What is not answered as final may be lost with a primary, so it binds only answers of the same
  * primary.
+ * @param history of one deployment.
  * @param clock of the database.
+ * @param records what the database contains at the end, if it is known.
  */
-export function checkOrder(history: History, clock: SteppedClock): Violation[] {
+export function checkOrder(history: History, clock: SteppedClock, records: Records | null = null): Violation[] {
   const bySubject = Map.groupBy(observe(history), ({ subject }) => subject);
-  const epochOf = (atMs: number) => history.lostPrimariesMs.filter((lostMs) => lostMs <= atMs).length;
+  const ends = history.losses.flatMap(({ fromMs, untilMs }) => [fromMs, untilMs]);
+  const epochOf = (atMs: number) => ends.filter((endMs) => endMs <= atMs).length;
   const older = [...bySubject.values()].flatMap((ofSubject) => findOlder(ofSubject, epochOf));
   const different = [...bySubject.values()].flatMap(findDifferent);
   return [
     ...describe("no answer shows an older state than one shown before it was asked", older),
     ...describe("no two answers show different contents of a final state", different),
     ...checkVoucherRegisters(history, clock),
-    ...checkCompleteLists(history),
+    ...checkLists(history, records),
+    ...checkSecretEnds(history),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type pg from "pg";
-import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+import type { Scope } from "../../../src/core/keys/api-keys.ts";
+import { issueVouchers, makeKey, makePartner, type TestPartner } from "../../support/supply.ts";
 import type { Deployment } from "./cluster.ts";
 import type { CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
@@ -22,16 +23,53 @@ export interface Organization {
   turn: number;
 }
 
-export async function supplyOrganization(db: pg.Pool, count: number): Promise<Organization> {
+/** What a partner's keys may do: its own vouchers are also its to void. */
+const SCOPES: Scope[] = ["voucher.read", "voucher.redeem", "voucher.issue"];
+/** Among as many vouchers, one expires during a run. A prime, so that every loop gets some. */
+const EXPIRING_EVERY = 13;
+/** Batches with an end of their own. */
+const EXPIRING_BATCHES = 8;
+
+/**
+ * Supplies an organization.
+ * @param expiring the duration in which some vouchers expire, in milliseconds; by default none does. Those of the
+ *   second half never do.
+ */
+export async function supplyOrganization(db: pg.Pool, count: number, expiring?: number): Promise<Organization> {
   const partner = await makePartner(db);
   const { organizationId } = partner;
   const keys: SuppliedKey[] = [];
   while (keys.length < KEYS_PER_ORGANIZATION) {
-    const { id, key } = await makeKey(db, organizationId);
+    const { id, key } = await makeKey(db, organizationId, { scopes: SCOPES });
     keys.push({ id, secret: key, organizationId });
   }
-  const vouchers = (await issueVouchers(db, partner, count)).map(({ id, code }) => ({ id, code, organizationId }));
+  const vouchers = await supplyVouchers(db, partner, count);
+  if (expiring !== undefined) await mixInExpiring(db, partner, vouchers, expiring);
   return { keys: keys as Organization["keys"], vouchers, turn: 0 };
+}
+
+async function supplyVouchers(
+  db: pg.Pool,
+  partner: TestPartner,
+  count: number,
+  validUntil?: Date,
+): Promise<SuppliedVoucher[]> {
+  const issued = await issueVouchers(db, partner, count, validUntil === undefined ? {} : { validUntil });
+  const { organizationId } = partner;
+  return issued.map(({ id, code }) => {
+    const voucher = { id, code, organizationId };
+    return validUntil === undefined ? voucher : { ...voucher, validUntilMs: validUntil.getTime() };
+  });
+}
+
+/** Replaces some vouchers by others that expire, each a part of the duration later than the one before. */
+async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: SuppliedVoucher[], durationMs: number) {
+  const each = Math.floor(vouchers.length / 2 / EXPIRING_EVERY / EXPIRING_BATCHES);
+  for (let batch = 0; batch < EXPIRING_BATCHES; batch++) {
+    const validUntil = new Date(Date.now() + Math.round(((batch + 1) / EXPIRING_BATCHES) * durationMs));
+    for (const [n, voucher] of (await supplyVouchers(db, partner, each, validUntil)).entries())
+      vouchers[(n * EXPIRING_BATCHES + batch) * EXPIRING_EVERY] = voucher;
+  }
 }
 
 /**

@@ -1,7 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type IssuerKey, secondsFromNow, signUser } from "../../support/user-tokens.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
-import type { AcquireAsk, PartnerAsk, SuppliedKey, SuppliedOffer, SuppliedVoucher } from "./history.ts";
+import type {
+  AcquireAsk,
+  Exchange,
+  ListAsk,
+  PartnerAsk,
+  SuppliedKey,
+  SuppliedOffer,
+  SuppliedVoucher,
+} from "./history.ts";
+import { pageAfter } from "./lists.ts";
 
 const THINKING_MS = { min: 0, max: 60 };
 
@@ -28,6 +37,8 @@ const CHECKOUTS = {
   sameRefOnAnotherVoucher: 8,
   severalRefsOnOneVoucher: 8,
   contestReservation: 8,
+  voidVoucher: 2,
+  voidContested: 2,
   lookAround: 10,
   lookUpForeignVoucher: 2,
   watchRedeem: 12,
@@ -38,7 +49,8 @@ const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
 /** How far back a partner settles. Milliseconds. */
 const SETTLED_MS = 8_000;
-const SETTLED_MAX = 1_000;
+/** The sizes of pages. The smallest takes several, each at another API process. */
+const SETTLED_MAX = [1_000, 100, 20];
 
 type Checkouts = Record<keyof typeof CHECKOUTS, () => Promise<unknown>>;
 
@@ -67,6 +79,7 @@ function openCalls(options: PartnerOptions) {
       return ask({ operation: "redeem", key, voucher, externalRef, by, token });
     },
     reserve: (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "reserve", key, voucher }),
+    voidVoucher: (voucher: SuppliedVoucher, key = ownKey) => ask({ operation: "void", key, voucher }),
     release: (voucher: SuppliedVoucher, ticket: string) => ask({ operation: "release", key: ownKey, voucher, ticket }),
     read: (operation: (typeof WATCHED)[number], voucher: SuppliedVoucher, key = ownKey) =>
       ask({ operation, key, voucher }),
@@ -153,6 +166,23 @@ function reserveAndLeave(options: PartnerOptions, { newRef, anotherKey, redeem, 
   } satisfies Partial<Checkouts>;
 }
 
+/** Vouchers that the issuer voids while checkouts use them. */
+function voidBeside(options: PartnerOptions, { newRef, anotherKey, redeem, reserve, read, voidVoucher }: Calls) {
+  const { random, nextVoucher, contestedVoucher } = options;
+  return {
+    async voidVoucher() {
+      const voucher = nextVoucher();
+      if (random.chance(0.5)) await reserve(voucher);
+      const voided = voidVoucher(voucher);
+      if (random.chance(0.5)) await voided;
+      await Promise.all([voided, redeem(voucher, newRef()), read(random.pick(WATCHED), voucher, anotherKey())]);
+      if (random.chance(0.3)) await voidVoucher(voucher, anotherKey());
+    },
+
+    voidContested: () => voidVoucher(contestedVoucher()),
+  } satisfies Partial<Checkouts>;
+}
+
 /** Checkouts that read vouchers and redemptions. */
 function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher }: PartnerOptions, calls: Calls) {
   const { ask, newRef, anotherKey, redeem, reserve, read, findRedemption } = calls;
@@ -186,7 +216,13 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
     async settle() {
       const from = new Date(Date.now() - SETTLED_MS).toISOString();
-      await ask({ operation: "list", key: random.pick(keys), from, limit: SETTLED_MAX });
+      const limit = random.pick(SETTLED_MAX);
+      let next: ListAsk | null = { operation: "list", key: random.pick(keys), from, after: null, limit };
+      while (next !== null) {
+        const page: Exchange = await ask(next);
+        const isLast = page.status !== 200 || page.body.redemptions.length < limit;
+        next = isLast ? null : pageAfter(page as Exchange<ListAsk>);
+      }
       const { refs } = calls;
       if (refs.length > 0) await findRedemption(random.pick(refs));
     },
@@ -205,6 +241,7 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
     ...redeemOnce(options, calls),
     ...redeemOften(options, calls),
     ...reserveAndLeave(options, calls),
+    ...voidBeside(options, calls),
     ...readAlong(options, calls),
   };
   while (goesOn()) {

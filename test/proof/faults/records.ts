@@ -93,11 +93,11 @@ export function seenUntil(
 ): number {
   const end = clock.last(endOf(reservation));
   if (end >= atMs) return end;
-  const { releasedAtMs, redeemedAtMs } = history.endings;
+  const { releasedAtMs, finalAtMs } = history.endings;
   return Math.min(
     clock.last(reservation.expiresAtMs),
     releasedAtMs.get(reservation.ticket) ?? Number.POSITIVE_INFINITY,
-    redeemedAtMs.get(reservation.voucherId) ?? Number.POSITIVE_INFINITY,
+    finalAtMs.get(reservation.voucherId) ?? Number.POSITIVE_INFINITY,
   );
 }
 

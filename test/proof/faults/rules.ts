@@ -1,19 +1,10 @@
+import { firstReadByMs, isEnded, type Redeem, saysNotRedeemed } from "./attempts.ts";
 import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Violation } from "./history.ts";
 import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
-import type { SteppedClock } from "./stepped-clock.ts";
+import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
 // The rules that compare the answers of a run with each other and with what the database contains at its end.
 
-type Redeem = Exchange<AskFor<"redeem">>;
-
-/** Both clocks round to milliseconds. */
-const ROUNDING_MS = 2;
-/**
- * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
- * that it does not notice (2 s), then the time after which it calls a request outdated (5 s), on a busy machine.
- * Milliseconds.
- */
-const FIRST_READ_MAX_MS = 10_000;
 /**
  * A process notices that it was paused for so long, and redeems nothing for the requests that waited in its sockets.
  * Milliseconds.
@@ -100,14 +91,6 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
   return violations;
 }
 
-/** Answers to a redeem that leave its outcome open. */
-const OPEN = ["redeem_unknown", "unavailable"];
-
-/** Whether an answer says that no attempt of its reference so far has redeemed, or ever will. */
-function saysNotRedeemed({ status, code }: Redeem): boolean {
-  return status !== null && status !== 200 && !OPEN.includes(code ?? "");
-}
-
 /**
  * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is
  * sent, and reads every redemption that was decided before.
@@ -115,21 +98,6 @@ function saysNotRedeemed({ status, code }: Redeem): boolean {
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
   return clock.last(redemption.redeemedAtMs) <= redeem.sentAtMs - ROUNDING_MS;
-}
-
-/**
- * Whether a call was ended: another call with its reference, sent after the call's first read, was answered that
- * nothing was redeemed.
- */
-function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
-  return redeems.some(
-    (other) => redeem.status !== 200 && saysNotRedeemed(other) && other.sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
-  );
-}
-
-/** An answered call was read before its answer; an abandoned one may be read later. */
-function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
-  return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
 
 function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
@@ -297,8 +265,10 @@ export function checkReservations(history: History, records: Records): Violation
         report("nothing to release means no reservation", `${ticket} was live`, [answer]);
     }
   }
-  for (const { state, ticket } of records.reservationsByTicket.values()) {
-    if (state === "Released" && !releases.has(ticket)) report("a release has a call", `no call released ${ticket}`, []);
+  const voided = new Set(history.of("void").map(({ ask }) => ask.voucher.id));
+  for (const { state, ticket, voucherId } of records.reservationsByTicket.values()) {
+    if (state === "Released" && !releases.has(ticket) && !voided.has(voucherId))
+      report("a release has a call", `no call released ${ticket}`, []);
   }
   return violations;
 }

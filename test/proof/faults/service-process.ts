@@ -58,6 +58,15 @@ export class ServiceProcess {
     return this.readLog().slice(this.#logStart).includes(`"msg":"${message}"`);
   }
 
+  /** The last warnings and errors that the process has logged, to explain an answer. */
+  lastComplaints(): string {
+    return this.readLog()
+      .split("\n")
+      .filter((line) => /"level":"(warn|error|fatal)"/.test(line))
+      .slice(-20)
+      .join("\n");
+  }
+
   /**
    * Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it
    * directly.

@@ -60,7 +60,7 @@ const isRunning = (deployment: Pick<Deployment, "apis" | "workers">) =>
   processesOf(deployment).some((process) => process.isRunning);
 
 /** The id of a transaction that starts now. Those of all databases of a server count together. */
-async function readTransaction(db: pg.Pool): Promise<number> {
+export async function readTransaction(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_current_xact_id()::text AS id";
   const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
   return Number(rows[0].id);
@@ -70,8 +70,8 @@ async function readTransaction(db: pg.Pool): Promise<number> {
  * Waits until Redis has a mark of each deployment whose transaction began later: one that began before may be in the
  * kept files. Processes that were killed or frozen may have made none.
  */
-async function isKnown(
-  { redis, redisCluster }: Scene["cluster"],
+export async function isKnown(
+  { redis, redisCluster }: Pick<Scene["cluster"], "redis" | "redisCluster">,
   deployments: readonly { db: pg.Pool }[],
   transaction: number,
 ): Promise<boolean> {

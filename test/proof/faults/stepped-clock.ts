@@ -12,6 +12,9 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
   return isThere();
 }
 
+/** The host's clock and the database's both round to milliseconds. */
+export const ROUNDING_MS = 2;
+
 /** The times at which a clock ran ahead of the host's clock by an offset. */
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 

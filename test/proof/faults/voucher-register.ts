@@ -1,34 +1,43 @@
-import { isCertain, linearize, type Operation } from "../linearize.ts";
-import type { AskFor, Exchange, History, SuppliedKey, Violation } from "./history.ts";
-import type { SteppedClock } from "./stepped-clock.ts";
+import { isCertain, linearize } from "../linearize.ts";
+import { isEnded, isOpen, type Redeem, redeemedUnder, saysNotRedeemed } from "./attempts.ts";
+import { clockEnds, readExpiries } from "./clock-ends.ts";
+import { type AskFor, type Exchange, type History, refOf, type SuppliedKey, type Violation } from "./history.ts";
+import {
+  ACTIVE,
+  type Apply,
+  bind,
+  confirmed,
+  endHold,
+  isFree,
+  isHeld,
+  isLive,
+  isValid,
+  losePrimary,
+  only,
+  type Register,
+  showsChain,
+  showsExpired,
+  showsRedeemed,
+  showsUnredeemed,
+  showsVoided,
+  unconfirmed,
+  type VoucherOperation,
+  whileActive,
+} from "./register.ts";
+import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active (or Expired), reserved by a key, redeemed under a reference, or voided.
+// Each voucher as a register: Active until its validity ends, reserved by a key, redeemed under a reference, or voided.
 
-interface Register {
-  status: "Active" | "Redeemed" | "Voided";
-  /** Under which reference, and when as an answer has shown it. */
-  redemption: { externalRef: string; at: string | null } | null;
-  /** The last reservation until a call ends it. Its time may be over. The ticket is null until an answer has it. */
-  hold: { keyId: string; ticket: string | null } | null;
-  /** Tickets of reservations that have ended. */
-  over: string[];
-}
-
-/** An operation on a voucher, with the call that shows it. */
-type VoucherOperation = Operation<Register> & { voucherId: string; exchange: Exchange | null };
-type Apply = VoucherOperation["apply"];
-
-const ACTIVE: Register = { status: "Active", redemption: null, hold: null, over: [] };
-/** Both clocks round to milliseconds. */
-const ROUNDING_MS = 2;
 /** Violations that are reported: one cause may break thousands. */
 const REPORTED_MAX = 6;
 const RULE = "each voucher behaves as one register";
 
 /**
  * Checks that the answers about each voucher have an order in which each call takes effect at one moment between its
- * request and its answer. A call without an answer, or whose answer leaves the outcome open, may take effect at any
- * later time or never.
+ * request and its answer, and each end of a time when the clock passes it. A call without an answer, or whose answer
+ * leaves the outcome open, may take effect at any later time or never; an attempt to redeem not after a refusal has
+ * ended it. A change is decided before it is seen, so it may be seen after the end of a time that had not come when it
+ * was sent. With a lost primary, the last changes may be lost of which no answer told as final.
  */
 export function checkVoucherRegisters(history: History, clock: SteppedClock): Violation[] {
   // A list also shows vouchers that were redeemed before the history began.
@@ -51,228 +60,239 @@ export function checkVoucherRegisters(history: History, clock: SteppedClock): Vi
 
 const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flatMap(({ exchange }) => exchange ?? []);
 
+type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
+type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
+
 /** What the calls of a history do to registers, and what their answers show of them. */
 class RegisterOf {
   readonly #history: History;
   readonly #clock: SteppedClock;
-  /** What a lost primary showed and no standby had may be undone: what is told of reservations only by reading them. */
-  readonly #mayBeUndone: boolean;
-  readonly #expiresAtMs = new Map<string, number>();
+  readonly #expiries: ReturnType<typeof readExpiries>;
   readonly #ticketOfToken = new Map<string, string>();
+  readonly #redeemsOf: Map<string, Redeem[]>;
+  readonly #voucherOf: Map<string, string>;
 
   constructor(history: History, clock: SteppedClock) {
     this.#history = history;
     this.#clock = clock;
-    this.#mayBeUndone = history.lostPrimariesMs.length > 0;
-    for (const { status, body } of history.of("reserve")) {
-      if (status !== 200) continue;
-      this.#expiresAtMs.set(body.ticket, Date.parse(body.expiresAt));
-      this.#ticketOfToken.set(body.token, body.ticket);
-    }
+    this.#expiries = readExpiries(history);
+    this.#redeemsOf = Map.groupBy(history.of("redeem"), ({ ask }) => refOf(ask));
+    this.#voucherOf = redeemedUnder(history);
+    for (const { status, body } of history.of("reserve"))
+      if (status === 200) this.#ticketOfToken.set(body.token, body.ticket);
   }
 
   operations(): VoucherOperation[] {
-    const shown = this.#history.exchanges.flatMap((exchange) => this.#of(exchange));
-    const told = this.#history.webhooks.map(({ returnedMs, voucherId, externalRef }): VoucherOperation => {
-      const window = { fromMs: returnedMs, untilMs: returnedMs, exchange: null };
-      return { ...window, voucherId, apply: showsRedeemed({ externalRef, at: null }) };
+    const { exchanges, webhooks, losses } = this.#history;
+    const shown = exchanges.flatMap((exchange) => [...this.#of(exchange), ...this.#denials(exchange)]);
+    const told = webhooks.map(({ returnedMs, voucherId, externalRef }): VoucherOperation => {
+      const times = { fromMs: returnedMs, untilMs: returnedMs, exchange: null };
+      return { ...times, voucherId, apply: confirmed(showsRedeemed({ externalRef, at: null })) };
     });
-    return [...shown, ...told];
+    const ids = new Set([...shown, ...told].map(({ voucherId }) => voucherId));
+    const lost = losses.flatMap(({ fromMs, untilMs }) =>
+      [...ids].map((voucherId) => ({ fromMs, untilMs, voucherId, exchange: null, apply: losePrimary })),
+    );
+    return [...shown, ...told, ...lost, ...clockEnds(this.#history, this.#clock)];
   }
 
   #of(exchange: Exchange): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs, returnedMs } = exchange;
-    const certain = (voucherId: string, apply: Apply): VoucherOperation => {
-      return { fromMs: invokedMs, untilMs: returnedMs, voucherId, exchange, apply };
-    };
+    const times: Times = { fromMs: invokedMs, untilMs: returnedMs, exchange };
     if (ask.operation === "acquire") return [];
     if (ask.operation === "redemption" || ask.operation === "list") {
       if (status !== 200) return [];
       const redemptions = ask.operation === "list" ? body.redemptions : [{ ...body, externalRef: ask.externalRef }];
-      return redemptions.map(({ voucherInstanceId, externalRef, redeemedAt }: Record<string, string>) =>
-        certain(String(voucherInstanceId), showsRedeemed({ externalRef: String(externalRef), at: String(redeemedAt) })),
-      );
+      return redemptions.map(({ voucherInstanceId, externalRef, redeemedAt }: Record<string, string>) => {
+        const shown = showsRedeemed({ externalRef: String(externalRef), at: String(redeemedAt) });
+        return { ...times, voucherId: String(voucherInstanceId), apply: confirmed(shown) };
+      });
     }
     if (ask.voucher.organizationId !== ask.key.organizationId || failure === "refused") return [];
-    if (ask.operation === "redeem" && status === 200 && body.voucherInstanceId !== ask.voucher.id) {
-      const { voucherInstanceId, redeemedAt } = body;
-      return [certain(voucherInstanceId, showsRedeemed({ externalRef: ask.externalRef, at: redeemedAt }))];
+    const { id } = ask.voucher;
+    if (ask.operation === "redeem" && status === 200 && body.voucherInstanceId !== id) {
+      const shown = showsRedeemed({ externalRef: ask.externalRef, at: body.redeemedAt });
+      return [{ ...times, voucherId: body.voucherInstanceId, apply: confirmed(shown) }];
     }
-    const apply = this.#applyOf(exchange, ask);
-    if (apply !== null) return [certain(ask.voucher.id, apply)];
-    const later = this.#applyLater(exchange, ask);
-    return later === null ? [] : [{ ...certain(ask.voucher.id, later), untilMs: Number.POSITIVE_INFINITY }];
+    const apply = status === 200 ? this.#applyOf(exchange, ask) : this.#applyRefusal(exchange, ask);
+    const later = status === 200 ? null : this.#applyLater(exchange, ask);
+    return [
+      ...(apply === null ? [] : [{ ...times, voucherId: id, apply }]),
+      ...(later === null ? [] : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later }]),
+    ];
   }
 
-  /** What an answer shows. Null when it shows nothing. */
-  #applyOf(
-    exchange: Exchange,
-    ask: AskFor<"redeem" | "reserve" | "release" | "lookUp" | "events" | "publicEvents">,
-  ): Apply | null {
-    const { status, code, body } = exchange;
-    if (status === null) return null;
-    if (status !== 200) return this.#applyRefusal(exchange, ask, code);
+  /** An answer which says that a reference has redeemed nothing says it of all vouchers that the reference named. */
+  #denials(exchange: Exchange): VoucherOperation[] {
+    const { ask, code, invokedMs, returnedMs } = exchange;
+    if (ask.operation !== "redeem" && ask.operation !== "redemption") return [];
+    if (ask.operation === "redeem" ? !saysNotRedeemed({ code }) : code !== "redemption_not_found") return [];
+    const named = (this.#redeemsOf.get(refOf(ask)) ?? []).map((redeem) => redeem.ask.voucher);
+    const own = named.filter(({ organizationId }) => organizationId === ask.key.organizationId);
+    return [...new Set(own.map(({ id }) => id))].map((voucherId) => {
+      const times: Times = { fromMs: invokedMs, untilMs: returnedMs, exchange };
+      return { ...times, voucherId, apply: showsUnredeemed(ask.externalRef) };
+    });
+  }
+
+  /** What a 200 shows. */
+  #applyOf(exchange: Exchange, ask: VoucherAskOf): Apply {
+    const { body } = exchange;
     switch (ask.operation) {
       case "lookUp":
         return this.#applyLookUp(exchange, ask.key);
       case "events":
       case "publicEvents":
-        return showsStatus(statusOfChain(body.types));
+        return confirmed(showsChain(body.types));
       case "reserve":
-        return (was) => this.#reserve(was, exchange, ask.key.id, body.ticket);
+        return confirmed((was) => this.#reserve(was, exchange, ask.key.id, body.ticket));
       case "release":
-        if (body.released) return (was) => this.#release(was, exchange, ask.ticket);
-        return (was) => only(was, this.#mayBeUndone || !isHeld(was, ask.ticket) || this.#mayBeOver(was, exchange));
+        if (body.released) return confirmed((was) => this.#release(was, exchange, ask.ticket));
+        return confirmed((was) => only(was, !isHeld(was, ask.ticket) || isFree(was)));
+      case "void":
+        return confirmed(body.alreadyVoided ? showsVoided : (was) => this.#void(was, exchange));
       case "redeem": {
-        const redemption = { externalRef: ask.externalRef, at: String(body.redeemedAt) };
-        return body.alreadyConfirmed
-          ? showsRedeemed(redemption)
-          : (was) => this.#redeem(was, exchange, ask, redemption);
+        const redemption = { externalRef: ask.externalRef, at: String(body.redeemedAt), isLost: false };
+        if (body.alreadyConfirmed) return confirmed(showsRedeemed(redemption));
+        return confirmed((was) => this.#redeem(was, exchange, ask, redemption));
       }
     }
   }
 
-  /** What a call may do later if its answer leaves the outcome open. Null when it does nothing. */
-  #applyLater(exchange: Exchange, ask: Exchange["ask"]): Apply | null {
-    const { status, code } = exchange;
-    const isOpen = status === null || code === "redeem_unknown" || code === "unavailable";
-    const late = { ...exchange, endedAtMs: Number.POSITIVE_INFINITY };
-    if (ask.operation === "redeem" && isOpen) {
-      return (was) => this.#redeem(was, late, ask, { externalRef: ask.externalRef, at: null });
-    }
-    if (ask.operation === "reserve" && (isOpen || code === "voucher_busy")) {
-      return (was) => this.#reserve(was, late, ask.key.id, null);
-    }
-    if (ask.operation === "release" && (isOpen || code === "voucher_busy")) {
-      return (was) => this.#release(was, late, ask.ticket);
-    }
-    return null;
-  }
-
-  #applyRefusal(exchange: Exchange, ask: Exchange["ask"], code: string | undefined): Apply | null {
-    if (ask.operation !== "redeem" && ask.operation !== "reserve") return null;
-    const ticket = ask.operation === "redeem" && "ticket" in ask.by ? ask.by.ticket : null;
-    const token = ask.operation === "redeem" ? ask.token : null;
-    const isOver = (was: Register, of: string | undefined | null) =>
-      of == null || !isHeld(was, of) || this.#mayBeOver(was, exchange);
-    const whileActive = (holds: (was: Register) => boolean): Apply => {
-      return (was) => only(was, was.status === "Active" && (this.#mayBeUndone || holds(was)));
-    };
-    switch (code) {
-      case "voucher_used":
-        return (was) => {
-          const isOwn = ask.operation === "redeem" && was.redemption?.externalRef === ask.externalRef;
-          return only(was, was.status === "Redeemed" && !isOwn);
-        };
-      case "voucher_voided":
-        return showsStatus("Voided");
-      case "voucher_expired":
-        return showsStatus("Active");
-      case "voucher_reserved":
-        return whileActive(({ hold }) => hold !== null && hold.keyId !== ask.key.id && this.#mayBeLive(hold, exchange));
-      case "reservation_ended":
-        return whileActive((was) => isOver(was, ticket));
-      case "token_mismatch":
-        return whileActive((was) => isOver(was, this.#ticketOfToken.get(String(token))));
+  /** What a call without a 200 may do. Null when it does nothing. */
+  #applyLater(exchange: Exchange, ask: VoucherAskOf): Apply | null {
+    if (ask.operation === "redeem") return this.#applyAttempt(exchange as Redeem);
+    // Busy vouchers may have been changed by an earlier attempt of the same call.
+    if (!isOpen(exchange) && exchange.code !== "voucher_busy") return null;
+    switch (ask.operation) {
+      case "reserve":
+        return this.#unconfirmed((was) => this.#reserve(was, exchange, ask.key.id, null));
+      case "release":
+        return this.#unconfirmed((was) => this.#release(was, exchange, ask.ticket));
+      case "void":
+        return this.#unconfirmed((was) => this.#void(was, exchange));
       default:
         return null;
     }
   }
 
-  #applyLookUp(exchange: Exchange, key: SuppliedKey): Apply {
-    const { status, redeemedAt, reservation } = exchange.body;
-    if (status === "Redeemed") return showsRedeemed({ externalRef: null, at: redeemedAt });
-    if (status === "Voided") return showsStatus("Voided");
-    return (was) => {
-      if (was.status !== "Active") return [];
-      if (this.#mayBeUndone) return [was];
-      if (reservation === null) return only(was, this.#isFree(was, exchange));
-      const { hold } = was;
-      if (hold === null || !this.#mayBeLive(hold, exchange)) return [];
-      if (!reservation.heldByCaller) return only(was, hold.keyId !== key.id);
-      return bind(was, key.id, reservation.ticket);
-    };
+  /**
+   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. The redemption
+   * of any other attempt may have been visible until a primary was lost with it.
+   */
+  #applyAttempt(redeem: Redeem): Apply | null {
+    const { ask, invokedMs } = redeem;
+    const ref = refOf(ask);
+    const isOver = !isOpen(redeem) || isEnded(redeem, this.#redeemsOf.get(ref) ?? []);
+    const isLost = isOver || (this.#voucherOf.get(ref) ?? ask.voucher.id) !== ask.voucher.id;
+    if (isLost && !this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs)) return null;
+    const redemption = { externalRef: ask.externalRef, at: null, isLost };
+    return this.#unconfirmed((was) => this.#redeem(was, redeem, ask, redemption));
+  }
+
+  #unconfirmed(apply: Apply): Apply {
+    return this.#history.losses.length === 0 ? apply : unconfirmed(apply);
+  }
+
+  #applyRefusal(exchange: Exchange, ask: VoucherAskOf): Apply | null {
+    if (ask.operation !== "redeem" && ask.operation !== "reserve" && ask.operation !== "void") return null;
+    const ticket = ask.operation === "redeem" && "ticket" in ask.by ? ask.by.ticket : null;
+    const told = (apply: Apply) => (ask.operation === "redeem" ? confirmed(apply) : apply);
+    const { code } = exchange;
+    switch (code) {
+      case "voucher_used":
+        return confirmed((was) => {
+          const isOwn = ask.operation === "redeem" && was.redemption?.externalRef === ask.externalRef;
+          return only(was, was.redemption?.isLost === false && !isOwn);
+        });
+      case "voucher_voided":
+        return confirmed(showsVoided);
+      case "voucher_expired":
+        return told(showsExpired);
+      case "voucher_reserved":
+        return told(whileActive((was) => was.hold !== null && was.hold.keyId !== ask.key.id && isLive(was)));
+      case "reservation_ended":
+        return confirmed(whileActive((was) => ticket === null || !isHeld(was, ticket) || isFree(was)));
+      case "token_mismatch": {
+        const ofToken = this.#ticketOfToken.get(String(ask.operation === "redeem" && ask.token)) ?? "";
+        if (ticket === null) return told(whileActive((was) => !isHeld(was, ofToken) || isFree(was)));
+        return told(whileActive((was) => ticket !== ofToken && isLive(was) && (was.hold?.ticket ?? ticket) === ticket));
+      }
+      default:
+        return null;
+    }
+  }
+
+  #applyLookUp({ body }: Exchange, key: SuppliedKey): Apply {
+    const { status, redeemedAt, reservation } = body;
+    if (status === "Redeemed") return confirmed(showsRedeemed({ externalRef: null, at: redeemedAt }));
+    if (status === "Voided") return confirmed(showsVoided);
+    if (status === "Expired") return showsExpired;
+    if (reservation === null) return whileActive(isFree);
+    const { heldByCaller, ticket, expiresAt } = reservation;
+    const isShown = whileActive((was) => {
+      const expiry = this.#expiries.get(was.hold?.ticket ?? "");
+      const isSame = expiry === undefined || expiry.expiresAtMs === Date.parse(expiresAt);
+      return was.hold !== null && isLive(was) && isSame && (was.hold.keyId === key.id) === heldByCaller;
+    });
+    if (!heldByCaller) return isShown;
+    return (was) => isShown(was).flatMap((held) => bind(held, key.id, ticket));
   }
 
   #reserve(was: Register, exchange: Exchange, keyId: string, ticket: string | null): Register[] {
-    if (was.status !== "Active") return [];
-    const repeated = ticket === null ? [] : bind(was, keyId, ticket);
-    if (!this.#isFree(was, exchange) || (ticket !== null && was.over.includes(ticket)) || isHeld(was, ticket)) {
-      return repeated;
-    }
-    return [...repeated, { ...endHold(was), hold: { keyId, ticket } }];
+    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
+    const hold = { keyId, ticket, call: ticket === null ? exchange.number : 0 };
+    const made = (): Register => ({ ...endHold(was), hold });
+    if (ticket === null) return isFree(was) ? [made()] : [];
+    if (was.clock[ticket] === "over") return [];
+    const repeated = isLive(was) ? bind(was, keyId, ticket) : [];
+    return isFree(was) && !was.over.includes(ticket) && !isHeld(was, ticket) ? [...repeated, made()] : repeated;
   }
 
   #release(was: Register, exchange: Exchange, ticket: string): Register[] {
-    const { hold } = was;
-    if (was.status !== "Active" || hold === null || !this.#mayBeLive(hold, exchange)) return [];
-    return bind(was, hold.keyId, ticket).map(endHold);
+    if (was.status !== "Active" || was.hold === null || !this.#wasLive(was, exchange)) return [];
+    return bind(was, was.hold.keyId, ticket).map(endHold);
+  }
+
+  #void(was: Register, exchange: Exchange): Register[] {
+    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
+    return [{ ...endHold(was), status: "Voided" }];
   }
 
   #redeem(
     was: Register,
     exchange: Exchange,
     { key, by, token }: AskFor<"redeem">,
-    redemption: Register["redemption"],
+    redemption: NonNullable<Register["redemption"]>,
   ): Register[] {
-    const named = "ticket" in by ? by.ticket : token === null ? null : this.#ticketOfToken.get(token);
-    const { hold } = was;
-    if (was.status !== "Active") return [];
+    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
     const redeemed: Register = { ...endHold(was), status: "Redeemed", redemption };
-    const isOwn = hold?.keyId === key.id || token !== null;
-    if (named == null) return isOwn || this.#isFree(was, exchange) ? [redeemed] : [];
-    if (hold === null || !isOwn || !this.#mayBeLive(hold, exchange)) return [];
-    return bind(was, hold.keyId, named).length > 0 ? [redeemed] : [];
+    const { hold } = was;
+    // A token that no answer had is of no reservation.
+    const ofToken = token === null ? [] : [this.#ticketOfToken.get(token) ?? null];
+    const named = new Set(["ticket" in by ? [by.ticket] : [], ofToken].flat());
+    if (named.size === 0) return hold?.keyId === key.id || isFree(was) ? [redeemed] : [];
+    const [ticket = null] = named;
+    if (named.size > 1 || ticket === null || hold === null || !this.#wasLive(was, exchange)) return [];
+    if (token === null && hold.keyId !== key.id) return [];
+    return bind(was, hold.keyId, ticket).length > 0 ? [redeemed] : [];
   }
 
-  /** Whether nothing is reserved at some moment of a call, as far as time goes. */
-  #isFree(was: Register, exchange: Exchange): boolean {
-    return was.hold === null || this.#mayBeOver(was, exchange);
+  /** Whether the reservation may have been live when a change was decided. */
+  #wasLive(was: Register, exchange: Exchange): boolean {
+    const expiry = this.#expiries.get(was.hold?.ticket ?? "");
+    return isLive(was) || (expiry !== undefined && this.#mayPrecede(exchange, expiry.expiresAtMs));
   }
 
-  /** Whether the time of the reservation may be over when a call takes effect. Without its ticket, it always may. */
-  #mayBeOver({ hold }: Register, { endedAtMs }: Exchange): boolean {
-    const expiresAtMs = this.#expiresAtMs.get(hold?.ticket ?? "");
-    return expiresAtMs === undefined || this.#clock.first(expiresAtMs) <= endedAtMs + ROUNDING_MS;
+  /** Whether the voucher may have been valid when a change was decided. */
+  #wasValid(was: Register, exchange: Exchange): boolean {
+    const { ask } = exchange;
+    if (isValid(was)) return true;
+    return "voucher" in ask && this.#mayPrecede(exchange, ask.voucher.validUntilMs ?? Number.POSITIVE_INFINITY);
   }
 
-  #mayBeLive({ ticket }: NonNullable<Register["hold"]>, { sentAtMs }: Exchange): boolean {
-    const expiresAtMs = this.#expiresAtMs.get(ticket ?? "");
-    return expiresAtMs === undefined || this.#clock.last(expiresAtMs) >= sentAtMs - ROUNDING_MS;
+  /** Whether a call was sent before a time of the database. */
+  #mayPrecede({ sentAtMs }: Exchange, atMs: number): boolean {
+    return this.#clock.last(atMs) >= sentAtMs - ROUNDING_MS;
   }
-}
-
-const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
-const isHeld = ({ hold }: Register, ticket: string | null) => ticket !== null && hold?.ticket === ticket;
-const showsStatus =
-  (status: Register["status"]): Apply =>
-  (was) =>
-    only(was, was.status === status);
-
-/** An answer that shows a redemption. Its reference is null if the answer does not have it. */
-function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
-  return (was) => {
-    const { redemption } = was;
-    if (redemption === null || (externalRef !== null && redemption.externalRef !== externalRef)) return [];
-    if (at === null || redemption.at === at) return [was];
-    return redemption.at === null ? [{ ...was, redemption: { ...redemption, at } }] : [];
-  };
-}
-
-function statusOfChain(types: readonly string[]): Register["status"] {
-  if (types.includes("voucher.instance.redeemed")) return "Redeemed";
-  return types.includes("voucher.instance.voided") ? "Voided" : "Active";
-}
-
-/** The state in which the key's reservation has this ticket, if it can have it. */
-function bind(was: Register, keyId: string, ticket: string): Register[] {
-  const { hold, over } = was;
-  if (hold?.keyId !== keyId) return [];
-  if (hold.ticket === ticket) return [was];
-  return hold.ticket === null && !over.includes(ticket) ? [{ ...was, hold: { keyId, ticket } }] : [];
-}
-
-function endHold(was: Register): Register {
-  const ticket = was.hold?.ticket ?? null;
-  return { ...was, hold: null, over: ticket === null ? was.over : [...was.over, ticket] };
 }

@@ -78,11 +78,16 @@ export function copyProject(): Copy {
 }
 
 /** Makes a copy of the project in which one guard is broken. */
-export function makeBrokenCopy({ file, text, broken }: CodeGuard): Copy {
+export function makeBrokenCopy(guard: CodeGuard): Copy {
   const copy = copyProject();
-  const path = join(copy.directory, file);
-  const [before, ...after] = readFileSync(path, "utf8").split(text);
-  if (after.length !== 1) throw new Error(`${file} has ${after.length} places with: ${text}`);
-  writeFileSync(path, `${before}${broken}${after[0]}`);
+  const parts = splitAtGuard(guard, copy.directory);
+  writeFileSync(join(copy.directory, guard.file), parts.join(guard.broken));
   return copy;
+}
+
+/** The text of a guard's file before and after the guard. @throws Error unless the guard is there once. */
+export function splitAtGuard({ file, text }: CodeGuard, directory: string): string[] {
+  const parts = readFileSync(join(directory, file), "utf8").split(text);
+  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places with: ${text}`);
+  return parts;
 }

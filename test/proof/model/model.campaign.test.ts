@@ -82,6 +82,7 @@ it(
       interruptAfterTimeLimit: TIME_LIMIT_MS,
     });
     if (details.failed) throw new Error(report(details, failed.at(-1)), { cause: details.errorInstance });
+    expect(details.interrupted).toBe(false);
     await assertInvariants(system.servers.db);
     if (runs >= DEFAULT_RUNS && path === "") expect([...tally.keys()]).toEqual(expect.arrayContaining(OUTCOMES));
   },

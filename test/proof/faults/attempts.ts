@@ -1,0 +1,72 @@
+import { type AskFor, type Exchange, type History, refOf } from "./history.ts";
+import { ROUNDING_MS } from "./stepped-clock.ts";
+
+// Which attempts to redeem may still take effect.
+
+export type Redeem = Exchange<AskFor<"redeem">>;
+
+/**
+ * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
+ * that it does not notice (2 s), then the time after which it calls a request outdated (5 s), on a busy machine.
+ * Milliseconds.
+ */
+const FIRST_READ_MAX_MS = 10_000;
+
+/** Codes of a redeem's answers which say that no attempt of its reference so far has redeemed, or ever will. */
+const DENIALS = [
+  "voucher_not_found",
+  "too_many_misses",
+  "voucher_used",
+  "voucher_voided",
+  "voucher_expired",
+  "voucher_reserved",
+  "reservation_ended",
+  "token_mismatch",
+  "voucher_busy",
+  "overloaded",
+  "redeem_timeout",
+];
+
+/** Whether a redeem's answer says that its reference has redeemed nothing. */
+export function saysNotRedeemed({ code }: Pick<Exchange, "code">): boolean {
+  return code !== undefined && DENIALS.includes(code);
+}
+
+/** Whether the answer to a redeem leaves its outcome open, or there is none. */
+export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boolean {
+  return status === null || code === "redeem_unknown" || code === "unavailable";
+}
+
+/** An answered call was read before its answer; an abandoned one may be read later. */
+export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
+  return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
+}
+
+/**
+ * Whether a call was ended: another call with its reference, sent after the call's first read, was answered that
+ * nothing was redeemed.
+ */
+export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
+  return redeems.some(
+    (other) => redeem.status !== 200 && saysNotRedeemed(other) && other.sentAtMs > firstReadByMs(redeem) + ROUNDING_MS,
+  );
+}
+
+/** The voucher of each reference, by `refOf`, as any answer or webhook shows it. It never has another one. */
+export function redeemedUnder({ exchanges, webhooks }: History): Map<string, string> {
+  const shown = exchanges.flatMap(({ ask, status, body }): [string, string][] => {
+    if (status !== 200) return [];
+    if (ask.operation === "redeem" || ask.operation === "redemption") return [[refOf(ask), body.voucherInstanceId]];
+    if (ask.operation !== "list") return [];
+    const { key } = ask;
+    return body.redemptions.map((one: Record<"externalRef" | "voucherInstanceId", string>) => [
+      refOf({ key, externalRef: one.externalRef }),
+      one.voucherInstanceId,
+    ]);
+  });
+  const told = webhooks.map(({ organizationId, externalRef, voucherId }): [string, string] => [
+    `${organizationId} ${externalRef}`,
+    voucherId,
+  ]);
+  return new Map([...told, ...shown]);
+}

@@ -1,0 +1,169 @@
+import type { Operation } from "../linearize.ts";
+import type { Exchange } from "./history.ts";
+
+// A voucher as one register: its states, what calls and the clock change, and what answers show.
+
+export interface Register {
+  status: "Active" | "Redeemed" | "Voided";
+  redemption: Redemption | null;
+  /** The last reservation until a call ends it. Its time may be over. */
+  hold: Hold | null;
+  /** Tickets of reservations that calls have ended, or that were lost. */
+  over: string[];
+  /**
+   * What the clock has ended: reservations by name, and the validity. While the clock steps back and forth over an end,
+   * that is unclear, and answers may show either.
+   */
+  clock: Record<string, "unclear" | "over">;
+  /** The states before each change that a lost primary may take with it. */
+  earlier: Kept[];
+  /** Number of lost primaries. */
+  losses: number;
+}
+
+/** What a lost primary may bring back. */
+type Kept = Pick<Register, "status" | "redemption" | "hold" | "over">;
+
+interface Redemption {
+  externalRef: string;
+  /** As an answer has shown it. */
+  at: string | null;
+  /** Whether no standby had it when the primary was lost. No answer may show it. */
+  isLost: boolean;
+}
+
+export interface Hold {
+  keyId: string;
+  /** Null until an answer has it. */
+  ticket: string | null;
+  /** The number of the call that reserved; 0 once the ticket is known. */
+  call: number;
+}
+
+/** An operation on a voucher, with the call that shows it. */
+export type VoucherOperation = Operation<Register> & { voucherId: string; exchange: Exchange | null };
+export type Apply = VoucherOperation["apply"];
+
+export const ACTIVE: Register = {
+  status: "Active",
+  redemption: null,
+  hold: null,
+  over: [],
+  clock: {},
+  earlier: [],
+  losses: 0,
+};
+
+/** The name of a voucher's validity among the things that the clock ends. */
+export const VALIDITY = "validity";
+/** The name of a reservation whose ticket no answer has yet. */
+export const nameOfCall = (call: number): string => `reserved by #${call}`;
+
+const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[hold.ticket ?? nameOfCall(hold.call)]);
+
+/** Whether nothing is reserved, as far as the clock may tell. */
+export const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
+/** Whether something is reserved, as far as the clock may tell. */
+export const isLive = (was: Register): boolean => endOfHold(was) !== "over";
+export const isHeld = ({ hold }: Register, ticket: string): boolean => hold?.ticket === ticket;
+export const isValid = ({ clock }: Register): boolean => clock[VALIDITY] !== "over";
+
+export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
+
+/** An answer while the voucher can be used. */
+export const whileActive =
+  (isRight: (was: Register) => boolean): Apply =>
+  (was) =>
+    only(was, was.status === "Active" && isValid(was) && isRight(was));
+
+export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
+export const showsExpired: Apply = (was) => only(was, was.status === "Active" && was.clock[VALIDITY] !== undefined);
+
+/** An answer that shows a redemption. Its reference is null if the answer does not have it. */
+export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
+  return (was) => {
+    const { redemption } = was;
+    if (redemption === null || redemption.isLost) return [];
+    if (externalRef !== null && redemption.externalRef !== externalRef) return [];
+    if (at === null || redemption.at === at) return [was];
+    return redemption.at === null ? [{ ...was, redemption: { ...redemption, at } }] : [];
+  };
+}
+
+/** An answer which says that a reference has redeemed nothing. */
+export function showsUnredeemed(externalRef: string): Apply {
+  return (was) => only(was, was.redemption?.externalRef !== externalRef || was.redemption.isLost);
+}
+
+export function showsChain(types: readonly string[]): Apply {
+  if (types.includes("voucher.instance.redeemed")) return showsRedeemed({ externalRef: null, at: null });
+  if (types.includes("voucher.instance.voided")) return showsVoided;
+  if (types.includes("voucher.instance.expired")) return showsExpired;
+  // The sweeper records the end of the validity some time later.
+  return (was) => only(was, was.status === "Active");
+}
+
+/** The state in which the key's reservation has this ticket, if it can have it. */
+export function bind(was: Register, keyId: string, ticket: string): Register[] {
+  const { hold, over } = was;
+  if (hold?.keyId !== keyId) return [];
+  if (hold.ticket === ticket) return [was];
+  if (hold.ticket !== null || over.includes(ticket)) return [];
+  return [{ ...was, hold: { keyId, ticket, call: 0 }, clock: clockWithout(was) }];
+}
+
+export function endHold(was: Register): Register {
+  const ticket = was.hold?.ticket ?? null;
+  const over = ticket === null ? was.over : [...was.over, ticket].toSorted();
+  return { ...was, hold: null, over, clock: clockWithout(was) };
+}
+
+/** What the clock ended, without the name that the reservation had before its ticket: it is needed only until then. */
+function clockWithout({ hold, clock }: Register): Register["clock"] {
+  const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
+  return others;
+}
+
+/** The clock passes an end, or it becomes unclear whether it has. */
+export function passes(name: string, how: "unclear" | "over"): Apply {
+  return (was) => {
+    if (was.clock[name] === "over") return [was];
+    // Sorted, so that equal states are recognized.
+    const ends = Object.entries({ ...was.clock, [name]: how }).toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return [{ ...was, clock: Object.fromEntries(ends) }];
+  };
+}
+
+/**
+ * What an answer shows that waits for the standbys: they also have all that came before. In a state with nothing
+ * `earlier` it may leave the state as it is, and later change one that has. To place it at once is right all the same:
+ * to keep more of `earlier` never allows fewer outcomes.
+ */
+export function confirmed(apply: Apply): Apply {
+  return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
+}
+
+/** A change that perhaps no standby has. */
+export function unconfirmed(apply: Apply): Apply {
+  return (was) => {
+    const { status, redemption, hold, over } = was;
+    const kept = { status, redemption, hold, over };
+    return apply(was).map((after) => ({ ...after, earlier: [...was.earlier, kept] }));
+  };
+}
+
+/**
+ * A primary is lost, perhaps with the last changes that no standby has. It always changes the state, because its place
+ * in the order matters.
+ */
+export const losePrimary: Apply = (was) => {
+  const survives = { ...was, earlier: [], losses: was.losses + 1 };
+  const tickets = [...was.over, ...(was.hold?.ticket == null ? [] : [was.hold.ticket])];
+  return [
+    survives,
+    ...was.earlier.map((kept) => {
+      const over = tickets.filter((ticket) => ticket !== kept.hold?.ticket);
+      return { ...survives, ...kept, over };
+    }),
+  ];
+};

@@ -1,0 +1,38 @@
+import type { Exchange, History, SecretEnd, Violation } from "./history.ts";
+
+// The rules for secrets of keys that operators end while partners call.
+
+/** For how long a process may trust a secret after its end: docs/design.md, "Keys and guessing". Milliseconds. */
+export const TRUSTED_MS = 500;
+const LATE = "an ended secret works no longer than it may be trusted";
+const EARLY = "a secret works until it is ended";
+/** Violations that are reported: one cause may break thousands. */
+const REPORTED_MAX = 6;
+
+/**
+ * Checks that a secret works until an act has ended it, and that a call that is sent later than every process may
+ * trust it is refused. A refusal for another reason shows that the secret was accepted, too.
+ */
+export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[] {
+  const endsOf = Map.groupBy(secretEnds, ({ secret }) => secret);
+  const broken = exchanges.flatMap((exchange): Violation[] => {
+    const { ask } = exchange;
+    // The public history needs no key.
+    if (ask.operation === "acquire" || ask.operation === "publicEvents") return [];
+    const ends = endsOf.get(ask.key.secret) ?? [];
+    const found = { detail: `${ask.operation} with ${ask.key.id}`, exchanges: [exchange] };
+    if (isAccepted(exchange) && ends.some((end) => isLate(exchange, end))) return [{ rule: LATE, ...found }];
+    const isUntrue = exchange.status === 401 && !ends.some((end) => mayBeRefused(exchange, end));
+    return isUntrue ? [{ rule: EARLY, ...found }] : [];
+  });
+  return broken.slice(0, REPORTED_MAX);
+}
+
+/** Any answer but an unknown key's, a limit's and a failure's comes from a call whose secret was accepted. */
+const isAccepted = ({ status }: Exchange) => status !== null && status < 500 && status !== 401 && status !== 429;
+
+/** A process that asked before the end may still trust the secret. One that asked later knows the end of the grace. */
+const isLate = ({ invokedMs }: Exchange, { returnedMs, graceMs }: SecretEnd) =>
+  invokedMs > returnedMs + Math.max(graceMs, TRUSTED_MS);
+
+const mayBeRefused = ({ returnedMs }: Exchange, { invokedMs, graceMs }: SecretEnd) => returnedMs >= invokedMs + graceMs;

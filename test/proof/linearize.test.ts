@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { isCertain, linearize, type Operation } from "./linearize.ts";
+
+// Compares the search with a trial of all orders, on random histories that are small enough for it.
+
+const RUNS = 4_000;
+const SEED = 20_261_128;
+const OPERATIONS_MAX = 6;
+
+/** A value that changes back and forth, and a mark that is unknown until an answer shows it. */
+interface State {
+  value: number;
+  mark: number | null;
+}
+const INITIAL: State = { value: 0, mark: null };
+
+type Kind = { read: number } | { from: number; to: readonly number[] } | { sees: number } | { write: number };
+type Case = Operation<State> & { kind: Kind };
+
+const someValue = fc.integer({ min: 0, max: 2 });
+const someKind: fc.Arbitrary<Kind> = fc.oneof(
+  fc.record({ read: someValue }),
+  fc.record({ sees: someValue }),
+  // A change to one of two values, or to one. Never to the same one: `Operation` forbids it.
+  fc.record({ from: someValue, steps: fc.subarray([1, 2], { minLength: 1 }) }).map(({ from, steps }) => {
+    return { from, to: steps.map((step) => (from + step) % 3) };
+  }),
+);
+const someOperation: fc.Arbitrary<Case> = fc
+  .record({
+    fromMs: fc.nat(8),
+    how: fc.oneof(
+      { weight: 3, arbitrary: fc.record({ kind: someKind, lengthMs: fc.nat(5) }) },
+      // Its outcome is unknown. Only then may it be a write that finds its value there already.
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          kind: fc.oneof(someKind, fc.record({ write: someValue })),
+          lengthMs: fc.constant(Number.POSITIVE_INFINITY),
+        }),
+      },
+    ),
+  })
+  .map(({ fromMs, how: { kind, lengthMs } }) => {
+    return { kind, fromMs, untilMs: fromMs + lengthMs, apply: (state: State) => applyKind(kind, state) };
+  });
+
+function applyKind(kind: Kind, state: State): State[] {
+  if ("write" in kind) return [{ ...state, value: kind.write }];
+  if ("read" in kind) return state.value === kind.read ? [state] : [];
+  if ("sees" in kind) return (state.mark ?? kind.sees) === kind.sees ? [{ ...state, mark: kind.sees }] : [];
+  return state.value === kind.from ? kind.to.map((value) => ({ ...state, value })) : [];
+}
+
+it("linearize refuses exactly the random histories that no order of all orders explains", () => {
+  const counts = { linearizable: 0, refused: 0, undecided: 0 };
+  const property = fc.property(fc.array(someOperation, { minLength: 2, maxLength: OPERATIONS_MAX }), (operations) => {
+    const { kind } = linearize(INITIAL, operations);
+    counts[kind] += 1;
+    expect(kind).toBe(isExplained(operations) ? "linearizable" : "refused");
+  });
+  fc.assert(property, { seed: SEED, numRuns: RUNS });
+  // A run with few of either kind would prove little.
+  expect(Math.min(counts.linearizable, counts.refused)).toBeGreaterThan(RUNS / 10);
+});
+
+/** All orders in which no operation comes after one that began after its end. */
+function* ordersOf(left: readonly Case[]): Generator<Case[]> {
+  if (left.length === 0) yield [];
+  for (const first of left) {
+    const others = left.filter((one) => one !== first);
+    if (others.some(({ untilMs }) => untilMs < first.fromMs)) continue;
+    for (const rest of ordersOf(others)) yield [first, ...rest];
+  }
+}
+
+/** Whether each operation can take effect in its turn. One whose outcome is unknown may have none. */
+function isPossible(order: readonly Case[]): boolean {
+  const end = order.reduce<State[]>(
+    (states, one) => {
+      const after = states.flatMap((state) => one.apply(state));
+      return isCertain(one) ? after : states.concat(after);
+    },
+    [INITIAL],
+  );
+  return end.length > 0;
+}
+
+function isExplained(operations: readonly Case[]): boolean {
+  for (const order of ordersOf(operations)) if (isPossible(order)) return true;
+  return false;
+}
+
+/** Operations that overlap, each of which adds its own bit, and a read that no order explains. */
+function addBits(count: number): Operation<number>[] {
+  const overlapping = { fromMs: 0, untilMs: 1 };
+  const adds = Array.from({ length: count }, (_, bit) => ({
+    ...overlapping,
+    apply: (bits: number) => [bits | (1 << bit)],
+  }));
+  return [...adds, { ...overlapping, apply: () => [] }];
+}
+
+it.each([
+  [2 ** 8, "refused"],
+  [2 ** 8 - 1, "undecided"],
+])("a search of 256 configurations with at most %i ends as %s", (configurationsMax, verdict) => {
+  expect(linearize(0, addBits(8), configurationsMax).kind).toBe(verdict);
+});

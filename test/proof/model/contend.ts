@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
+import { rotateKey } from "../../../src/acts/key/rotate.ts";
+import { issueVoucher, makeKey, type makePartner, provisioning } from "../../support/supply.ts";
+import { exchangeOnce } from "../faults/exchange.ts";
+import type { Exchange, History, ListAsk, PartnerAsk, SuppliedKey, SuppliedVoucher } from "../faults/history.ts";
+import { pageAfter } from "../faults/lists.ts";
+import type { SeededRandom } from "../faults/seeded-random.ts";
+import type { Processes } from "./start-processes.ts";
+
+// Clients of one organization that call about one voucher at the same time, while an operator changes their keys.
+
+const CLIENTS = 6;
+const CALLS_PER_CLIENT = 12;
+/** Longest pause of a client between two calls. Milliseconds. */
+const PAUSE_MAX_MS = 12;
+/** Some calls are given up while they run. Milliseconds. */
+const PATIENCE_MS = { patient: 20_000, impatient: 8 };
+export const RESERVATION_SECONDS = 1;
+/** How often a voucher's clients wait until its reservation is over. */
+const OVERSTAY_CHANCE = 0.03;
+/** Relative frequency of each call. */
+const CALLS = {
+  lookUp: 6,
+  reserve: 6,
+  release: 4,
+  redeem: 1,
+  redeemByTicket: 1,
+  redeemWithToken: 1,
+  redemption: 2,
+  events: 2,
+  list: 1,
+  nextPage: 1,
+  void: 0,
+};
+type Calls = typeof CALLS;
+/** Of every three vouchers, one may also be voided, and one expires while it is used. */
+const CALLS_WITH_VOID: Calls = { ...CALLS, void: 3 };
+const TURN = { voidable: 1, expiring: 2, all: 3 };
+/** How long a voucher that expires is valid, and the others. Milliseconds. */
+const VALID_MS = { expiring: 500, others: 86_400_000 };
+/** How long before its end the clients of a voucher that expires begin. 0: at its end. Milliseconds. */
+const LEADS_MS = [0, 20, 60, 150, 400];
+/** How far back a list goes. Milliseconds. */
+const LISTED_MS = 5_000;
+/** The sizes of pages. */
+const PAGES = [1, 3, 1_000];
+/** How often a client calls with a secret that has ended. */
+const ENDED_CHANCE = 0.08;
+/** How often a token may be that of another voucher's reservation. */
+const FOREIGN_CHANCE = 0.4;
+/** How long an operator lets an old secret work. Milliseconds. */
+const GRACES_MS = [0, 150, 700];
+/** Longest time from the first call about a voucher to the operator's act. Milliseconds. */
+const ACT_MAX_MS = 60;
+
+/** What the clients of an organization share. */
+export interface Scene {
+  db: pg.Pool;
+  history: History;
+  apis: Processes["apis"];
+  partner: Awaited<ReturnType<typeof makePartner>>;
+  /** The keys that work, and those with secrets that have ended. */
+  keys: SuppliedKey[];
+  ended: SuppliedKey[];
+  /** The tokens of all reservations, whichever voucher they hold. */
+  tokens: string[];
+}
+
+export async function makeSuppliedKey({ db, partner: { organizationId } }: Pick<Scene, "db" | "partner">) {
+  const { id, key } = await makeKey(db, organizationId, {
+    scopes: ["voucher.read", "voucher.redeem", "voucher.issue"],
+  });
+  return { id, secret: key, organizationId };
+}
+
+/** Issues the voucher of a turn. Waits for the end of one that expires. */
+async function issue({ db, partner }: Scene, turn: number): Promise<SuppliedVoucher> {
+  const isExpiring = turn % TURN.all === TURN.expiring;
+  const validUntilMs = Date.now() + (isExpiring ? VALID_MS.expiring : VALID_MS.others);
+  const { id, code } = await issueVoucher(db, partner, { validUntil: new Date(validUntilMs) });
+  const leadMs = LEADS_MS[Math.floor(turn / TURN.all) % LEADS_MS.length] as number;
+  if (isExpiring) await sleep(Math.max(0, validUntilMs - leadMs - Date.now()));
+  return { id, code, organizationId: partner.organizationId, validUntilMs };
+}
+
+/** Lets clients call about one voucher in a random order, and an operator revoke or rotate one of their keys. */
+export async function contend(scene: Scene, turn: number, random: SeededRandom): Promise<void> {
+  const { history, apis } = scene;
+  const voucher = await issue(scene, turn);
+  const calls = turn % TURN.all === TURN.voidable ? CALLS_WITH_VOID : CALLS;
+  const chooser = new Chooser(scene, voucher);
+  const client = async (by: SeededRandom) => {
+    for (let made = 0; made < CALLS_PER_CLIENT; made++) {
+      const ask = chooser.choose(by.weigh(calls), by);
+      const timeoutMs = by.chance(0.1) ? PATIENCE_MS.impatient : PATIENCE_MS.patient;
+      chooser.note(history.add(await exchangeOnce(ask, by.pick(apis), 1, { timeoutMs })));
+      await sleep(by.chance(OVERSTAY_CHANCE) ? RESERVATION_SECONDS * 1_000 : by.between(0, PAUSE_MAX_MS));
+    }
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, at) => client(random.fork(`client ${at}`)));
+  await Promise.all([...clients, changeKey(scene, random.fork("operator"))]);
+}
+
+/** Ends the secret of one of the keys, which gets another one, or which another key replaces. */
+async function changeKey(scene: Scene, by: SeededRandom): Promise<void> {
+  const { db, keys, ended, history } = scene;
+  await sleep(by.between(0, ACT_MAX_MS));
+  const at = by.between(0, keys.length - 1);
+  const old = keys[at] as SuppliedKey;
+  const graceMs = by.chance(0.5) ? 0 : by.pick(GRACES_MS);
+  const invokedMs = performance.now();
+  const isRotated = graceMs > 0 || by.chance(0.5);
+  const next = isRotated ? await rotate(db, old, graceMs) : null;
+  if (next === null) await revokeApiKey.run(provisioning(db), old.id, {});
+  const returnedMs = performance.now();
+  ended.push(old);
+  // The secrets that earlier rotations have left, too.
+  for (const { id, secret } of ended)
+    if (id === old.id) history.secretEnds.push({ secret, graceMs, invokedMs, returnedMs });
+  keys[at] = next ?? (await makeSuppliedKey(scene));
+}
+
+async function rotate(db: pg.Pool, old: SuppliedKey, graceMs: number): Promise<SuppliedKey> {
+  const { key } = await rotateKey.run(provisioning(db), old.id, { grace: graceMs });
+  return { ...old, secret: key };
+}
+
+/** Chooses calls about a voucher that fit to what earlier answers have shown. */
+class Chooser {
+  readonly #scene: Scene;
+  readonly #voucher: SuppliedVoucher;
+  readonly #refs: string[];
+  readonly #from = new Date(Date.now() - LISTED_MS).toISOString();
+  readonly #reservations: { ticket: string; token: string }[] = [];
+  readonly #nextPages: ListAsk[] = [];
+
+  constructor(scene: Scene, voucher: SuppliedVoucher) {
+    this.#scene = scene;
+    this.#voucher = voucher;
+    this.#refs = [1, 2, 3].map((n) => `${voucher.id}-${n}`);
+  }
+
+  choose(name: keyof Calls, by: SeededRandom): PartnerAsk {
+    const { keys, ended } = this.#scene;
+    const voucher = this.#voucher;
+    const key = by.pick(ended.length > 0 && by.chance(ENDED_CHANCE) ? ended : keys);
+    const externalRef = by.pick(this.#refs);
+    const pickOf = <T>(found: readonly T[]) => (found.length === 0 ? null : by.pick(found));
+    const reservation = pickOf(this.#reservations);
+    const next = pickOf(this.#nextPages);
+    switch (name) {
+      case "redemption":
+        return { operation: name, key, externalRef };
+      case "nextPage":
+        if (next !== null) return { ...next, key };
+        return this.choose("list", by);
+      case "list":
+        return { operation: name, key, from: this.#from, after: null, limit: by.pick(PAGES) };
+      case "release":
+        if (reservation === null) return this.choose("reserve", by);
+        return { operation: name, key, voucher, ticket: reservation.ticket };
+      case "redeem":
+      case "redeemByTicket":
+      case "redeemWithToken": {
+        const byTicket = name === "redeemByTicket" || (name === "redeemWithToken" && by.chance(0.5));
+        const named = byTicket && reservation !== null ? { ticket: reservation.ticket } : { code: voucher.code };
+        // Of any reservation: a ticket may come with the token of another one.
+        const tokens = by.chance(FOREIGN_CHANCE) ? this.#scene.tokens : this.#reservations.map(({ token }) => token);
+        const token = name === "redeemWithToken" ? pickOf(tokens) : null;
+        return { operation: "redeem", key, voucher, externalRef, by: named, token };
+      }
+      default:
+        return { operation: name, key, voucher };
+    }
+  }
+
+  note(exchange: Exchange): void {
+    const { ask, status, body } = exchange;
+    if (status !== 200) return;
+    if (ask.operation === "reserve") {
+      this.#reservations.push({ ticket: body.ticket, token: body.token });
+      this.#scene.tokens.push(body.token);
+    }
+    const next = ask.operation === "list" ? pageAfter(exchange as Exchange<ListAsk>) : null;
+    if (next !== null) this.#nextPages.push(next);
+  }
+}
