@@ -26,8 +26,6 @@ declare module "autocannon" {
     timeout: number;
     /** How often it checks whether the time is over. Milliseconds. */
     sampleInt: number;
-    /** Requests per second in all, at most. */
-    overallRate?: number;
     requests: Step<Context>[];
   }
 

@@ -3,10 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Caller } from "../../../src/core/keys/caller.ts";
+import type { Config } from "../../../src/platform/config.ts";
+import { pooledRandomBytes } from "../../../src/platform/random.ts";
 import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
 import { assertInvariants } from "../../support/invariants.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
 import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+import { redeemInOneTransaction } from "./baselines/one-transaction.ts";
 import { type ContenderId, type RunningContender, startContender } from "./contenders.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -93,6 +97,25 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       const replies = await Promise.all(Array.from({ length: 20 }, (_, n) => redeem(`rush-${n}`)));
       return replies.sort((one, other) => one.status - other.status);
     }));
+});
+
+it("an attempt that runs again is answered as at first, and another attempt as a confirmed one", async () => {
+  const servers = await openTestServers();
+  try {
+    const { db } = servers;
+    const partner = await makePartner(db);
+    const { id: keyId } = await makeKey(db, partner.organizationId);
+    const [{ code } = { code: "" }] = await issueVouchers(db, partner, 1);
+    const caller = { organizationId: partner.organizationId, keyId } as Caller;
+    const ctx = { pool: db, tokenSecrets: [], randomBytes: pooledRandomBytes, config: { baseUrl: "" } as Config };
+    const run = (attempt: string) => redeemInOneTransaction(ctx, caller, { code, externalRef: "order-8" }, attempt);
+    const first = await run("one");
+    expect(first.alreadyConfirmed).toBe(false);
+    expect(await run("one")).toEqual(first);
+    expect(await run("other")).toEqual({ ...first, alreadyConfirmed: true });
+  } finally {
+    await servers.close();
+  }
 });
 
 /**

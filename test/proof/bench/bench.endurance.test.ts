@@ -44,7 +44,14 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
       }),
     },
   };
-  const running = { id: "service", ports: [(server.address() as AddressInfo).port], check: () => undefined };
+  const pauses: string[] = [];
+  const running = {
+    id: "service",
+    ports: [(server.address() as AddressInfo).port],
+    check: () => undefined,
+    pause: async () => void pauses.push("pause"),
+    resume: async () => void pauses.push("resume"),
+  };
   const player = { running: { ...running, apiPids: [], workerPids: [], redisPids: [] }, stage } as unknown as Player;
   const loadCase: Case = {
     title: "Fake",
@@ -62,8 +69,10 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
   const options = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say: () => undefined };
   const servers = { postgresPid: process.pid } as BenchServers;
   const [series] = await playCase(servers, loadCase, 4, [player], options).finally(() => server.close());
-  expect([series?.rounds.length, played]).toEqual([1, 3]);
+  // The part that was cut, its repetition, the lead and the measured turn, whose supply is made before the lead.
+  expect([series?.rounds.length, played, wanted.length]).toEqual([1, 4, 3]);
   expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
+  expect(pauses).toEqual(["resume", "pause"]);
 });
 
 /** Time limit on a busy machine. Milliseconds. */
@@ -79,14 +88,15 @@ it(
     const cells = rows.map((row) => row.split(/ *\| */).slice(1));
     const own = ["this service, 1 API + 1 worker", "the service in --against, 1 API + 1 worker"];
     const a = "(a) one transaction per request, 2 processes";
+    const c = "(c) Express, a constant, nothing else";
     const d = "(d) group commit in the API, 1 process";
     expect(cells.map(([first]) => first)).toEqual([
-      ...["Redeem by code, 4 connections", ...own, a, "(c) Express, a constant, nothing else", d],
+      ...["Redeem by code, 4 connections", ...own, a, c, d],
       ...["Checkout: look up, reserve, redeem by ticket, 4 connections", ...own, a, d],
-      ...["Claim, 4 connections", ...own],
+      ...["Claim, 4 connections", ...own, c],
     ]);
     for (const [, rate] of cells.filter(([first]) => !first?.includes("connections"))) {
-      expect(Number(rate)).toBeGreaterThan(0);
+      expect(Number(rate?.replaceAll("**", ""))).toBeGreaterThan(0);
     }
   },
   TIMEOUT_MS,

@@ -102,7 +102,7 @@ export const CASES = {
   },
   claim: {
     title: "Claim",
-    contenders: ["service"],
+    contenders: ["service", "c"],
     connections: [64],
     supply: "users",
     proof: {
@@ -119,8 +119,8 @@ export const CASES = {
   events: {
     title: "Read a voucher's events",
     ...READ,
-    // One connection shows the latency of an idle service.
-    connections: [1, 64],
+    // One connection shows the latency of an idle service. At most 54 of one organization run or wait.
+    connections: [1, 32],
     contenders: ["service"],
     isRight({ subject, body }) {
       const { entityId, events } = JSON.parse(body);
@@ -132,8 +132,8 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // At most 32: below the limit of concurrent public reads, beyond which the API answers 503.
-    connections: [1, 32],
+    // Below the limit of concurrent public reads of one visitor, beyond which the API answers 503.
+    connections: [1, 24],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
   },

@@ -1,31 +1,86 @@
 import { execFile } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { normaliseCode } from "../../../src/core/voucher/codes.ts";
-import type { Unit } from "./load.ts";
+import type { Pace, Unit } from "./load.ts";
 import type { Stage } from "./stage.ts";
 
 const FUNCTION = new URL("contenders/stored-function.sql", import.meta.url);
 
+/** pgbench's connections at a fixed rate: more than calls in progress. */
+const RATE_CLIENTS = "64";
+/** pgbench runs for so long before and after the measured time: its connections open, plan and close. Seconds. */
+const WARM_UP_SECONDS = 1;
+const TAIL_SECONDS = 1;
+/** What a turn takes besides its length, with less than a second because pgbench's are whole. */
+export const EXTRA_SECONDS = WARM_UP_SECONDS + TAIL_SECONDS + 1;
+
 /** A turn of contender (i). */
 interface CeilingTurn {
-  connections: number;
+  pace: Pace;
   seconds: number;
-  nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
+  nextUnit: () => Prepared | undefined;
   /** The calls that are prepared. Vouchers that the turn does not use return to the stage. */
   calls: number;
 }
 
+type Prepared = Pick<Unit, "subject" | "reference">;
+
+/** A call in pgbench's log. Milliseconds. */
+interface LoggedCall {
+  endedAtMs: number;
+  latencyMs: number;
+}
+
 /**
- * Redeems with `pgbench -M prepared`, which calls one stored function and is the only client. pgbench discards the
- * results, so the answers are read from the database: each call that pgbench counts must have redeemed its voucher.
+ * Redeems with `pgbench -M prepared`, which calls one stored function and is the only client. The meters are read while
+ * it runs, so that neither the table of its calls nor the start of its connections is measured; only calls between the
+ * two readings are units. pgbench discards the results, so the answers are read from the database: each call that
+ * pgbench counts must have redeemed its voucher.
  * @throws Error when a call failed, or redeemed nothing.
  */
-export async function runCeiling(stage: Stage, turn: CeilingTurn) {
-  const { db, databaseUrl, directory, partner } = stage;
-  const { connections, seconds, calls, nextUnit } = turn;
+export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMeters: () => Promise<Meters>) {
+  const { db, databaseUrl, directory } = stage;
+  const { pace, seconds, calls, nextUnit } = turn;
   const prepared = Array.from({ length: calls }, nextUnit).filter((unit) => unit !== undefined);
+  await prepareCalls(stage, prepared);
+  const folder = mkdtempSync(join(directory, "pgbench-"));
+  try {
+    writeFileSync(join(folder, "script.sql"), "SELECT bench_redeem_next();\n");
+    const sending = "rate" in pace ? ["-c", RATE_CLIENTS, "-R", String(pace.rate)] : ["-c", String(pace.connections)];
+    const length = ["-T", String(Math.ceil(WARM_UP_SECONDS + seconds + TAIL_SECONDS)), "--log"];
+    const args = ["-n", "-M", "prepared", "-f", "script.sql", ...sending, ...length, databaseUrl];
+    const running = promisify(execFile)("pgbench", args, { cwd: folder });
+    const [{ before, after, fromMs, untilMs }] = await Promise.all([readAround(seconds, readMeters), running]);
+    const logged = readLog(folder);
+    const { rows } = await db.query(
+      `SELECT c.n, r.redeem_code AS "redeemCode"
+         FROM bench_calls AS c JOIN redemptions AS r USING (voucher_id, external_ref)
+        ORDER BY r.redeemed_at, c.n`,
+    );
+    const made = new Set(rows.map(({ n }) => Number(n)));
+    stage.vouchers.push(...prepared.flatMap(({ subject }, index) => (made.has(index + 1) ? [] : [subject])));
+    // A call without a voucher redeems nothing.
+    const isCut = rows.length === prepared.length;
+    if (!isCut && rows.length !== logged.length)
+      throw new Error(`pgbench made ${logged.length} calls, of which ${rows.length} redeemed`);
+    const units = rows.flatMap(({ n, redeemCode }, index): Unit[] => {
+      const { subject, reference } = prepared[Number(n) - 1] as Prepared;
+      const { endedAtMs, latencyMs } = logged[index] as LoggedCall;
+      if (endedAtMs < fromMs || endedAtMs >= untilMs) return [];
+      const body = { redeemed: true, alreadyConfirmed: false, voucherInstanceId: subject.id, redeemCode };
+      return [{ subject, reference, startedAt: 0, latencyMs, body: JSON.stringify(body) }];
+    });
+    return { units, seconds: (untilMs - fromMs) / 1_000, isCut, before, after };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Fills the table of the calls, and loads the function. */
+async function prepareCalls({ db, partner }: Stage, prepared: readonly Prepared[]): Promise<void> {
   await db.query(readFileSync(FUNCTION, "utf8"));
   await db.query("TRUNCATE bench_calls");
   await db.query("SELECT setval('bench_call_numbers', 1, false)");
@@ -41,40 +96,27 @@ export async function runCeiling(stage: Stage, turn: CeilingTurn) {
       prepared.map(({ reference }) => reference),
     ],
   );
-  await db.query("ANALYZE bench_calls");
-  const folder = mkdtempSync(join(directory, "pgbench-"));
-  try {
-    writeFileSync(join(folder, "script.sql"), "SELECT bench_redeem_next();\n");
-    const load = ["-c", String(connections), "-T", String(Math.ceil(seconds)), "--log"];
-    const args = ["-n", "-M", "prepared", "-f", "script.sql", ...load, databaseUrl];
-    await promisify(execFile)("pgbench", args, { cwd: folder });
-    const latenciesMs = readLatencies(folder);
-    const { rows } = await db.query(
-      `SELECT c.n, r.redeem_code AS "redeemCode"
-         FROM bench_calls AS c JOIN redemptions AS r USING (voucher_id, external_ref)
-        ORDER BY c.n`,
-    );
-    const made = new Set(rows.map(({ n }) => Number(n)));
-    stage.vouchers.push(...prepared.flatMap(({ subject }, index) => (made.has(index + 1) ? [] : [subject])));
-    // A call without a voucher redeems nothing.
-    const isCut = rows.length === prepared.length;
-    if (!isCut && rows.length !== latenciesMs.length)
-      throw new Error(`pgbench made ${latenciesMs.length} calls, of which ${rows.length} redeemed`);
-    const units = rows.map(({ n, redeemCode }, index): Unit => {
-      const { subject, reference } = prepared[Number(n) - 1] as (typeof prepared)[number];
-      const body = { redeemed: true, alreadyConfirmed: false, voucherInstanceId: subject.id, redeemCode };
-      const latencyMs = latenciesMs[index] as number;
-      return { subject, reference, startedAt: 0, latencyMs, body: JSON.stringify(body) };
-    });
-    return { units, seconds: Math.ceil(seconds), isCut };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  await db.query("VACUUM (ANALYZE) bench_calls");
 }
 
-/** Reads the latency of each call from pgbench's log: the third column, in microseconds. */
-function readLatencies(folder: string): number[] {
+/** Reads the meters after the warm-up and again after some seconds. */
+async function readAround<Meters>(seconds: number, readMeters: () => Promise<Meters>) {
+  await sleep(WARM_UP_SECONDS * 1_000);
+  const [fromMs, before] = [Date.now(), await readMeters()];
+  await sleep(seconds * 1_000);
+  const [untilMs, after] = [Date.now(), await readMeters()];
+  return { before, after, fromMs, untilMs };
+}
+
+/** Reads pgbench's log, in the order in which the calls ended. */
+function readLog(folder: string): LoggedCall[] {
   const logs = readdirSync(folder).filter((name) => name.startsWith("pgbench_log"));
-  const lines = logs.flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
-  return lines.map((line) => Number(line.split(" ")[2]) / 1_000);
+  const lines = logs.flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean));
+  return lines
+    .map((line) => {
+      // client, transaction, microseconds, script, end in seconds, microseconds of it
+      const [, , tookMicros, , seconds, micros] = line.split(" ").map(Number);
+      return { endedAtMs: Number(seconds) * 1_000 + Number(micros) / 1_000, latencyMs: Number(tookMicros) / 1_000 };
+    })
+    .toSorted((one, other) => one.endedAtMs - other.endedAtMs);
 }

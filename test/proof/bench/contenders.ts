@@ -2,14 +2,26 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { untilStarted } from "../../support/until.ts";
+import { readCpuMicros, withChildren } from "./process-usage.ts";
 import type { BenchRedis, Stage } from "./stage.ts";
 
 /** Time for a process to drain before it is killed. Milliseconds. */
 const END_MS = 20_000;
+/** Processes are idle when they use less than this share of a core for this long. Milliseconds. */
+const IDLE_SHARE = 0.2;
+const IDLE_MS = 500;
+/** Processes that do not get idle are stopped after so many looks. */
+const IDLE_LOOKS_MAX = 20;
+/**
+ * Time without load after a stop, in which timers catch up. For a second after a pause, the service redeems nothing,
+ * because a request may be old. Milliseconds.
+ */
+const SETTLE_MS = 2_000;
 
 /** An implementation of the partner API. Each script runs in its own process; the load is spread over the APIs. */
 export interface Contender {
@@ -31,8 +43,8 @@ const library = (name: string) => `test/proof/bench/contenders/${name}.ts`;
 const GRAPHILE_WORKER = library("graphile-worker");
 
 /**
- * The service and its alternatives, each with its best number of processes on two cores. `2x4` is the service with two
- * APIs and four workers. Such a contender, and those that need more than `npm ci` installs, take part only when named.
+ * The service and its alternatives. `2x4` is the service with two APIs and four workers. Such a contender, and those
+ * that need more than `npm ci` installs, take part only when named.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
@@ -87,6 +99,10 @@ export interface RunningContender extends BenchRedis {
   metricsPorts: number[];
   /** @throws Error when one of its processes has exited. */
   check(): void;
+  /** Stops its processes once they are idle, so that they use no CPU and Redis while others take their turns. */
+  pause(): Promise<void>;
+  /** Lets them continue. Resolves once every API is ready again. */
+  resume(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -115,10 +131,24 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
       const ended = children.findIndex(hasEnded);
       if (ended >= 0) throw new Error(`process ${ended + 1} of ${id} exited`);
     },
+    async pause() {
+      await untilIdle([...running.apiPids, ...running.workerPids]);
+      for (const child of children) signalGroup(child, "SIGSTOP");
+    },
+    async resume() {
+      for (const child of children) signalGroup(child, "SIGCONT");
+      if (children.length > 0) await sleep(SETTLE_MS);
+      for (const port of running.ports) await untilReady(port);
+    },
     async end() {
       await Promise.all(children.map(endProcess));
     },
   };
+  const untilReady = (port: number) =>
+    untilStarted(async () => {
+      running.check();
+      return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok;
+    });
   try {
     for (const script of workers) running.workerPids.push(await start(script, {}));
     for (const script of apis) {
@@ -126,10 +156,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
       running.apiPids.push(await start(script, { PORT: String(port) }));
       running.ports.push(port);
       // One after another: the first one makes the tables of its library.
-      await untilStarted(async () => {
-        running.check();
-        return (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok;
-      });
+      await untilReady(port);
     }
     return running;
   } catch (error) {
@@ -159,10 +186,33 @@ function startProcess(script: string, logFile: string, setup: Setup, own: Record
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
+/** Sends a signal to a process and to those that it has started. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (hasEnded(child)) return;
+  try {
+    process.kill(-(child.pid as number), signal);
+  } catch {
+    // It has just ended, which `check` reports.
+  }
+}
+
+/** Waits until processes have done the work that they began. */
+async function untilIdle(pids: readonly number[]): Promise<void> {
+  for (let looks = 0; looks < IDLE_LOOKS_MAX; looks++) {
+    const read = () => readCpuMicros(pids.flatMap(withChildren));
+    const before = read();
+    await sleep(IDLE_MS);
+    // Also ends where CPU time cannot be read.
+    if (!(read() - before > IDLE_SHARE * IDLE_MS * 1_000)) return;
+  }
+}
+
 async function endProcess(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return;
   const exit = once(child, "exit");
   const killer = setTimeout(() => child.kill("SIGKILL"), END_MS);
+  // A stopped process gets no other signal.
+  signalGroup(child, "SIGCONT");
   child.kill("SIGTERM");
   await exit;
   clearTimeout(killer);

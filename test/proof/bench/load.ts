@@ -22,12 +22,16 @@ export interface Unit {
 /** Makes the request of a step. */
 export type Step = (unit: Unit) => Request;
 
+/**
+ * How a load sends: on so many connections, each of which begins the next unit when the last one has ended, or so many
+ * units per second at even intervals, however many are in progress.
+ */
+export type Pace = { connections: number } | { rate: number };
+
 export interface Load {
   ports: readonly number[];
-  connections: number;
+  pace: Pace;
   seconds: number;
-  /** Requests per second in all, at most. Without it each connection sends as soon as it is answered. */
-  rate?: number;
   steps: readonly Step[];
   /** Undefined when the supply is used up. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
@@ -36,70 +40,151 @@ export interface Load {
   mayBeBusy?: boolean;
 }
 
-/** Sent between the end of the supply, or an error, and the end of the load. */
-const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
-
 /**
- * Keeps one request running on each connection. Ends early when the supply is used up: `isCut` is true then.
+ * Plays the steps, unit after unit. Ends early when the supply is used up: `isCut` is true then.
  * @returns the completed units and the duration of the load.
  * @throws Error when a status is not 200, a connection fails, or a step throws. See `mayBeBusy`.
  */
-export async function runLoad({ ports, connections, seconds, rate, steps, nextUnit, signal, mayBeBusy = false }: Load) {
-  const units: Unit[] = [];
-  let busy = 0;
-  const refusals: string[] = [];
-  const own = new AbortController();
-  const failures: unknown[] = [];
-  const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
+export async function runLoad(load: Load) {
+  const record = new LoadRecord(load);
+  const { pace } = load;
+  const { errors, duration } = await ("rate" in pace
+    ? sendAtRate(load, pace.rate, record)
+    : sendWhenAnswered(load, pace.connections, record));
+  load.signal.throwIfAborted();
+  return { ...record.read(errors), seconds: duration };
+}
+
+/** The units of a load, and what went wrong. */
+class LoadRecord {
+  readonly #load: Load;
+  readonly #units: Unit[] = [];
+  readonly #refusals: string[] = [];
+  readonly #failures: unknown[] = [];
+  readonly #own = new AbortController();
+  #busy = 0;
+  /** Ends the load. */
+  readonly ending: AbortSignal;
+
+  constructor(load: Load) {
+    this.#load = load;
+    this.ending = AbortSignal.any([load.signal, this.#own.signal]);
+  }
+
+  /** Begins the next unit, or ends the load when the supply is used up. */
+  begin(): Unit | undefined {
+    const next = this.#load.nextUnit();
+    if (next === undefined) this.#own.abort();
+    return next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
+  }
+
+  /** Makes the request of a step, or ends the load when the step throws. */
+  prepare(step: Step, unit: Unit): Request | undefined {
     try {
-      const next = index === 0 ? nextUnit() : undefined;
-      if (index === 0) context.unit = next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
-      if (context.unit !== undefined) return step(context.unit);
-      // A unit that was refused at an earlier step begins anew.
-      if (index > 0) return null;
+      return step(unit);
     } catch (error) {
-      // An error that left this callback would end the process, and leave its servers running.
-      failures.push(error);
-      context.unit = undefined;
+      // An error that left a callback of autocannon would end the process, and leave its servers running.
+      this.#failures.push(error);
+      this.#own.abort();
+      return undefined;
     }
-    own.abort();
-    return noUnit();
+  }
+
+  /** Records the response of a step. Returns whether the unit goes on. */
+  receive(unit: Unit, index: number, status: number, body: string): boolean {
+    unit.body = body;
+    if (status !== 200) {
+      if (this.#load.mayBeBusy && status === 503) this.#busy += 1;
+      else this.#refusals.push(`${status} ${body}`);
+      return false;
+    }
+    if (index < this.#load.steps.length - 1) return true;
+    unit.latencyMs = performance.now() - unit.startedAt;
+    this.#units.push(unit);
+    return false;
+  }
+
+  /** @throws what a step threw, or Error when a response or connection failed. */
+  read(connectionErrors: number) {
+    if (this.#failures.length > 0) throw this.#failures[0];
+    if (this.#refusals.length + connectionErrors > 0) {
+      const shown = this.#refusals.slice(0, REFUSALS_SHOWN).join("\n");
+      throw new Error(
+        `${this.#refusals.length} responses were not 200, ${connectionErrors} connections failed\n${shown}`,
+      );
+    }
+    return { units: this.#units, busy: this.#busy, isCut: this.#own.signal.aborted };
+  }
+}
+
+/** Sent between the end of the supply, or an error, and the end of the load. */
+const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
+
+/** Keeps one request running on each connection. */
+async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: number, record: LoadRecord) {
+  const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
+    if (index === 0) context.unit = record.begin();
+    // A unit that was refused at an earlier step begins anew.
+    else if (context.unit === undefined) return null;
+    const request = context.unit && record.prepare(step, context.unit);
+    if (request === undefined) context.unit = undefined;
+    return request ?? noUnit();
   };
   const instance = autocannon<{ unit?: Unit | undefined }>({
     url: ports.map((port) => `http://127.0.0.1:${port}`),
     connections,
     duration: seconds,
-    ...(rate !== undefined && { overallRate: rate }),
     timeout: TIMEOUT_SECONDS,
     sampleInt: SAMPLE_MS,
     requests: steps.map((step, index) => ({
       setupRequest: (_, context) => prepare(step, index, context),
       onResponse(status, body, context) {
-        const { unit } = context;
-        if (unit === undefined) return;
-        unit.body = body;
-        if (status !== 200) {
-          if (mayBeBusy && status === 503) busy += 1;
-          else refusals.push(`${status} ${body}`);
-          context.unit = undefined;
-        } else if (index === steps.length - 1) {
-          unit.latencyMs = performance.now() - unit.startedAt;
-          units.push(unit);
-        }
+        if (context.unit !== undefined && !record.receive(context.unit, index, status, body)) context.unit = undefined;
       },
     })),
   });
-  const ending = AbortSignal.any([signal, own.signal]);
+  const { ending } = record;
   if (ending.aborted) instance.stop();
   ending.addEventListener("abort", () => instance.stop());
-  const { errors, duration } = await instance;
-  signal.throwIfAborted();
-  if (failures.length > 0) throw failures[0];
-  if (refusals.length + errors > 0) {
-    const shown = refusals.slice(0, REFUSALS_SHOWN).join("\n");
-    throw new Error(`${refusals.length} responses were not 200, ${errors} connections failed\n${shown}`);
+  return instance;
+}
+
+/**
+ * Begins units at even intervals, whether or not earlier ones have ended, so that a slow response delays no other unit.
+ * autocannon sends the requests of each second all at its start.
+ */
+async function sendAtRate({ ports, seconds, steps }: Load, rate: number, record: LoadRecord) {
+  let errors = 0;
+  const play = async (unit: Unit, port: number | undefined) => {
+    for (const [index, step] of steps.entries()) {
+      const request = record.prepare(step, unit);
+      if (request === undefined) return;
+      const { path = "/", ...rest } = request;
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        ...(rest as RequestInit),
+        signal: AbortSignal.timeout(TIMEOUT_SECONDS * 1_000),
+      });
+      if (!record.receive(unit, index, response.status, await response.text())) return;
+    }
+  };
+  const startedAt = performance.now();
+  const passedSeconds = () => (performance.now() - startedAt) / 1_000;
+  const playing: Promise<void>[] = [];
+  while (passedSeconds() < seconds && !record.ending.aborted) {
+    const due = Math.floor(passedSeconds() * rate);
+    while (playing.length <= due) {
+      const unit = record.begin();
+      if (unit === undefined) break;
+      const port = ports[playing.length % ports.length];
+      const ended = play(unit, port).catch(() => {
+        errors += 1;
+      });
+      playing.push(ended);
+    }
+    await sleep(1);
   }
-  return { units, busy, seconds: duration, isCut: own.signal.aborted };
+  await Promise.all(playing);
+  return { errors, duration: passedSeconds() };
 }
 
 /** Units of a turn without load. */

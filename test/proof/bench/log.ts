@@ -31,7 +31,6 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
  * issue.
  */
 const BATCHES = [1, 16, 64, 1_000];
-const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 10;
 /** How often the served checkpoint is read. Milliseconds. */
 const POLL_MS = 20;
@@ -114,16 +113,15 @@ try {
 
   /** The time of an event is read before its commit, so the result is a few milliseconds too long. */
   const measureLatency = async () => {
-    await stage.ensure("vouchers", rate * (seconds + WARM_UP_SECONDS) + CONNECTIONS);
+    await stage.ensure("vouchers", rate * (seconds + WARM_UP_SECONDS + 1));
     const env = { ...stage.env, LOG_KEY_FILE: keyFile, LOG_ANCHOR: `file:${anchor}` };
     const running = await startContender("service", { ...stage, env, ...servers.nextRedis() });
     try {
       const load = (length: number) =>
         runLoad({
           ports: running.ports,
-          connections: CONNECTIONS,
           seconds: length,
-          rate,
+          pace: { rate },
           signal,
           steps: CASES.redeem.steps(stage),
           nextUnit: () => {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { showKills } from "./kills.ts";
 import { findContradiction } from "./play-case.ts";
 import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts";
 import { judgeGrowth, type Measured } from "./soak-growth.ts";
@@ -16,7 +17,8 @@ function round(rate: number, worker = 0): Round {
   return { rate, p50Ms: 1, p99Ms: 2, cpu: { api: 100, worker, redis: 10, postgres: 1, client: 5 }, walBytes: 700 };
 }
 
-const cells = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
+const bold = (table: string): string[][] => table.split("\n").map((line) => line.split(/ *\| */).slice(1, -1));
+const cells = (table: string): string[][] => bold(table.replaceAll("**", ""));
 
 it("the table of a case shows medians, half the range, the ratio per round and the CPU time", () => {
   const service = { contender: "service" as const, rounds: [round(150, 20), round(200, 20), round(100, 30)] };
@@ -47,6 +49,76 @@ it("the table of a case compares with another working copy if present, and omits
   const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
   expect(head?.[3]).toBe("× against");
   expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
+});
+
+it("the table of a case sets the best value of each column in bold, and all of them when several are equal", () => {
+  const service = { contender: "service" as const, rounds: [{ ...round(150, 20), p50Ms: 0.98 }] };
+  const a = { contender: "a" as const, rounds: [{ ...round(100), p99Ms: 3 }] };
+  const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
+  const [, , first, second, third] = bold(showCase("Redeem", [service, a, i]));
+  const [api, redis, postgres] = ["**100**", "**10**", "**1**"];
+  expect(first?.slice(1)).toEqual([
+    "**150**",
+    "0",
+    "**1.50**",
+    "**1.0**",
+    "**2.0**",
+    "131",
+    "1.18",
+    api,
+    "**20**",
+    redis,
+    postgres,
+    "5",
+    "700",
+  ]);
+  // (a) has no worker, so it does not win that column.
+  expect(second?.slice(1)).toEqual([
+    "100",
+    "0",
+    "1.00",
+    "**1.0**",
+    "3.0",
+    "**111**",
+    "**1.00**",
+    api,
+    "0",
+    redis,
+    postgres,
+    "5",
+    "700",
+  ]);
+  expect(third?.slice(1)).toEqual([
+    "50",
+    "0",
+    "0.50",
+    "**1.0**",
+    "",
+    "141",
+    "1.27",
+    api,
+    "30",
+    redis,
+    postgres,
+    "5",
+    "**650**",
+  ]);
+});
+
+it("the table of kills sets the smallest losses in bold, and lists the kills of each victim", () => {
+  const kept = { contender: "a" as const, kills: { Redis: 2, "api 0": 3 }, redeems: 9, confirmed: 8, violations: [] };
+  const untrue = { rule: "a 200 stays true", detail: "order-1", exchanges: [] };
+  const again = { rule: "a reference is new once", detail: "order-2", exchanges: [] };
+  const lost = { ...kept, contender: "e" as const, kills: { "worker 0": 5 }, violations: [untrue, again, again] };
+  const shown = showKills([
+    { ...kept, redeemedTwice: 0, unanswered: 1 },
+    { ...lost, redeemedTwice: 0, unanswered: 0 },
+  ]);
+  const [, , first, second] = bold(shown);
+  expect(first?.slice(1)).toEqual(["5", "9", "8", "**0**", "**0**", "**0**", "1"]);
+  expect(second?.slice(1)).toEqual(["5", "9", "8", "1", "2", "**0**", "**0**"]);
+  expect(shown).toContain("(a) one transaction per request, 2 processes: kills of api 0: 3, Redis: 2\n");
+  expect(shown).toContain("(e) BullMQ by the book, 1 API + 1 worker: kills of worker 0: 5\n");
 });
 
 const [first, second] = [

@@ -1,9 +1,9 @@
 import type { Case } from "./cases.ts";
-import { runCeiling } from "./ceiling.ts";
-import type { RunningContender } from "./contenders.ts";
-import { runLoad, runQuietly, type Unit } from "./load.ts";
+import { EXTRA_SECONDS, runCeiling } from "./ceiling.ts";
+import type { ContenderId, RunningContender } from "./contenders.ts";
+import { type Pace, runLoad, runQuietly, type Unit } from "./load.ts";
 import { processesFor, readCpuMicros, withChildren } from "./process-usage.ts";
-import type { BenchServers, Stage, Subject } from "./stage.ts";
+import { type BenchServers, type Stage, type Subject, tidy } from "./stage.ts";
 import { quantile, type Round, type Series } from "./table.ts";
 
 /** A running contender and its stage. */
@@ -21,11 +21,13 @@ export interface PlayOptions {
    * more CPU time. Seconds.
    */
   warmUpSeconds: number;
+  /** Units per second of each turn, after a warm-up that sends as many as `connections` allow. */
+  rate?: number | undefined;
   signal: AbortSignal;
   say: (line: string) => void;
 }
 
-/** Load before each later turn, until the connections are open. */
+/** Load right before each measured turn, until connections are open and caches are filled. */
 const LEAD_SECONDS = 1;
 /** The warm-up load is played in parts of this length, each of which gets its supply at the rate of the last one. */
 const PART_SECONDS = 2;
@@ -36,11 +38,35 @@ const FIRST_RATE = 1_000;
 /** Supply for a turn as a multiple of what the previous one used. */
 const SUPPLY_FACTOR = 2;
 
+/** What the turns of a case have in common. */
+interface Game extends Omit<PlayOptions, "rounds"> {
+  servers: BenchServers;
+  loadCase: Case;
+  connections: number;
+}
+
+/** A player in a case. */
+interface Entrant {
+  player: Player;
+  rounds: Round[];
+  /** Units per second that it made at last without a given rate. */
+  rate: number;
+}
+
+/** One turn. The responses of a lead are not measured, and may be 503 after a pause. */
+interface Turn {
+  seconds: number;
+  pace: Pace;
+  isLead: boolean;
+}
+
 let turns = 0;
+/** Reads of all turns, so that each turn reads other subjects than its lead. */
+let reads = 0;
 
 /**
- * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. The
- * others are idle.
+ * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. Each is
+ * paused except in its turns: a caller pauses all that run.
  * @throws Error on a wrong answer.
  */
 export async function playCase(
@@ -48,71 +74,98 @@ export async function playCase(
   loadCase: Case,
   connections: number,
   players: readonly Player[],
-  { rounds, seconds, warmUpSeconds, signal, say }: PlayOptions,
+  { rounds, ...options }: PlayOptions,
 ): Promise<Series[]> {
-  const warmUps = Math.max(0, Math.ceil((warmUpSeconds - FIRST_PART_SECONDS) / PART_SECONDS));
-  const warmUp = [FIRST_PART_SECONDS, ...Array<number>(warmUps).fill(PART_SECONDS)];
-  const series = players.map(({ running }): Series => ({ contender: running.id, rounds: [] }));
-  const rates = players.map(() => FIRST_RATE);
+  const game: Game = { servers, loadCase, connections, ...options };
+  const entrants = players.map((player): Entrant => ({ player, rounds: [], rate: FIRST_RATE }));
   for (let round = 1; round <= rounds; round++) {
-    for (const [index, player] of players.entries()) {
-      const play = async (turnSeconds: number): Promise<Round> => {
-        const rate = rates[index] as number;
-        const wanted = rate * turnSeconds * SUPPLY_FACTOR + 2 * connections;
-        if (loadCase.everyMs === undefined) await player.stage.ensure(loadCase.supply, Math.ceil(wanted));
-        const played = await playTurn(servers, loadCase, connections, player, turnSeconds, signal);
-        rates[index] = played.isCut ? Math.max(played.rate, rate * SUPPLY_FACTOR) : played.rate;
-        // The supply did not last, because the contender got faster: the turn does not count.
-        return played.isCut ? play(turnSeconds) : played;
-      };
-      const lead = round === 1 ? warmUp : [LEAD_SECONDS];
-      for (const part of loadCase.everyMs === undefined ? lead : []) await play(part);
-      const played = await play(seconds);
-      series[index]?.rounds.push(played);
-      say(`${loadCase.title}, ${connections}, round ${round}, ${player.running.id}: ${Math.round(played.rate)}/s`);
+    for (const entrant of entrants) {
+      const { running, stage } = entrant.player;
+      await running.resume();
+      const played = await playRound(game, entrant, round === 1);
+      entrant.rounds.push(played);
+      // So that autovacuum has nothing to do in this database during the turns of others.
+      if (loadCase.proof !== null) await tidy(stage);
+      await running.pause();
+      options.say(`${loadCase.title}, ${connections}, round ${round}, ${running.id}: ${Math.round(played.rate)}/s`);
     }
   }
-  return series;
+  return entrants.map(({ player, rounds }) => ({ contender: player.running.id, rounds }));
 }
 
-async function playTurn(
-  servers: BenchServers,
-  loadCase: Case,
-  connections: number,
-  player: Player,
-  seconds: number,
-  signal: AbortSignal,
-): Promise<Round & { isCut: boolean }> {
+/** Plays a contender's part of a round: the warm-up if it is the first one, the lead and the measured turn. */
+async function playRound(game: Game, entrant: Entrant, isFirst: boolean): Promise<Round> {
+  const { loadCase, connections, seconds, warmUpSeconds, rate } = game;
+  const lead = (leadSeconds: number): Turn => ({ seconds: leadSeconds, pace: { connections }, isLead: true });
+  const measured: Turn = { seconds, pace: rate === undefined ? { connections } : { rate }, isLead: false };
+  if (loadCase.everyMs !== undefined) return playTurn(game, entrant.player, measured);
+  if (isFirst) {
+    const parts = Math.max(0, Math.ceil((warmUpSeconds - FIRST_PART_SECONDS) / PART_SECONDS));
+    await playInSupply(game, entrant, [lead(FIRST_PART_SECONDS)]);
+    for (let part = 0; part < parts; part++) await playInSupply(game, entrant, [lead(PART_SECONDS)]);
+  }
+  return playInSupply(game, entrant, [lead(LEAD_SECONDS), measured]);
+}
+
+/**
+ * Plays turns one after another, with supply that is made before the first of them. When it does not last, because the
+ * contender got faster, none of them counts, and they are repeated with twice the supply.
+ */
+async function playInSupply(game: Game, entrant: Entrant, wanted: readonly Turn[]): Promise<Round> {
+  const { loadCase, connections } = game;
+  const { running, stage } = entrant.player;
+  const extra = running.id === "i" ? EXTRA_SECONDS : 0;
+  const seconds = wanted.reduce((sum, turn) => sum + turn.seconds + extra, 0);
+  for (;;) {
+    const { rate } = entrant;
+    // (c) uses nothing up.
+    const count = running.id === "c" ? 1 : rate * seconds * SUPPLY_FACTOR + 2 * connections;
+    await stage.ensure(loadCase.supply, Math.ceil(count));
+    let played: (Round & { isCut: boolean }) | undefined;
+    for (const turn of wanted) {
+      played = await playTurn(game, entrant.player, turn);
+      if ("connections" in turn.pace) entrant.rate = played.rate;
+      if (played.isCut) break;
+    }
+    if (played !== undefined && !played.isCut) return played;
+    entrant.rate = Math.max(entrant.rate, rate * SUPPLY_FACTOR);
+  }
+}
+
+async function playTurn(game: Game, player: Player, turn: Turn): Promise<Round & { isCut: boolean }> {
+  const { servers, loadCase, signal } = game;
   const { running, stage } = player;
-  const turn = `turn-${++turns}`;
+  const name = `turn-${++turns}`;
   const pool = stage[loadCase.supply];
   const isUsedUp = loadCase.proof !== null && running.id !== "c";
   const asked: Subject[] = [];
   const nextUnit = () => {
-    const subject = isUsedUp ? pool.pop() : pool[asked.length % pool.length];
+    const subject = isUsedUp ? pool.pop() : pool[reads++ % pool.length];
     if (subject === undefined) return undefined;
     asked.push(subject);
-    return { subject, reference: `${turn}-${asked.length}` };
+    return { subject, reference: `${name}-${asked.length}` };
   };
-  const walBefore = await readWalBytes(stage);
-  const before = readUsage(servers, player);
-  const load = { ports: running.ports, connections, seconds, steps: loadCase.steps(stage), nextUnit, signal };
-  const play = () => {
-    if (loadCase.everyMs !== undefined) return runQuietly(load, loadCase.everyMs);
-    return running.id === "i" ? runCeiling(stage, { ...load, calls: pool.length }) : runLoad(load);
+  const { seconds, pace } = turn;
+  const load = { ports: running.ports, pace, seconds, steps: loadCase.steps(stage), nextUnit, signal };
+  const read = async (): Promise<Meters> => ({ walBytes: await readWalBytes(stage), cpu: readUsage(servers, player) });
+  const play = async () => {
+    if (running.id === "i") return runCeiling(stage, { ...load, calls: pool.length }, read);
+    const before = await read();
+    const played =
+      loadCase.everyMs === undefined
+        ? await runLoad({ ...load, mayBeBusy: turn.isLead })
+        : await runQuietly(load, loadCase.everyMs);
+    return { ...played, before, after: await read() };
   };
-  const played = await play().catch((cause) => {
+  const { units, isCut, before, after, ...played } = await play().catch((cause) => {
     throw new Error(`${loadCase.title}, ${running.id}: ${cause.message}`, { cause });
   });
-  const { units, isCut } = played;
-  const after = readUsage(servers, player);
-  const walAfter = await readWalBytes(stage);
   running.check();
   // (c) answers a constant.
   if (running.id !== "c") await checkAnswers(loadCase, running, stage, asked, units);
   await loadCase.afterwards?.(stage, running.redisUrl);
   const latencies = units.map(({ latencyMs }) => latencyMs);
-  const spent = (who: keyof Round["cpu"]) => (after[who] - before[who]) / units.length;
+  const spent = (who: keyof Round["cpu"]) => (after.cpu[who] - before.cpu[who]) / units.length;
   return {
     isCut,
     rate: units.length / played.seconds,
@@ -125,18 +178,28 @@ async function playTurn(
       postgres: spent("postgres"),
       client: spent("client"),
     },
-    walBytes: (walAfter - walBefore) / units.length,
+    walBytes: (after.walBytes - before.walBytes) / units.length,
   };
 }
+
+/** What the servers and processes have used so far. */
+export interface Meters {
+  walBytes: number;
+  cpu: Round["cpu"];
+}
+
+/** Without a connection to Redis, whose own housekeeping is not their cost. */
+const WITHOUT_REDIS: readonly ContenderId[] = ["c", "i"];
 
 /** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
 function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): Round["cpu"] {
   const { user, system } = process.cpuUsage();
+  const redisPids = WITHOUT_REDIS.includes(running.id) ? null : running.redisPids;
   return {
     api: readCpuMicros(running.apiPids),
     // Some contenders start a server of their own.
     worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
-    redis: running.redisPids.length === 0 ? Number.NaN : readCpuMicros(running.redisPids),
+    redis: redisPids?.length === 0 ? Number.NaN : readCpuMicros(redisPids ?? []),
     postgres: readCpuMicros(processesFor(postgresPid, new URL(stage.databaseUrl).pathname.slice(1))),
     client: user + system,
   };

@@ -21,11 +21,12 @@ export function withChildren(pid: number): number[] {
   return [pid, ...others.filter((other) => Number(statFields(other)[1]) === pid)];
 }
 
-/** The processes of a Postgres server without those that serve other databases than the given one. */
+/** The processes of a Postgres server without those that serve or vacuum other databases than the given one. */
 export function processesFor(postgresPid: number, database: string): number[] {
   return withChildren(postgresPid).filter((pid) => {
-    const served = /^postgres: \S+ (\S+) \S+\(\d+\)/.exec(readTitle(pid))?.[1];
-    return served === undefined || served === database;
+    const [, served, vacuumed] =
+      /^postgres: (?:\S+ (\S+) \S+\(\d+\)|autovacuum worker (\w+))/.exec(readTitle(pid)) ?? [];
+    return (served ?? vacuumed ?? database) === database;
   });
 }
 

@@ -17,10 +17,10 @@ import {
 } from "./contenders.ts";
 import { type Filling, openFilledStage } from "./filled-stage.ts";
 import { type KillsVerdict, playKills, showKills } from "./kills.ts";
-import { type Player, playCase } from "./play-case.ts";
+import { type Player, type PlayOptions, playCase } from "./play-case.ts";
 import { profileOptions, showProfiles } from "./profile.ts";
 import { playSoak, SOAK_MINUTES_MIN } from "./soak.ts";
-import { openBenchServers, openStage, type Stage } from "./stage.ts";
+import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
 
 // `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard
@@ -45,6 +45,11 @@ const program = new Command("npm run bench --")
     namesOf(CONTENDER_IDS),
   )
   .option("--connections <n>", "concurrent requests, instead of those of each case", integer(1, 1_000))
+  .option(
+    "--rate <n>",
+    "calls per second at even intervals, instead of the next one when one is answered",
+    integer(1, 10_000),
+  )
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
@@ -75,6 +80,7 @@ interface BenchOptions {
   cases?: CaseId[];
   contenders?: ContenderId[];
   connections?: number;
+  rate?: number;
   against?: string;
   profile?: string;
   rounds?: number;
@@ -185,38 +191,54 @@ async function bench(
       stages.push(stage);
       return stage;
     };
+    const plays = (id: ContenderId) => cases.some((loadCase) => playsIn(loadCase, id));
     const stageOf: Partial<Record<ContenderId, Stage>> = {};
     if (options.vouchers !== undefined) {
       const { vouchers, redeemed = Math.floor(vouchers / 3) } = options;
       stageOf.small = await open("small", ROOT, SMALL);
       stageOf.large = await open("large", ROOT, { vouchers, redeemed });
     } else {
-      const stage = await open("this_copy", ROOT);
-      if (against !== undefined) stageOf.against = await open("against", against);
-      for (const id of contenders) stageOf[id] = stage;
+      // Each has a database of its own, so that the service's worker has no work of others.
+      for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT);
+      if (against !== undefined) stageOf.against = await open("of_against", against);
     }
     if (profile !== undefined) for (const stage of stages) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));
     for (const id of ALL_IDS) {
       signal.throwIfAborted();
       const own = stageOf[id];
-      if (own === undefined || !cases.some((loadCase) => playsIn(loadCase, id))) continue;
-      players.push({ running: await startContender(id, { ...own, ...servers.nextRedis() }), stage: own });
+      if (own === undefined || !plays(id)) continue;
+      const running = await startContender(id, { ...own, ...servers.nextRedis() });
+      players.push({ running, stage: own });
+      await running.pause();
     }
-    for (const loadCase of cases) {
-      const playing = players.filter(({ running }) => playsIn(loadCase, running.id));
-      if (playing.length === 0) continue;
-      for (const connections of options.connections ? [options.connections] : loadCase.connections) {
-        const play = { rounds, seconds, warmUpSeconds: warmUp, signal, say };
-        const series = await playCase(servers, loadCase, connections, playing, play);
-        print(`\n${showCase(`${loadCase.title}, ${connections} connections`, series)}`);
-      }
-    }
+    const { connections, rate } = options;
+    const play = { connections, rounds, seconds, warmUpSeconds: warmUp, rate, signal, say };
+    for (const loadCase of cases) await playAndShow(servers, loadCase, players, play);
   } finally {
     await Promise.allSettled(players.map(({ running }) => running.end()));
     await Promise.allSettled(stages.map((stage) => stage.close()));
     await servers.close();
   }
   if (profile !== undefined) print(`\n${showProfiles(resolve(profile), namesOfProcesses(players))}`);
+}
+
+/** Lets the players that know a case take turns in it, and prints a table for each number of connections. */
+async function playAndShow(
+  servers: BenchServers,
+  loadCase: Case,
+  players: readonly Player[],
+  { connections, ...play }: PlayOptions & { connections: number | undefined },
+): Promise<void> {
+  const playing = players.filter(({ running }) => playsIn(loadCase, running.id));
+  if (playing.length === 0) return;
+  const { rate } = play;
+  const all = connections === undefined ? loadCase.connections : [connections];
+  // With a rate, the connections are only those of the warm-up.
+  for (const connections of rate === undefined ? all : all.slice(0, 1)) {
+    const series = await playCase(servers, loadCase, connections, playing, play);
+    const pace = rate === undefined ? `${connections} connections` : `${rate} a second`;
+    print(`\n${showCase(`${loadCase.title}, ${pace}`, series)}`);
+  }
 }
 
 function namesOfProcesses(players: readonly Player[]): Map<number, string> {

@@ -14,8 +14,6 @@ const RATES: Partial<Record<CaseId, number>> = {
   events: 4,
   list: 2,
 };
-/** Connections of a case: few, because rates are low. */
-const CONNECTIONS = 4;
 /** The run has so many parts. Loads are whole and a quarter in turn, so that work and time are told apart. */
 const PARTS = 12;
 const LOW = 0.25;
@@ -105,9 +103,8 @@ async function playPart(
       const subject = loadCase.proof === null ? pool[done.calls % pool.length] : pool.pop();
       return subject && { subject, reference: `soak-${done.calls}` };
     };
-    const rate = Math.max(1, Math.round(callsPerSecond * share * steps.length));
-    const load = { ports, connections: Math.min(CONNECTIONS, rate), seconds, rate, steps, nextUnit, signal };
-    return runLoad({ ...load, mayBeBusy: true });
+    const rate = Math.max(1, Math.round(callsPerSecond * share));
+    return runLoad({ ports, pace: { rate }, seconds, steps, nextUnit, signal, mayBeBusy: true });
   });
   for (const { busy } of await Promise.all(playing)) done.busy += busy;
 }

@@ -69,7 +69,38 @@ export function showCase(title: string, all: readonly Series[]): string {
       show(of(({ walBytes }) => walBytes)),
     ];
   });
-  return formatTable([title, ...head, "API", "worker", "Redis", "Postgres", "client", "WAL B"], rows);
+  const best: readonly (Best | null)[] = [
+    ...[null, "highest", null, "highest", "lowest", "lowest", "lowest", "lowest"],
+    ...PROCESSES.map((who) => (who === "client" ? null : "lowest")),
+    "lowest",
+  ] as const;
+  return formatTable(
+    [title, ...head, "API", "worker", "Redis", "Postgres", "client", "WAL B"],
+    markBest(rows, best, (value) => value > 0),
+  );
+}
+
+type Best = "lowest" | "highest";
+
+/**
+ * Sets the best values of each column in bold, as they are shown: all of them if several are equal.
+ * @param best which value of each column is the best; null for columns without one.
+ * @param counts whether a value takes part. A contender without a worker does not win the worker's column.
+ */
+export function markBest(
+  rows: readonly (readonly string[])[],
+  best: readonly (Best | null)[],
+  counts: (value: number) => boolean,
+): string[][] {
+  const takesPart = (cell: string | undefined) => cell !== undefined && cell !== "" && counts(Number(cell));
+  const winners = best.map((which, column) => {
+    const values = rows.map((row) => row[column]).filter(takesPart);
+    if (which === null || values.length === 0) return null;
+    return (which === "lowest" ? Math.min : Math.max)(...values.map(Number));
+  });
+  return rows.map((row) =>
+    row.map((cell, column) => (takesPart(cell) && Number(cell) === winners[column] ? `**${cell}**` : cell)),
+  );
 }
 
 /** Aligns the columns for reading on a terminal. The first column is text, the others are numbers. */

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { GENESIS_HASH, makeNonce, sealEvent } from "../../../../src/core/chain/chain.ts";
+import { GENESIS_HASH } from "../../../../src/core/chain/chain.ts";
 import { appendEvents, openSinks, readPending } from "../../../../src/core/chain/seal-events.ts";
 import type { Caller } from "../../../../src/core/keys/caller.ts";
 import type { LookUpResponse } from "../../../../src/core/look-up/api/look-up.ts";
@@ -28,6 +28,7 @@ import { integer, orNull, text, timestamptz } from "../../../../src/platform/db/
 import type { Transaction } from "../../../../src/platform/db/pool.ts";
 import { Statements } from "../../../../src/platform/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/platform/db/transaction.ts";
+import { sealRedemption } from "./seal-redemption.ts";
 
 // A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read
 // together, writes a redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool
@@ -77,7 +78,8 @@ export interface OneTransactionContext {
 /** The columns of a voucher's live reservation; all null without one. */
 type ReservationColumns = Omit<Reservation, "ticket"> & { ticket: string | null };
 
-interface LockedRow extends ReservationColumns, Voucher, ChainHead {
+/** A locked voucher with its terms, its live reservation and the time. */
+export interface LockedRow extends ReservationColumns, Voucher, ChainHead {
   now: Date;
   /** Null unless the reference is confirmed. */
   attemptId: string | null;
@@ -85,29 +87,38 @@ interface LockedRow extends ReservationColumns, Voucher, ChainHead {
 
 /**
  * Redeems a voucher in one transaction.
+ * @param attempt names the request when it is run again after a failure: it is then answered as if for the first time.
+ * @param runTransaction may run the transaction in another way.
  * @throws AppError like the service's redeem.
  */
 export async function redeemInOneTransaction(
   ctx: OneTransactionContext,
   caller: Caller,
   body: RedeemBody,
+  attempt: string = crypto.randomUUID(),
+  runTransaction: RunTransaction = transact,
 ): Promise<RedeemResponse> {
   const ref = { organizationId: caller.organizationId, externalRef: body.externalRef };
   const codeOrTicket = body.code ?? body.ticket ?? "";
   try {
-    const redemption = await transact(
+    const response = await runTransaction(
       ctx,
       (tx) => lockAndRead(tx, caller, codeOrTicket, body.externalRef),
-      (tx, row) => redeem(ctx, tx, caller, body, row),
+      async (tx, row) => {
+        const redemption = await redeem(ctx, tx, caller, body, row, attempt);
+        return redemption && redemptionResponse(ctx, redemption, false);
+      },
     );
-    if (redemption !== null) return redemptionResponse(ctx, redemption, false);
+    if (response !== null) return response;
   } catch (error) {
     if (!violates(error, "redemptions_external_ref")) throw error;
   }
   const confirmed = (await readRedemptions(ctx.pool, [ref]))[0]?.redemption ?? null;
   if (confirmed === null) throw voucherNotFound();
-  return redemptionResponse(ctx, confirmed, true);
+  return redemptionResponse(ctx, confirmed, confirmed.attemptId !== attemptIdOf(confirmed.voucherId, attempt));
 }
+
+const attemptIdOf = (voucherId: string, attempt: string) => `${voucherId}-${attempt}`;
 
 /** Redeems, or returns null when the reference is confirmed already or the voucher is unknown. */
 async function redeem(
@@ -116,9 +127,10 @@ async function redeem(
   caller: Caller,
   { ticket: named = null, externalRef, token = null, note = null }: RedeemBody,
   row: LockedRow | null,
+  attempt: string,
 ): Promise<Redemption | null> {
   if (row === null || row.attemptId !== null) return null;
-  const attemptId = `${row.id}-${crypto.randomUUID()}`;
+  const attemptId = attemptIdOf(row.id, attempt);
   const request = {
     attemptId,
     isEnded: false,
@@ -168,35 +180,6 @@ async function redeem(
   ]);
   if (rowCount !== 1) throw new Error("a voucher to redeem was not Active");
   return { ...row, voucherId: row.id, attemptId, redeemCode, redeemedAt: row.now };
-}
-
-/** The seal of the redemption that follows the sealed hash. */
-function sealRedemption(
-  ctx: OneTransactionContext,
-  caller: Caller,
-  row: LockedRow,
-  words: { externalRef: string; redeemCode: string; ticket: string | null; note: string | undefined },
-  sealedHash: string,
-) {
-  return sealEvent(
-    {
-      voucherId: row.id,
-      sequence: row.lastSequence + 1,
-      eventType: "voucher.instance.redeemed",
-      occurredAt: row.now,
-      actorConnectedId: caller.keyId,
-      actorIsEmployee: null,
-      data: {
-        nonce: makeNonce(ctx.randomBytes),
-        voucherCode: row.code,
-        serial: row.serial,
-        ...words,
-        retailPriceUsd: row.retailPriceUsd,
-        priceUsd: row.priceUsd,
-      },
-    },
-    sealedHash,
-  );
 }
 
 /**
@@ -268,8 +251,15 @@ export async function lookUpInOneQuery(
   };
 }
 
+/** Runs `read` and `work` in one transaction. `work` returns null when there is nothing to redeem. */
+export type RunTransaction = <State>(
+  ctx: OneTransactionContext,
+  read: (tx: Transaction) => Promise<State>,
+  work: (tx: Transaction, state: State) => Promise<RedeemResponse | null>,
+) => Promise<RedeemResponse | null>;
+
 /** Runs a transaction. @throws AppError `voucher_busy` after a lock timeout, like the service. */
-async function transact<State, T>(
+export async function transact<State, T>(
   ctx: OneTransactionContext,
   read: (tx: Transaction) => Promise<State>,
   work: (tx: Transaction, state: State) => Promise<T>,

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { normaliseCode } from "../../../../src/core/voucher/codes.ts";
+import { type RunTransaction, transact } from "../baselines/one-transaction.ts";
 import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
@@ -9,9 +10,14 @@ import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } fro
 // one after another; NOTIFY carries the answer. The process with a PORT is the API, the other one the worker.
 
 const CHANNEL = "redeem_ends";
-const CONCURRENCY = 16;
-/** Jobs that a worker fetches at once. */
-const FETCHED_MAX = 64;
+/** As many as (e). */
+const CONCURRENCY = 64;
+/** Connections of the library, which fetch and complete: as many as those of the work. */
+const POOL_MAX = 16;
+/** Jobs that a worker fetches at once: enough for all that it runs. */
+const FETCHED_MAX = CONCURRENCY;
+/** Jobs that end in one turn of the event loop are completed together. After a longer wait, a crash repeats more. */
+const COMPLETE_AFTER_MS = 0;
 /** The longest wait for an answer, as long as that of the service. Milliseconds. */
 const WAIT_MS = 10_000;
 /** Pause before the next attempt to listen. Milliseconds. */
@@ -29,18 +35,30 @@ if (process.env.PORT === undefined) {
       worker: {
         connectionString: config.databaseUrl,
         concurrentJobs: CONCURRENCY,
-        maxPoolSize: CONCURRENCY,
+        maxPoolSize: POOL_MAX,
         localQueue: { size: FETCHED_MAX },
-        completeJobBatchDelay: 0,
-        failJobBatchDelay: 0,
+        completeJobBatchDelay: COMPLETE_AFTER_MS,
+        failJobBatchDelay: COMPLETE_AFTER_MS,
       },
     },
     noHandleSignals: true,
     taskList: {
       async redeem(payload, { query }) {
         const job = payload as RedeemJob;
-        const told: Told = { id: redeemId(job), end: await runRedeem(work, job) };
-        await query("SELECT pg_notify($1, $2)", [CHANNEL, JSON.stringify(told)]);
+        const notice = (end: RedeemEnd): [string, string[]] => {
+          const told: Told = { id: redeemId(job), end };
+          return ["SELECT pg_notify($1, $2)", [CHANNEL, JSON.stringify(told)]];
+        };
+        let isTold = false;
+        const redeemAndTell: RunTransaction = (ctx, read, redeem) =>
+          transact(ctx, read, async (tx, state) => {
+            const response = await redeem(tx, state);
+            if (response !== null) await tx.query(...notice({ response }));
+            isTold = response !== null;
+            return response;
+          });
+        const end = await runRedeem(work, job, redeemAndTell);
+        if (!isTold) await query(...notice(end));
       },
     },
   });

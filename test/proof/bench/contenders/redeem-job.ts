@@ -2,7 +2,7 @@ import type { Caller } from "../../../../src/core/keys/caller.ts";
 import type { RedeemResponse } from "../../../../src/core/redeem/api/redeem.ts";
 import { redeem } from "../../../../src/core/redeem/routes/redeem.ts";
 import { AppError, REFUSAL_CODES, refusal, voucherNotFound } from "../../../../src/platform/api/errors.ts";
-import { type RedeemBody, redeemInOneTransaction } from "../baselines/one-transaction.ts";
+import { type RedeemBody, type RunTransaction, redeemInOneTransaction } from "../baselines/one-transaction.ts";
 import type { Baseline } from "../baselines/open-baseline.ts";
 
 // What the contenders share: the request that a library carries, the work that it runs, and the answer.
@@ -11,6 +11,8 @@ import type { Baseline } from "../baselines/open-baseline.ts";
 export interface RedeemJob {
   caller: Caller;
   body: RedeemBody;
+  /** The same when the library runs the job again, so that it recognises its own redemption. */
+  attempt: string;
 }
 
 /** How a redeem ended. A refusal is a result: a library repeats what throws. */
@@ -21,10 +23,14 @@ export function redeemId({ caller, body }: RedeemJob): string {
   return `${caller.organizationId}/${encodeURIComponent(body.externalRef)}`;
 }
 
-/** Runs one transaction, as (a) does. A repeated run confirms what an earlier one redeemed. */
-export async function runRedeem(work: Baseline["work"], { caller, body }: RedeemJob): Promise<RedeemEnd> {
+/** Runs one transaction, as (a) does. A repeated run returns what an earlier one redeemed. */
+export async function runRedeem(
+  work: Baseline["work"],
+  { caller, body, attempt }: RedeemJob,
+  runTransaction?: RunTransaction,
+): Promise<RedeemEnd> {
   try {
-    return { response: await redeemInOneTransaction(work, caller, body) };
+    return { response: await redeemInOneTransaction(work, caller, body, attempt, runTransaction) };
   } catch (error) {
     const { code } = error as AppError;
     if (error instanceof AppError && isRefusal(code)) return { refused: code };
@@ -45,7 +51,7 @@ export function serveRedeems(
   execute: (job: RedeemJob) => Promise<RedeemEnd>,
 ): Promise<void> {
   const answer = async (caller: Caller, body: RedeemBody): Promise<RedeemResponse> => {
-    const end = await execute({ caller, body }).catch((error: unknown) => {
+    const end = await execute({ caller, body, attempt: crypto.randomUUID() }).catch((error: unknown) => {
       throw new AppError("redeem_unknown", undefined, { cause: error });
     });
     if ("response" in end) return end.response;

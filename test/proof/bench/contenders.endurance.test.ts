@@ -1,10 +1,11 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { assertInvariants } from "../../support/invariants.ts";
 import { CASES } from "./cases.ts";
 import { installLibraries, LIBRARIES, startContender } from "./contenders.ts";
-import { playKills } from "./kills.ts";
+import { type KillsVerdict, NEW_ONCE, playKills } from "./kills.ts";
 import { playCase } from "./play-case.ts";
 import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 
@@ -48,12 +49,35 @@ it.for([...LIBRARIES, "i"] as const)("contender %s redeems exactly what its answ
   }
 });
 
-/** One more than there are victims. */
+it("the contenders' code fits the types of their packages", async ({ skip }) => {
+  if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
+  const project = fileURLToPath(new URL("contenders", import.meta.url));
+  const tsc = fileURLToPath(new URL("node_modules/typescript/bin/tsc", `file://${ROOT}`));
+  const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", project]).catch((error) => error);
+  expect(stdout).toBe("");
+});
+
+/** One more than (a) has victims. */
 const KILLS = 5;
 
 it("contender a loses nothing when its processes and servers are killed", async () => {
   const verdict = await playKills("a", { kills: KILLS, seed: 2, root: ROOT, signal, say });
   expect(verdict).toMatchObject({ violations: [], redeemedTwice: 0, unanswered: 0 });
-  expect(Object.values(verdict.kills).reduce((sum, of) => sum + of)).toBe(KILLS);
-  expect(verdict.confirmed).toBeGreaterThan(KILLS);
+  expectKills(verdict, KILLS);
 });
+
+it.for(LIBRARIES)("contender %s redeems nothing twice when its processes and servers are killed", async (id, {
+  skip,
+}) => {
+  if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
+  const verdict = await playKills(id, { kills: 2, seed: 1, root: ROOT, signal, say });
+  // A stored answer calls a repeated order new.
+  const untrue = verdict.violations.filter(({ rule }) => rule !== NEW_ONCE);
+  expect({ ...verdict, untrue }).toMatchObject({ untrue: [], redeemedTwice: 0 });
+  expectKills(verdict, 2);
+});
+
+function expectKills({ kills, confirmed }: KillsVerdict, count: number): void {
+  expect(Object.values(kills).reduce((sum, of) => sum + of)).toBe(count);
+  expect(confirmed).toBeGreaterThan(count);
+}
