@@ -116,7 +116,7 @@ describe("connections to Postgres", () => {
 
 describe("docs/scaling.md", () => {
   const scaling = readFileSync("docs/scaling.md", "utf8");
-  const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(" ", "")));
+  const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(/[ *]/g, "")));
   /** The part of its core that a process may use. */
   const UTILIZATION = 0.6;
   const CLUSTER_FACTOR = 1.8;
