@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { ORPHAN_AFTER_MS } from "../../../src/core/reserve/lease.ts";
 import type { PartnerClient, Reply } from "../../support/client.ts";
-import { assertInvariants } from "../../support/invariants.ts";
 import { countWaiting, untilPast, untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
 import { findBatchOf, readRecorded, readReservation } from "../../support/recorded.ts";
 import { countJobs } from "../../support/redeem-jobs.ts";
@@ -38,7 +37,6 @@ it("two keys redeem a voucher once and consume its reservation, one by the ticke
     expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
     expect(await stateOf(round)).toBe("Redeemed, free, reservation consumed");
   }
-  await assertInvariants(servers.db);
 });
 
 /**
@@ -89,7 +87,6 @@ it.each([
         }
       }),
     );
-    await assertInvariants(servers.db);
   }
 });
 
@@ -239,7 +236,6 @@ const RACES: Race[] = [
 it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
   expect(await until(() => runInOrder(race, "left"))).toBe(race.leftFirst);
   expect(await until(() => runInOrder(race, "right"))).toBe(race.rightFirst);
-  await assertInvariants(servers.db);
 });
 
 const WAVES = 4;
@@ -260,7 +256,6 @@ it.each(RACES)("$title: ends as if one had run after the other, with any timing"
       }),
     );
     for (const outcome of outcomes) expect(legal).toContain(outcome);
-    await assertInvariants(servers.db);
   }
 });
 
