@@ -28,9 +28,10 @@ function takeAway(directory: string, wing: string): void {
   }
 }
 
-const TAKEN_AWAY = [...WINGS.map((wing) => ({ wings: [wing] })), { wings: WINGS }];
-
-it.each(TAKEN_AWAY)("the service compiles without $wings, and the core's tests pass", async ({ wings }) => {
+it.each([
+  ...WINGS.map((wing) => ({ wings: [wing], tests: [] })),
+  { wings: WINGS, tests: CORE_TESTS },
+])("without $wings, the service compiles and $tests.length test files of the core pass", async ({ wings, tests }) => {
   const { directory, remove } = copyProject();
   try {
     for (const wing of wings) takeAway(directory, wing);
@@ -39,7 +40,7 @@ it.each(TAKEN_AWAY)("the service compiles without $wings, and the core's tests p
     const compiler = join(directory, "node_modules/typescript/bin/tsc");
     const { exitCode, stdout } = await startNode([compiler, "-p", project], {}, directory).ended;
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
-    expect(await turnsRed(CORE_TESTS, { cwd: directory })).toBe(false);
+    if (tests.length > 0) expect(await turnsRed(tests, { cwd: directory })).toBe(false);
   } finally {
     remove();
   }
