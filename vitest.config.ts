@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const CAMPAIGNS = ["**/*.{campaign,browser}.test.ts"];
 /** Campaigns that compare times with times in quiet: they run alone, because a neighbour would be what they measure. */
 const TIMINGS = ["**/*.timing.test.ts"];
-/** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within twenty minutes. */
+/** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within half an hour. */
 const ENDURANCE = ["**/*.endurance.test.ts"];
 
 /** Packages, which have tests of their own. The benchmark installs some in the folder of its contenders. */
@@ -21,14 +21,21 @@ const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
  */
 const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
 
-/**
- * Starts the longest campaigns first: a file of minutes that starts last would leave a core without work. Vitest only
- * knows how long a file took if it has run here before.
- */
+/** Campaigns of minutes. Vitest only knows how long a file took if it has run here before. */
+const isLong = ({ moduleId }: TestSpecification) => /test\/(proof\/(faults|bench)\/|wings\.)/.test(moduleId);
+
 class LongestFirst extends BaseSequencer {
+  /** A file of minutes that starts last would leave a core without work. */
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => /test\/(proof\/(faults|bench)\/|wings\.)/.test(moduleId);
     return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
+  }
+
+  /** `--shard 1/3` has every third file, and so its share of the long ones. */
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 };
+    const byName = files.toSorted((a, b) => a.moduleId.localeCompare(b.moduleId));
+    const [long, short] = [byName.filter(isLong), byName.filter((file) => !isLong(file))];
+    return [...long, ...short].filter((_, at) => at % count === index - 1);
   }
 }
 
