@@ -21,21 +21,39 @@ const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
  */
 const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
 
-/** Campaigns of minutes. Vitest only knows how long a file took if it has run here before. */
-const isLong = ({ moduleId }: TestSpecification) => /test\/(proof\/(faults|bench)\/|wings\.)/.test(moduleId);
+/** The campaigns that take minutes on a slow machine, the longest first. Vitest only knows how long a file took if it has run here before. */
+const LONG = [
+  "test/wings",
+  "test/proof/faults/faults",
+  "test/local/start",
+  "test/pages/integration-guide",
+  "packages/conformance/test/conformance",
+  "test/pages/site",
+  "test/proof/faults/server-faults",
+  "test/watch/prometheus-alerts",
+  "test/console/operator-pages",
+  "test/proof/faults/order-faults",
+  "test/local/backup",
+];
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const at = LONG.findIndex((name) => moduleId.includes(`/${name}.`));
+  return at < 0 ? LONG.length : at;
+}
+
+const longestFirst = (files: TestSpecification[]) => files.toSorted((a, b) => rankOf(a) - rankOf(b));
 
 class LongestFirst extends BaseSequencer {
   /** A file of minutes that starts last would leave a core without work. */
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return (await super.sort(files)).toSorted((a, b) => Number(isLong(b)) - Number(isLong(a)));
+    return longestFirst(await super.sort(files));
   }
 
   /** `--shard 1/3` has every third file, and so its share of the long ones. */
   override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 };
-    const byName = files.toSorted((a, b) => a.moduleId.localeCompare(b.moduleId));
-    const [long, short] = [byName.filter(isLong), byName.filter((file) => !isLong(file))];
-    return [...long, ...short].filter((_, at) => at % count === index - 1);
+    const ordered = longestFirst(files.toSorted((a, b) => a.moduleId.localeCompare(b.moduleId)));
+    return ordered.filter((_, at) => at % count === index - 1);
   }
 }
 
