@@ -14,6 +14,8 @@ const URL = "http://127.0.0.1:13080";
 const NOT_HUNG_MS = 14_000;
 /** How long the idle containers take to stop, in times of one command in a container. */
 const STOP_COMMANDS = 10;
+/** How long the API and the workers took to start when nothing else happened. Milliseconds. */
+let startMs = 0;
 let deployment: Awaited<ReturnType<typeof openDeployment>>;
 let codes: string[] = [];
 
@@ -24,8 +26,8 @@ before(async () => {
 
 after(() => deployment.close());
 
-function assertAnswered(): void {
-  assert.ok(deployment.slowestMs < NOT_HUNG_MS, `the slowest call took ${deployment.slowestMs} ms`);
+function assertAnswered(withinMs: number): void {
+  assert.ok(deployment.slowestMs < withinMs, `the slowest call took ${deployment.slowestMs} of ${withinMs} ms`);
 }
 
 /** Redeems while operators do something, or servers fail. Every confirmed redemption must be there afterwards, once. */
@@ -142,12 +144,14 @@ describe("docker compose", () => {
       await compose(...args);
       return performance.now() - startedAt;
     };
-    const commandMs = await timeOf("exec", "-T", "api", "node", "-e", "0");
+    const commands = [];
+    for (const _ of [1, 2, 3]) commands.push(await timeOf("exec", "-T", "api", "node", "-e", "0"));
+    const commandMs = Math.max(...commands);
     const limitMs = Math.min(Math.max(5_000, STOP_COMMANDS * commandMs), NOT_HUNG_MS);
     const tookMs = await timeOf("stop", "api", "worker");
     assert.ok(tookMs < limitMs, `the stop took ${tookMs} of ${limitMs} ms`);
     for (const id of ids) assert.equal((await run("docker", "inspect", "-f", "{{.State.ExitCode}}", id)).trim(), "0");
-    await compose("up", "-d", "--wait", "api", "worker");
+    startMs = await timeOf("up", "-d", "--wait", "api", "worker");
   });
 
   it("serves https with a certificate of its own in the profile tls", async () => {
@@ -185,7 +189,7 @@ describe("docker compose", () => {
     assert.deepEqual([issued?.osUser, issued?.host], ["alice", "desk-1"]);
   });
 
-  it("upgrades in steps, while every call is answered within 14 seconds", async () => {
+  it("upgrades in steps, while every call is answered within a drain and a start", async () => {
     const { compose } = deployment;
     await redeemDuring(async () => {
       await compose("build", "migrate");
@@ -193,7 +197,7 @@ describe("docker compose", () => {
       await compose("up", "-d", "--no-deps", "--force-recreate", "--wait", "worker");
       await compose("up", "-d", "--no-deps", "--force-recreate", "--wait", "api");
     });
-    assertAnswered();
+    assertAnswered(NOT_HUNG_MS + startMs);
   });
 
   it("goes on with the old release when a migration fails", async () => {
@@ -201,7 +205,7 @@ describe("docker compose", () => {
     const next = `${String(readdirSync(`${checkout}/migrations`).length + 1).padStart(5, "0")}_fails.sql`;
     const mount = `${checkout}/test/proof/containers/failing-migration.sql:/app/migrations/${next}:ro`;
     await redeemDuring(() => assert.rejects(compose("run", "--rm", "-T", "-v", mount, "migrate"), /fails on purpose/));
-    assertAnswered();
+    assertAnswered(NOT_HUNG_MS);
   });
 
   it("retires the log with the runbook's lines, which may be repeated", async () => {
