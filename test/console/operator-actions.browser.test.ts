@@ -73,6 +73,7 @@ async function printCodes(acting: Acting): Promise<string> {
   await expectSound(inspector, `acting, the sheet on the screen, ${look}`);
   await page.getByRole("button", { name: "Show these" }).press("Enter");
   await page.locator(".voucher").first().waitFor();
+  await page.waitForLoadState();
   expect((await page.content()).length).toBeLessThan(76_000);
   const code = await page.locator(".voucher code").first().innerText();
   expect(await page.locator(".voucher svg.qr").count()).toBe(24);
@@ -134,7 +135,8 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await send(page, {});
   await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});
-  expect(await page.locator("td svg.qr").count()).toBe(1);
+  // Fails if there are two.
+  await page.locator("td svg.qr").waitFor();
   await inspect(acting, "a contract");
 }
 

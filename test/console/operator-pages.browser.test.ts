@@ -1,7 +1,7 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { expectSound, follow, LOOKS, photograph, useBrowser } from "../support/browser.ts";
-import { partnerClient } from "../support/client.ts";
+import { partnerClient, type Reply } from "../support/client.ts";
 import { beginTlog, makeTlogFiles, startWitness, type TlogFiles, tlogKey } from "../support/log-setup.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { startWorkers } from "../support/service.ts";
@@ -38,10 +38,17 @@ beforeAll(async () => {
   const [first, second, ...others] = offer.vouchers;
   if (first === undefined || second === undefined) throw new Error("no vouchers");
   [redeemed, reserved] = [first, second];
-  for (const { code } of others.slice(0, 8)) await till.redeem({ code, externalRef: `order-2026-11-22-${code}` });
-  const { ticket } = (await till.reserve(redeemed.code)).body;
-  await till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" });
-  await till.reserve(reserved.code);
+  // As a partner repeats a 503.
+  const done = (call: () => Promise<Reply>) =>
+    until(async () => {
+      const { status, body } = await call();
+      return status === 200 && body;
+    });
+  for (const { code } of others.slice(0, 8))
+    await done(() => till.redeem({ code, externalRef: `order-2026-11-22-${code}` }));
+  const { ticket } = await done(() => till.reserve(first.code));
+  await done(() => till.redeem({ ticket, externalRef: "order-of-the-page", note: "for Mrs Miller" }));
+  await done(() => till.reserve(second.code));
   files.setWitnesses([(await startWitness(servers, files)).url]);
   await beginTlog(db, files);
   const log = { WORKER_QUEUES: "log", DATABASE_URL: servers.logUrl, LOG_INTERVAL_MS: "100", ...files.env };

@@ -272,7 +272,7 @@ describe("beside npm start", () => {
     started.child.kill("SIGINT");
     expect((await started.ended).exitCode).toBe(0);
     // The API has ended before the servers did.
-    expect(api.child.exitCode, api.output()).toBe(0);
+    expect((await api.ended).exitCode, api.output()).toBe(0);
     expect(api.output()).toContain('"drained"');
     expect(readdirSync(join(folder, ".data/users"))).toEqual([]);
   });

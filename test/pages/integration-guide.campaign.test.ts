@@ -1,10 +1,11 @@
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { type Ended, startProgram } from "../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
@@ -322,12 +323,12 @@ describe("an order with several vouchers", () => {
 
 describe("the client in TypeScript, installed from its package", () => {
   /** Packs the client as its reader would, and unpacks it where npm installs packages. */
-  beforeAll(() => {
+  beforeAll(async () => {
     const packages = join(directory, "node_modules");
     mkdirSync(packages);
-    execFileSync("npm", ["pack", "-w", "partner-voucher-client", "--pack-destination", directory], { stdio: "pipe" });
+    await runFile("npm", ["pack", "-w", "partner-voucher-client", "--pack-destination", directory]);
     const [archive = ""] = globSync(join(directory, "partner-voucher-client-*.tgz"));
-    execFileSync("tar", ["-xzf", archive, "-C", packages]);
+    await runFile("tar", ["-xzf", archive, "-C", packages]);
     renameSync(join(packages, "package"), join(packages, "partner-voucher-client"));
     writeFileSync(join(directory, "package.json"), '{ "type": "module" }');
   });
@@ -362,12 +363,14 @@ describe("the client in TypeScript, installed from its package", () => {
     expect(stdout).toMatch(/^This voucher has already been used\. Another form of payment is needed\.\n/);
   });
 
-  it("the client in TypeScript, installed from its package type-checks under strict rules", () => {
+  it("the client in TypeScript, installed from its package type-checks under strict rules", async () => {
     const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"];
     const types = ["--types", "node", "--typeRoots", resolve("node_modules/@types")];
-    execFileSync(resolve("node_modules/.bin/tsc"), [...options, ...types, "checkout.ts"], { cwd: directory });
+    await runFile(resolve("node_modules/.bin/tsc"), [...options, ...types, "checkout.ts"], { cwd: directory });
   });
 });
+
+const runFile = promisify(execFile);
 
 interface Vectors {
   chains: { name: string; entityId: string; events: unknown[] }[];

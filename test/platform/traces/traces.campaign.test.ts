@@ -6,7 +6,7 @@ import { makeOffer, newUser, signedIn } from "../../support/marketplace.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { issueVouchers } from "../../support/supply.ts";
 import { openTraceCollector, type ReceivedSpan, type TraceCollector } from "../../support/trace-collector.ts";
-import { untilStarted } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { writeKeysFile } from "../../support/user-tokens.ts";
 
@@ -61,6 +61,9 @@ beforeAll(async () => {
   const { ticket, token } = reservation.body;
   secrets.push(one.code, one.id, reserved.code, ticket, token, key, user, claim.body.voucher.code);
   secrets.push("SECRET-", partner.organizationId, ...crowd.flatMap(({ id, code }) => [id, code]));
+  // A claim waits only a second for its seal.
+  const pending = "SELECT FROM voucher_events WHERE seal_status = 'Pending'";
+  await until(async () => (await servers.db.query(pending)).rowCount === 0);
   [apiEnded, workerEnded] = await stop({ api, worker });
   keysFile.remove();
   spans = collector.spans();

@@ -114,7 +114,7 @@ async function start() {
     rmSync(directory, { recursive: true, force: true });
   });
   const reached = { ...servers, databaseUrl: postgres.url, adminUrl: postgres.url };
-  const env = { ...WEBHOOK_ENV, REDEEM_WAIT_MS: "2000", ISSUER_API: "true" };
+  const env = { ...WEBHOOK_ENV, REDEEM_WAIT_MS: "5000", ISSUER_API: "true" };
   const [api, worker] = await Promise.all([
     startApi(reached, env),
     startWorkers(reached, { ...env, WORKER_QUEUES: "redeem,seal,sweep,webhook", SWEEP_INTERVAL_MS: "500" }),

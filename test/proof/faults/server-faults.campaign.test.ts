@@ -94,7 +94,7 @@ it("reserve and redeem answer 503 in time while Redis hangs, look-ups 200, and a
   expectRetryLater(redeemed, "redeem_timeout");
   expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
   // Each gives up after 1.5 seconds, and none waits as long as a redeem may.
-  for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS / 2);
+  for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
   await until(async () => (await get(api, "/readyz")).status === 200, RECOVERED_MS);
   await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, RECOVERED_MS);
   await until(async () => (await redeem(order, otherApi)).status === 200, RECOVERED_MS);

@@ -123,7 +123,7 @@ function startRecorded(databaseUrl: string, collectorUrl: string, keysUrl: strin
       RESERVATION_TOKEN_SECRET: SIGNING.join(","),
       AUTH_JWKS_URL: keysUrl,
       SWEEP_INTERVAL_MS: "200",
-      REDEEM_WAIT_MS: "3000",
+      REDEEM_WAIT_MS: "8000",
       OTEL_EXPORTER_OTLP_ENDPOINT: collectorUrl,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     },
