@@ -79,9 +79,14 @@ describe("a named operator", () => {
   });
 
   it("an operator who has expired is refused, by the database's clock", async () => {
-    const ends = new Date(Date.now() + 1_000);
-    const brief = await makeOperator(db, "viewer", ends);
-    expect(await codeOf(brief.headers)).toBe("200");
+    // On a busy machine, the first answer may come after the end: then another operator is judged.
+    const { ends, brief, first } = await until(async () => {
+      const ends = new Date(Date.now() + 1_000);
+      const brief = await makeOperator(db, "viewer", ends);
+      const first = await codeOf(brief.headers);
+      return Date.now() < ends.getTime() ? { ends, brief, first } : null;
+    });
+    expect(first).toBe("200");
     await untilPast(db, ends);
     expect(await codeOf(brief.headers)).toBe("401 wrong_password");
   });
@@ -113,14 +118,18 @@ describe("a named operator", () => {
 
   it("an operator who is revoked in the middle of a long act is told what was done", async () => {
     const admin = await makeOperator(db, "admin");
-    await voidUntilEnded(api, admin.headers, async () => {
-      await revokeOperator.run(provisioning(db), admin.id, {});
-    });
+    await voidUntilEnded(
+      api,
+      async () => admin.headers,
+      async () => {
+        await revokeOperator.run(provisioning(db), admin.id, {});
+      },
+    );
   });
 });
 
 /** Voids a batch under this sign-in, which `end` ends in the middle: the page says so, and the rest is not voided. */
-async function voidUntilEnded(at: TestApi, headers: Record<string, string>, end: () => Promise<void>) {
+async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, string>>, end: () => Promise<void>) {
   const partner = await makePartner(db);
   const [first] = await issueVouchers(db, partner, 101);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [first?.id]);
@@ -130,6 +139,7 @@ async function voidUntilEnded(at: TestApi, headers: Record<string, string>, end:
   // The first range finds every row locked, so that the page begins before anything is voided.
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
   const body = new URLSearchParams({ product: "Pass" });
+  const headers = await signIn();
   const sent = await fetch(`${at.url}/ops/batches/${rows[0].id}/void`, { method: "POST", headers, body });
   await end();
   const endedAt = performance.now();
@@ -221,10 +231,15 @@ describe("a proxy's JWT", () => {
   });
 
   it("a JWT that expires in the middle of a long act ends it, by the database's clock", async () => {
-    // The issuer's clock may be ten seconds ahead, so the JWT ends in five.
-    const exp = secondsFromNow(-5);
-    const headers = { ...bearer(await sign({ exp, roles: ["admin"] })), ...elsewhere() };
-    await voidUntilEnded(plain, headers, () => untilPast(db, new Date((exp + 10) * 1_000)));
+    let exp = 0;
+    let headers: Record<string, string> = {};
+    const signIn = async () => {
+      // The issuer's clock may be ten seconds ahead, so the JWT ends in five.
+      exp = secondsFromNow(-5);
+      headers = { ...bearer(await sign({ exp, roles: ["admin"] })), ...elsewhere() };
+      return headers;
+    };
+    await voidUntilEnded(plain, signIn, () => untilPast(db, new Date((exp + 10) * 1_000)));
     expect(await codeOf(headers, plain)).toBe("401 invalid_token");
   });
 

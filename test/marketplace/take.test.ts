@@ -19,6 +19,7 @@ import {
 } from "../support/marketplace.ts";
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { dumpRows } from "../support/row-dump.ts";
+import { sealVoucher } from "../support/seal-voucher.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -81,7 +82,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     const first = await take(client, supply, body);
     expect(first).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
     const repeats = async () => {
-      const before = await dumpRows(servers.db);
+      const before = await dumpSealed();
       const again = await take(client, supply, body);
       expect({ status: again.status, body: again.body }).toEqual({
         status: 200,
@@ -372,9 +373,19 @@ async function makeSister({ brandId }: TestPartner): Promise<string> {
   return id;
 }
 
+/** Dumps all rows once every event is sealed: on a busy machine, an acquisition answers before. */
+async function dumpSealed() {
+  const { rows } = await servers.db.query(
+    `SELECT DISTINCT voucher_id AS id FROM voucher_events WHERE seal_status = 'Pending'
+        AND voucher_id NOT IN (SELECT voucher_id FROM broken_chains WHERE whole_at IS NULL)`,
+  );
+  for (const { id } of rows) await sealVoucher({ pool: servers.db }, id);
+  return dumpRows(servers.db);
+}
+
 /** Expects a refusal in the one form that all have, and that it wrote nothing. */
 async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
-  const before = await dumpRows(servers.db);
+  const before = await dumpSealed();
   const reply = await call();
   expect({ status: reply.status, body: reply.body }).toEqual({
     status,

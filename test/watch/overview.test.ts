@@ -55,13 +55,20 @@ beforeAll(async () => {
 
 describe("the overview", () => {
   it("the overview has the same redemptions of an organization as GET /partner/redemptions", async () => {
-    const view = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
+    // On a busy machine, Postgres may answer too late for some views.
+    const view = await until(async () => {
+      const found = JSON.parse((await open(`/overview.json?organization=${partner.organizationId}`)).text);
+      return found.completeUntil && found;
+    });
     const { body } = await till.redemptions({ from: view.minutes[0].at, to: view.completeUntil, limit: "1000" });
     expect(body.redemptions.length).toBe(3);
     expect(sumOf(view.minutes)).toMatchObject({ redemptions: 3, claims: 1 });
     expect(sumOf(view.hours).redemptions).toBe(3);
     expect([view.minutes.length, view.hours.length, view.organization]).toEqual([60, 48, partner.organizationId]);
-    const all = await read();
+    const all = await until(async () => {
+      const found = await read();
+      return found.completeUntil === null ? null : found;
+    });
     const { rows } = await db.query(
       "SELECT (SELECT count(*)::int FROM redemptions) AS redemptions, (SELECT count(*)::int FROM claims) AS claims",
     );
@@ -116,10 +123,13 @@ describe("the overview", () => {
 
   it("the overview has the refusals and the latency that processes report", async () => {
     await api.ctx.report.send();
-    expect(sumOf((await read(partner.organizationId)).minutes).refusals).toBe(1);
+    // On a busy machine, Redis may answer too late for some views.
+    await until(async () => sumOf((await read(partner.organizationId)).minutes).refusals === 1);
     expect(sumOf((await read(stranger.organizationId)).minutes).refusals).toBe(0);
-    const { latencyMs } = await read();
-    expect(latencyMs.p50).toBeGreaterThan(0);
+    const latencyMs = await until(async () => {
+      const found = (await read()).latencyMs;
+      return (found.p50 ?? 0) > 0 ? found : null;
+    });
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
 

@@ -72,9 +72,14 @@ it("an expired API key gets the same answer as an unknown one", async () => {
 });
 
 it("an API key that was just used stops working at its end, not half a second later", async () => {
-  const expiresAt = new Date(Date.now() + 1_200);
-  const short = await key(partner.organizationId, { expiresAt });
-  expect(isThrough(await call(lookUp, short.key))).toBe(true);
+  // On a busy machine, the first answer may come after the key's end: then another key is judged.
+  const { expiresAt, short, first } = await until(async () => {
+    const expiresAt = new Date(Date.now() + 1_200);
+    const short = await key(partner.organizationId, { expiresAt });
+    const first = await call(lookUp, short.key);
+    return Date.now() < expiresAt.getTime() ? { expiresAt, short, first } : null;
+  });
+  expect(isThrough(first)).toBe(true);
   // The service uses the database's clock, which agrees with this process's to a few milliseconds on one machine.
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });

@@ -118,10 +118,15 @@ it("a look-up by a ticket, live or ended, answers like one by its voucher's code
 });
 
 it("a look-up shows Expired from validUntil on, without any change of a row", async () => {
-  const validUntil = new Date(Date.now() + 2_500);
-  const { code } = await service.issue({ validUntil });
-  const before = await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"]);
-  expect((await shop.lookUp(code)).body.voucher.status).toBe("Active");
+  // On a busy machine, the first answer may come after the end: then another voucher is judged.
+  const { validUntil, code, before, first } = await until(async () => {
+    const validUntil = new Date(Date.now() + 2_500);
+    const { code } = await service.issue({ validUntil });
+    const before = await dumpRows(servers.db, ["batches", "vouchers", "voucher_events"]);
+    const first = await shop.lookUp(code);
+    return Date.now() < validUntil.getTime() ? { validUntil, code, before, first } : null;
+  });
+  expect(first.body.voucher.status).toBe("Active");
   const { body } = await until(async () => {
     const reply = await shop.lookUp(code);
     return reply.body.voucher.status === "Expired" ? reply : null;
@@ -145,9 +150,14 @@ it("a look-up shows a reservation's ticket to the holder alone, and its token to
 });
 
 it("a look-up shows no reservation after its time, although the row still says Live", async () => {
-  const { code } = await service.issue();
-  const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
-  expect((await shop.lookUp(code)).body.reservation).toMatchObject({ ticket });
+  // On a busy machine, the first answer may come after the end: then another reservation is judged.
+  const { code, ticket, first } = await until(async () => {
+    const { code } = await service.issue();
+    const { ticket, expiresAt } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
+    const first = await shop.lookUp(code);
+    return Date.now() < Date.parse(expiresAt) ? { code, ticket, first } : null;
+  });
+  expect(first.body.reservation).toMatchObject({ ticket });
   await until(async () => (await shop.lookUp(code)).body.reservation === null);
   expect((await shop.lookUp(ticket)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   const { rows } = await servers.db.query("SELECT state FROM reservations WHERE ticket = $1", [ticket]);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { describe, expect, it } from "vitest";
 import { createListing } from "../../../src/acts/listing/create.ts";
@@ -162,8 +163,8 @@ describe("the backlog", () => {
     const { body } = await till.reserve(reserved.code);
     const brief = await service.startApi({ RESERVATION_SECONDS: "4" });
     await partnerClient(brief.url, keys.till.key).reserve(over.code);
-    await brief.close();
     expect(await reported("voucher_live_reservations")).toBe(before + 2);
+    await brief.close();
     await untilReported(api, ({ value }) => value("voucher_live_reservations") === before + 1);
     await till.release(body.ticket);
     expect(await reported("voucher_live_reservations")).toBe(before);
@@ -199,15 +200,16 @@ describe("the backlog", () => {
       const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
       const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
       const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
-      expect(await up()).toEqual(everything);
+      // A busy machine may be late for some scrapes.
+      const untilUp = () => until(async () => isDeepStrictEqual(await up(), everything));
+      await untilUp();
       redis.cut();
       expect(await up()).toEqual(noRedis);
       postgres.cut();
       expect(await up()).toEqual(nothing);
       redis.mend();
       postgres.mend();
-      await untilReported(cutOff, ({ value }) => value("voucher_server_up", { server: "redis" }) === 1);
-      expect(await up()).toEqual(everything);
+      await untilUp();
       redis.jam();
       postgres.jam();
       expect(await up()).toEqual(nothing);
@@ -239,13 +241,17 @@ it("a process reports how many connections are in use and how many calls wait fo
   // One after another: a busy machine cannot open them all within the time that a single one may take.
   const clients: pg.PoolClient[] = [];
   while (clients.length < pool.options.max) clients.push(await pool.connect());
-  const late = pool.connect().then(
-    (client) => client.release(),
-    () => undefined,
-  );
-  const report = await scrape(api.metricsUrl);
+  let late: Promise<void> | undefined;
+  const report = await until(async () => {
+    // This call waits for two seconds, and a busy machine may report later.
+    late = pool.connect().then(
+      (client) => client.release(),
+      () => undefined,
+    );
+    const found = await scrape(api.metricsUrl);
+    return (found.value("voucher_postgres_pool_waiting_calls") ?? 0) >= 1 ? found : null;
+  });
   expect(report.value("voucher_postgres_pool_connections", { state: "busy" })).toBe(pool.options.max);
-  expect(report.value("voucher_postgres_pool_waiting_calls")).toBeGreaterThanOrEqual(1);
   for (const client of clients) client.release();
   await late;
 });
@@ -337,9 +343,14 @@ it("the backlog is measured by one API, and the others report what it measured f
       "KEEPTTL",
     );
   };
-  await mark();
+  // A process waits half a second for what another has measured, and a busy machine may be later.
+  await until(async () => {
+    await servers.redis.del(key);
+    await reservations(api);
+    await mark();
+    return (await reservations(other)) === 77;
+  });
   expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(10_000);
-  expect(await reservations(other)).toBe(77);
   // A process uses again what others have measured, and measures anew what it has measured itself.
   expect(await reservations(api)).toBe(real);
   await mark();

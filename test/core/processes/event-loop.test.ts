@@ -1,7 +1,9 @@
+import { brotliCompressSync, constants } from "node:zlib";
 import type { Redis } from "ioredis";
 import { beforeAll, expect, it } from "vitest";
 import { lookForFaults } from "../../../src/watch/find-attention.ts";
 import { basic, OPS_TOKEN } from "../../support/browse.ts";
+import { expectFairRound } from "../../support/fair-rounds.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
 import { issueVouchers } from "../../support/supply.ts";
 import { START_MS, untilStarted } from "../../support/until.ts";
@@ -12,6 +14,9 @@ import { useService } from "../../support/use-service.ts";
  * compiled yet. Milliseconds of CPU time.
  */
 const TURN_MAX_MS = 40;
+/** On a slow core, a turn may take as long as this many times a piece of work that takes 3 to 4 ms on a usual one. */
+const TURN_MAX_PIECES = 10;
+const PIECE = Array.from({ length: 20_000 }, (_, n) => n * n).join();
 const RUNS_MAX = 8;
 /** The most labels of a print sheet. */
 const LABELS = 1_200;
@@ -54,11 +59,21 @@ const WORK: Record<string, () => Promise<unknown>> = {
 it.each(Object.keys(WORK))("%s keeps the event loop of an API busy for a few milliseconds at a time", async (name) => {
   const work = WORK[name] as () => Promise<unknown>;
   // The first runs compile the code. A core that others use, too, does less in a millisecond: the best run counts.
-  let shortest = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < RUNS_MAX && shortest >= TURN_MAX_MS; run++)
-    shortest = Math.min(shortest, await longestTurnMs(work));
-  expect(shortest).toBeLessThan(TURN_MAX_MS);
+  await expectFairRound(
+    RUNS_MAX,
+    async () => ({ maxMs: Math.max(TURN_MAX_MS, TURN_MAX_PIECES * (await pieceMs())), ms: await longestTurnMs(work) }),
+    ({ ms, maxMs }) => ms < maxMs,
+  );
 });
+
+/** The least CPU time of the piece of work now, of several runs. */
+async function pieceMs(): Promise<number> {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 5 };
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 5; run++)
+    leastMs = Math.min(leastMs, await longestTurnMs(async () => brotliCompressSync(PIECE, { params })));
+  return leastMs;
+}
 
 /** Asks for an address, with a body as a form of the same site. */
 async function get(url: string, body?: string): Promise<string> {

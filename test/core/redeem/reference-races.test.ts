@@ -1,9 +1,10 @@
 import type pg from "pg";
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import type { RedeemReply } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { reserveVoucher } from "../../../src/core/reserve/reserve-voucher.ts";
-import type { PartnerClient } from "../../support/client.ts";
+import type { PartnerClient, Reply } from "../../support/client.ts";
 import {
   besideTransaction,
   bypassTriggers,
@@ -14,21 +15,25 @@ import { readRecorded } from "../../support/recorded.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../../support/service.ts";
 import { issueVouchers } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 // The wait is long enough that a busy machine answers every redeem.
 const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
 const { servers, api, partner, keys, tills, issue } = service;
 
+beforeAll(async () => {
+  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  await untilStarted(async () => {
+    const replies = await redeemAtOnce(await issueVouchers(servers.db, partner, 50), (id) => `warm-${id}`);
+    return replies.every(({ status }) => status === 200);
+  });
+});
+
 describe("one reference on many vouchers", () => {
   it("one reference on 50 vouchers redeems one, and marks 49 simultaneous answers as of another voucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
-    const replies = await Promise.all(
-      vouchers.map((voucher, n) =>
-        (tills[n % 2] as PartnerClient).redeem({ code: voucher.code, externalRef: "order-1" }),
-      ),
-    );
+    const replies = await redeemAtOnce(vouchers, () => "order-1");
     expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
     expect(replies.filter(({ body }) => body.alreadyConfirmed === false)).toHaveLength(1);
     const redeemed = replies[0]?.body.voucherInstanceId;
@@ -123,6 +128,14 @@ describe("two workers that redeem under the same references", () => {
     await bypassTriggers(servers.db, "DELETE FROM redemptions WHERE voucher_id = $1", [voucher.id]);
   });
 });
+
+/** Redeems vouchers at once, at both APIs. */
+function redeemAtOnce(vouchers: IssuedVoucher[], refOf: (id: string) => string): Promise<Reply[]> {
+  const redeems = vouchers.map(({ id, code }, n) =>
+    (tills[n % 2] as PartnerClient).redeem({ code, externalRef: refOf(id) }),
+  );
+  return Promise.all(redeems);
+}
 
 /** Runs `work` with the group committers of two more workers and returns the number of deadlocks in the database. */
 async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) => Promise<void>): Promise<number> {

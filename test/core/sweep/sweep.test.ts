@@ -103,15 +103,19 @@ it("a sweep does not end a live reservation, and does not remove its lease, howe
 });
 
 it("leases of live reservations are restored with their remaining time after Redis lost everything", async () => {
+  const startedAt = performance.now();
   const { id, code, expiresAt } = await makeHeld();
   const before = await leaseOf(id);
   await servers.redis.flushdb();
   expect((await sweepRound()).items.restoreLeases).toBeGreaterThanOrEqual(1);
   const after = await leaseOf(id);
   expect(after).toMatchObject({ ticket: before.ticket, key: before.key });
-  expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(1_000);
   const left = Date.parse(expiresAt) - Date.now();
-  expect(Math.abs((await servers.redis.pttl(servers.leaseKey(id))) - left)).toBeLessThan(1_000);
+  const leaseLeft = await servers.redis.pttl(servers.leaseKey(id));
+  // A busy machine may have needed longer for all of this.
+  const errorMaxMs = Math.max(1_000, performance.now() - startedAt);
+  expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(errorMaxMs);
+  expect(Math.abs(leaseLeft - left)).toBeLessThan(errorMaxMs);
   expect(await rival.reserve(code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
 });
 

@@ -1,11 +1,11 @@
-import { expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
 import { countOutcomes } from "../../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
 import { countJobs } from "../../support/redeem-jobs.ts";
 import { makeKey } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 // The wait is long enough that a busy machine answers every redeem.
@@ -13,6 +13,15 @@ const { servers, apis, partner, issue, tills } = useService({
   apis: [{}, {}],
   workers: [{}, {}],
   env: { REDEEM_WAIT_MS: "60000" },
+});
+
+beforeAll(async () => {
+  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  await untilStarted(async () => {
+    const { code, id } = await issue();
+    const replies = await redeemAtOnce(code, id, 200, false, (n) => `warm-${id}-${n}`);
+    return replies.every(({ status }) => status < 500);
+  });
 });
 
 it.each([

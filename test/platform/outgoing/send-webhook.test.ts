@@ -220,7 +220,7 @@ it("an answer without an end is read up to 16 kB, and its status counts", async 
       pourBody(response);
     },
   });
-  expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url)).toMatchObject({ status: 200, failure: null });
+  expect(await makeSender()(receiver.url)).toMatchObject({ status: 200, failure: null });
   // The buffers of both kernels hold less than this; a reader without a limit would take many megabytes.
   expect(written).toBeLessThan(20_000_000);
 });
@@ -231,9 +231,11 @@ it.each(
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
-  const { failure } = (await makeSender({ attemptMaxMs: 1_500 })(receiver.url)) ?? {};
+  // A busy machine may be late to find another failure than the end of the time.
+  const attemptMaxMs = FAILURES[kind] === "timeout" ? 1_500 : 60_000;
+  const { failure } = (await makeSender({ attemptMaxMs })(receiver.url)) ?? {};
   // Most answers would go on for ever.
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(attemptMaxMs + 3_500);
   expect(failure).toBe(FAILURES[kind]);
   expect(receiver.requests()).toBe(1);
   await until(() => receiver.connections() === 0);
@@ -248,7 +250,7 @@ it("a request on a kept connection that breaks late is not sent again", async ()
       else setTimeout(() => socket.destroy(), 1_000);
     });
   });
-  const send = makeSender({ attemptMaxMs: 3_000 });
+  const send = makeSender();
   expect(await send(url)).toEqual(OK);
   expect(await send(url)).toEqual(failed("connection"));
   expect(requests).toBe(2);
@@ -258,7 +260,7 @@ it("an answer without an end is read up to a quarter of a megabyte, including wh
   for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
-    expect(await makeSender({ attemptMaxMs: 60_000 })(receiver.url), kind).toEqual(failed("invalid_response"));
+    expect(await makeSender()(receiver.url), kind).toEqual(failed("invalid_response"));
   }
 });
 
@@ -274,8 +276,8 @@ it("an attempt ends at the time limit for connecting when TLS or DNS does not re
 function makeSender(options: SenderOptions = {}) {
   const webhookSender = openWebhookSender({
     allowPrivate: true,
-    connectMaxMs: 2_000,
-    attemptMaxMs: 2_000,
+    connectMaxMs: 60_000,
+    attemptMaxMs: 60_000,
     ...options,
   });
   closers.push(webhookSender.close);
