@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
@@ -9,11 +10,19 @@ import { appendEvent } from "../support/append-event.ts";
 import { browse } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
-import { besideTransaction, holdNextInsert, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  holdNextInsert,
+  LOCK_WAIT_MS,
+  lockRows,
+  untilWaiting,
+  untilWaitingOr,
+  whileLocked,
+} from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { makePartner, provisioning } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { inTime, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, servers, db, partner, till, keys, issue, as } = useService({ users: true });
@@ -197,22 +206,26 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user ge
   event,
   insert,
 }) => {
-  const offer = await makeOffer(db, 2);
-  const { id } = offer.vouchers[1] as { id: string };
-  const userId = newUser("Ms. Green");
-  const waited = await besideTransaction(db, async (outside) => {
-    await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
-    const waiting = take(userId, offer);
-    // It has found no earlier one.
-    await untilWaiting(db, 1, "api");
-    await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
-    await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
-    await appendEvent(outside, id, event);
-    await appendEvent(outside, id, "voucher.instance.erased", { erasedSequences: [2] });
-    expect(await eraseEvents(outside, [{ voucherId: id, sequence: 3 }])).toMatchObject({ events: 1 });
-    await outside.query("COMMIT");
-    return waiting;
+  const { userId, id, waiting } = await until(async () => {
+    const offer = await makeOffer(db, 2);
+    const { id } = offer.vouchers[1] as { id: string };
+    const userId = newUser("Ms. Green");
+    const takeInTime = async (outside: pg.PoolClient) => {
+      await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
+      const waiting = take(userId, offer);
+      // It has found no earlier one.
+      if (!(await untilWaitingOr(waiting, db, 1, "api"))) return null;
+      await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
+      await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
+      await appendEvent(outside, id, event);
+      await appendEvent(outside, id, "voucher.instance.erased", { erasedSequences: [2] });
+      expect(await eraseEvents(outside, [{ voucherId: id, sequence: 3 }])).toMatchObject({ events: 1 });
+      await outside.query("COMMIT");
+      return { userId, id, waiting };
+    };
+    return inTime(LOCK_WAIT_MS, () => besideTransaction(db, takeInTime));
   });
+  const waited = await waiting;
   expect(waited).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucher: { id } } });
   expect(await textsWith(userId)).toEqual([]);
 });
@@ -233,17 +246,18 @@ it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any vouc
 });
 
 it.each(ACQUISITIONS)("a $kind that commits after an erasure counts as new, and can be erased", async ({ take }) => {
-  const userId = newUser("Ms. Black");
-  const [one, other] = await offersByVoucher();
-  await take(userId, one);
-  const [taken, erased] = await besideTransaction(db, async (outside) => {
-    await lockRows(outside, [other.vouchers[0]?.id ?? ""]);
-    const taking = take(userId, other);
-    await untilWaiting(db, 1, "api");
-    const done = await erase({ by: "user", userId });
-    await outside.query("ROLLBACK");
-    return Promise.all([taking, done]);
+  const { userId, taking, erased } = await until(async () => {
+    const userId = newUser("Ms. Black");
+    const [one, other] = await offersByVoucher();
+    await take(userId, one);
+    const takeDuring = async () => {
+      const taking = take(userId, other);
+      if (!(await untilWaitingOr(taking, db, 1, "api"))) return null;
+      return { userId, taking, erased: await erase({ by: "user", userId }) };
+    };
+    return inTime(LOCK_WAIT_MS, () => whileLocked(db, [other.vouchers[0]?.id ?? ""], takeDuring));
   });
+  const taken = await taking;
   expect([taken.body.alreadyConfirmed, erased]).toMatchObject([false, { vouchers: 1, events: 1 }]);
   expect(await erase({ by: "user", userId })).toMatchObject({ vouchers: 1, events: 1 });
   expect(await textsWith(userId)).toEqual([]);

@@ -3,12 +3,19 @@ import type pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
 import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
+import { VOID_LOCK_WAIT_MS } from "../../src/issuer/issuer.ts";
 import { isDatabaseUnavailable } from "../../src/platform/db/transaction.ts";
 import { send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
-import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  lockRows,
+  untilWaiting,
+  untilWaitingOr,
+  whileLocked,
+} from "../support/outside-transaction.ts";
 import { issueTestBatch, issueVoucher, makeKey, provisioning, type TestPartner } from "../support/supply.ts";
-import { until } from "../support/until.ts";
+import { inTime, until, untilOr } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const service = useService({ apis: [{ ISSUER_API: "true" }], users: true });
@@ -67,17 +74,11 @@ it("a void of a batch stops when its key is revoked, and says how many vouchers 
       // The void waits for this one in its second round, and for the others not at all.
       await lockRows(outside, [vouchers[0]?.id ?? ""]);
       const pending = post(`batches/${batchId}/void`);
-      let isAnswered = false;
-      const answered = () => {
-        isAnswered = true;
-      };
-      pending.then(answered, answered);
-      await untilWaiting(db, 1);
+      if (!(await untilWaitingOr(pending, db, 1))) return null;
       await revoke();
-      await until(async () => isAnswered || (await hasSeen(id)));
-      const isTooLate = isAnswered;
+      if (!(await untilOr(pending, () => hasSeen(id)))) return null;
       await outside.query("ROLLBACK");
-      return isTooLate ? null : { post, batchId, answer: await pending };
+      return { post, batchId, answer: await pending };
     });
   };
   // A void waits two seconds for the lock. On a busy machine, this may be too short to revoke the key.
@@ -190,20 +191,32 @@ it("a void of a batch that gets no connection is overloaded within five seconds,
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 1, alreadyFinal: 0, remaining: 0 });
 });
 
+/** The answers to two calls that waited for a voucher's row together. Null if one of them waited too long for that. */
+async function whileBothWait<One, Other>(
+  id: string,
+  start: () => readonly [Promise<One>, Promise<Other>],
+): Promise<[One, Other] | null> {
+  const inBoth = await inTime(VOID_LOCK_WAIT_MS, () =>
+    whileLocked(db, [id], async () => {
+      const pending = start();
+      return (await untilWaitingOr(Promise.race(pending), db, 2)) && { pending };
+    }),
+  );
+  return inBoth && Promise.all(inBoth.pending);
+}
+
 it("a voucher is voided or redeemed when both wait for its row, and a void ends a reservation", async () => {
   const { post } = await issuerOf(partner);
   const together = async (
     name: string,
     call: (code: string) => Promise<{ status: number; body: { code?: string } }>,
   ) => {
-    const { id, code } = await issueVoucher(db, partner);
-    const [voided, other] = await besideTransaction(db, async (outside) => {
-      await lockRows(outside, [id]);
-      const pending = [post("vouchers/void", { id }), call(code)] as const;
-      await untilWaiting(db, 2);
-      await outside.query("ROLLBACK");
-      return Promise.all(pending);
+    const { code, answers } = await until(async () => {
+      const { id, code } = await issueVoucher(db, partner);
+      const answers = await whileBothWait(id, () => [post("vouchers/void", { id }), call(code)] as const);
+      return answers && { code, answers };
     });
+    const [voided, other] = answers;
     return { name, code, outcome: [voided.body.code ?? voided.status, other.body.code ?? other.status] };
   };
   const redeemed = await together("redeem", (code) => till.redeem({ code, externalRef: `beside ${code}` }));
@@ -220,17 +233,16 @@ it("a voucher is voided or redeemed when both wait for its row, and a void ends 
 });
 
 it("a claim during a void of its batch gets an active voucher, or none", async () => {
-  const offer = await makeOffer(db, 1);
-  const { post } = await issuerOf(offer);
-  const id = offer.vouchers[0]?.id ?? "";
-  const user = signedIn(api.url, service.issuer, newUser());
-  const [voided, claimed] = await besideTransaction(db, async (outside) => {
-    await lockRows(outside, [id]);
-    const pending = [post("vouchers/void", { id }), user.then((as) => as.claimProduct(offer.productId))] as const;
-    await untilWaiting(db, 2);
-    await outside.query("ROLLBACK");
-    return Promise.all(pending);
+  const user = await signedIn(api.url, service.issuer, newUser());
+  const { id, answers } = await until(async () => {
+    const offer = await makeOffer(db, 1);
+    const { post } = await issuerOf(offer);
+    const id = offer.vouchers[0]?.id ?? "";
+    const calls = () => [post("vouchers/void", { id }), user.claimProduct(offer.productId)] as const;
+    const answers = await whileBothWait(id, calls);
+    return answers && { id, answers };
   });
+  const [voided, claimed] = answers;
   expect(voided.status).toBe(200);
   const { rows } = await db.query("SELECT event_type FROM voucher_events WHERE voucher_id = $1 ORDER BY sequence", [
     id,

@@ -21,15 +21,18 @@ import {
   besideTransaction,
   bypassTriggers,
   databaseTime,
+  LOCK_WAIT_MS,
   lockRows,
   untilPast,
   untilWaiting,
+  untilWaitingOr,
   whileLocked,
 } from "../support/outside-transaction.ts";
 import { readRecorded } from "../support/recorded.ts";
 import { dumpRows } from "../support/row-dump.ts";
 import type { TestApi } from "../support/service.ts";
 import { makeKey, makePartner, provisioning, type TestPartner } from "../support/supply.ts";
+import { inTime, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { voidVoucher } from "../support/void-voucher.ts";
 
@@ -39,6 +42,10 @@ const { servers, api, apis, issuer: key } = service;
 /** A user's client, at either API in turn. */
 let turn = 0;
 const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
+
+/** Does `work` while an offer's rows are locked. Null if that took longer than an acquisition waits for a lock. */
+const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
+  inTime(LOCK_WAIT_MS, () => whileLocked(servers.db, idsOf(offer), work));
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
@@ -105,13 +112,14 @@ describe("simultaneous calls of one user", () => {
   });
 
   it("a repeat waits for the first call and gets its voucher, even the last one", async () => {
-    const offer = await makeOffer(servers.db, 1);
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
-    const { calls } = await whileLocked(servers.db, idsOf(offer), async () => {
-      const calls = [one.claimProduct(offer.productId), other.claimProduct(offer.productId)];
-      await untilWaiting(servers.db, 2, "api");
-      return { calls };
+    const { offer, calls } = await until(async () => {
+      const offer = await makeOffer(servers.db, 1);
+      return whileBrieflyLocked(offer, async () => {
+        const calls = [one.claimProduct(offer.productId), other.claimProduct(offer.productId)];
+        return (await untilWaitingOr(Promise.race(calls), servers.db, 2, "api")) && { offer, calls };
+      });
     });
     const replies = await Promise.all(calls);
     expect(acquired(replies)).toEqual([...idsOf(offer), ...idsOf(offer)]);
@@ -140,17 +148,18 @@ describe("simultaneous calls of one user", () => {
 
 describe("a reserve and a buy of the same voucher", () => {
   it.each([1, 2])("a buy that locks a reserved row second gets the next of %i vouchers, if any", async (count) => {
-    const offer = await makeOffer(servers.db, count);
-    const [voucher, next] = offer.vouchers;
-    const till = await makeTill(offer);
     const buyer = await as();
-    const { reserve, buy } = await whileLocked(servers.db, idsOf(offer), async () => {
-      const reserve = till.reserve(voucher?.code ?? "");
-      await untilWaiting(servers.db, 1, "api");
-      const buy = buyer.buyListing(offer.listingId);
-      await untilWaiting(servers.db, 2, "api");
-      return { reserve, buy };
+    const { offer, reserve, buy } = await until(async () => {
+      const offer = await makeOffer(servers.db, count);
+      const till = await makeTill(offer);
+      return whileBrieflyLocked(offer, async () => {
+        const reserve = till.reserve(offer.vouchers[0]?.code ?? "");
+        if (!(await untilWaitingOr(reserve, servers.db, 1, "api"))) return null;
+        const buy = buyer.buyListing(offer.listingId);
+        return (await untilWaitingOr(Promise.race([reserve, buy]), servers.db, 2, "api")) && { offer, reserve, buy };
+      });
     });
+    const [voucher, next] = offer.vouchers;
     expect(await reserve).toMatchObject({ status: 200 });
     if (next === undefined) expect(outcome(await buy)).toBe("409 sold_out");
     else expect((await buy).body.voucher.id).toBe(next.id);
@@ -234,15 +243,17 @@ describe("many buyers that wait for one locked row", () => {
     "buy",
     "sold_out",
   ])("many buyers that wait for one locked row do not delay a %s of another product", async (kind) => {
-    const [locked, other] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
     const [buyer, first, ...waiting] = await Promise.all(Array.from({ length: 10 }, () => signedIn(api.url, key)));
-    if (kind === "sold_out") await first?.buyListing(other.listingId);
-    let answered = 0;
-    const { waitingBuys, reply, answeredBefore } = await whileLocked(servers.db, idsOf(locked), async () => {
-      const waitingBuys = waiting.map((user) => user.buyListing(locked.listingId).finally(() => answered++));
-      await untilWaiting(servers.db, 1, "api");
-      const reply = await buyer?.buyListing(other.listingId);
-      return { waitingBuys, reply: reply as Reply, answeredBefore: answered };
+    const { locked, waitingBuys, reply, answeredBefore } = await until(async () => {
+      const [locked, other] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];
+      if (kind === "sold_out") await first?.buyListing(other.listingId);
+      let answered = 0;
+      return whileBrieflyLocked(locked, async () => {
+        const waitingBuys = waiting.map((user) => user.buyListing(locked.listingId).finally(() => answered++));
+        if (!(await untilWaitingOr(Promise.all(waitingBuys), servers.db, 1, "api"))) return null;
+        const reply = await buyer?.buyListing(other.listingId);
+        return { locked, waitingBuys, reply: reply as Reply, answeredBefore: answered };
+      });
     });
     expect(acquired(await Promise.all(waitingBuys))).toEqual(idsOf(locked));
     expect({ answeredBefore, outcome: outcome(reply) }).toEqual({
@@ -453,17 +464,19 @@ it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promi
   ],
 ])("a claim or buy answers %s when it waits for a voucher's row past the end of its %s", async (answer, what, make) => {
   const audience = what.includes("contract") ? "ReferrerOnly" : "OpenToAll";
-  const offer = await makeOffer(servers.db, 1, { audience });
   const userId = newUser();
-  const [end, call] = await make(offer, userId);
   const client = await as(userId);
-  const { reply } = await whileLocked(servers.db, idsOf(offer), async () => {
-    const reply = call(client);
-    await untilWaiting(servers.db, 1, "api");
-    const moment = new Date((await databaseTime(servers.db)).getTime() + 20);
-    await end(moment);
-    await untilPast(servers.db, moment);
-    return { reply };
+  const { offer, reply } = await until(async () => {
+    const offer = await makeOffer(servers.db, 1, { audience });
+    const [end, call] = await make(offer, userId);
+    return whileBrieflyLocked(offer, async () => {
+      const reply = call(client);
+      if (!(await untilWaitingOr(reply, servers.db, 1, "api"))) return null;
+      const moment = new Date((await databaseTime(servers.db)).getTime() + 20);
+      await end(moment);
+      await untilPast(servers.db, moment);
+      return { offer, reply };
+    });
   });
   expect(outcome(await reply)).toBe(answer);
   expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);

@@ -1,7 +1,16 @@
+import type pg from "pg";
 import { expect, it } from "vitest";
 import { inSeconds, makeOffer, type Offered, OPEN, offerBatch, reservationVouchers } from "../support/marketplace.ts";
-import { besideTransaction, lockRows, untilWaiting, whileLocked } from "../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  LOCK_WAIT_MS,
+  lockRows,
+  untilWaiting,
+  untilWaitingOr,
+  whileLocked,
+} from "../support/outside-transaction.ts";
 import type { TestPartner } from "../support/supply.ts";
+import { inTime, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const { servers, as } = useService({ users: true });
@@ -80,20 +89,24 @@ it.each(
     (["is used up", "stays locked"] as const).map((end) => [what, end, prepare] as const),
   ),
 )("a buy that waits gets a voucher of %s meanwhile, when the voucher that it waits for %s", async (_, end, prepare) => {
-  const offer = await makeOffer(servers.db, 1, { validUntil: inSeconds(3_600) });
-  const supply = await prepare(offer);
   const buyer = await as();
-  await besideTransaction(servers.db, async (outside) => {
-    await lockRows(outside, idsOf(offer));
-    const buy = buyer.buyProduct(offer.productId);
-    await untilWaiting(servers.db, 1, "api");
-    const id = await supply();
-    if (end === "is used up") {
-      await outside.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = ANY ($1)", [
-        idsOf(offer),
-      ]);
-      await outside.query("COMMIT");
-    }
-    expect((await buy).body).toMatchObject({ voucher: { id }, alreadyConfirmed: false });
+  const { id, body } = await until(async () => {
+    const offer = await makeOffer(servers.db, 1, { validUntil: inSeconds(3_600) });
+    const supply = await prepare(offer);
+    const buyInTime = async (outside: pg.PoolClient) => {
+      await lockRows(outside, idsOf(offer));
+      const buy = buyer.buyProduct(offer.productId);
+      if (!(await untilWaitingOr(buy, servers.db, 1, "api"))) return null;
+      const id = await supply();
+      if (end === "is used up") {
+        await outside.query("UPDATE vouchers SET status = 'Voided', pickable = false WHERE id = ANY ($1)", [
+          idsOf(offer),
+        ]);
+        await outside.query("COMMIT");
+      }
+      return { id, body: (await buy).body };
+    };
+    return inTime(LOCK_WAIT_MS, () => besideTransaction(servers.db, buyInTime));
   });
+  expect(body).toMatchObject({ voucher: { id }, alreadyConfirmed: false });
 });

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { onTestFinished } from "vitest";
-import { until } from "./until.ts";
+import { until, untilOr } from "./until.ts";
 
 /** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
 export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -89,6 +89,14 @@ export async function countWaiting(db: pg.Pool, role: Role | null = null): Promi
 export async function untilWaiting(db: pg.Pool, count: number, role: Role | null = null): Promise<void> {
   await until(async () => (await countWaiting(db, role)) >= count);
 }
+
+/** Waits until at least `count` connections wait for a lock. Null if `call` ends first, as on a busy machine. */
+export function untilWaitingOr(call: Promise<unknown>, db: pg.Pool, count: number, role: Role | null = null) {
+  return untilOr(call, async () => (await countWaiting(db, role)) >= count);
+}
+
+/** How long a reserve, a release, a claim or a buy waits for a lock. Milliseconds. */
+export const LOCK_WAIT_MS = 3_000;
 
 /** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {

@@ -12,6 +12,30 @@ export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_
   }
 }
 
+/** Waits like `until`. Null if `call` ends first: a busy machine may be too slow to meet the condition before that. */
+export async function untilOr<T>(
+  call: Promise<unknown>,
+  condition: () => T | Promise<T>,
+): Promise<Exclude<NonNullable<T>, false> | null> {
+  let hasEnded = false;
+  const end = () => {
+    hasEnded = true;
+  };
+  call.then(end, end);
+  const { met } = await until(async () => {
+    const met = await condition();
+    return met || hasEnded ? { met } : null;
+  });
+  return (met || null) as Exclude<NonNullable<T>, false> | null;
+}
+
+/** What `work` returns, or null if it took longer than `maxMs`: a busy machine may be too slow for what it tests. */
+export async function inTime<T>(maxMs: number, work: () => Promise<T>): Promise<T | null> {
+  const startedAt = performance.now();
+  const result = await work();
+  return performance.now() - startedAt < maxMs ? result : null;
+}
+
 /** Waits for the next day if this one is nearly over: what a test calls today must stay so until its end. */
 export async function avoidMidnight(): Promise<void> {
   const leftMs = DAY_MS - (Date.now() % DAY_MS);

@@ -1,3 +1,4 @@
+import type pg from "pg";
 import { beforeAll, expect, it, vi } from "vitest";
 import { awaitConfirmation } from "../../../src/core/commit/confirm-reads.ts";
 import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
@@ -19,11 +20,14 @@ import { exchange } from "../../support/raw-http.ts";
 import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { startWorkers } from "../../support/service.ts";
 import { issueVouchers } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { inTime, until, untilOr } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The APIs wait for a worker for one second only. A context runs jobs only when a test calls it.
-const service = useService({ workers: [], contexts: 1, env: { REDEEM_WAIT_MS: "1000" } });
+/** The APIs wait for a worker for one second only. Milliseconds. */
+const REDEEM_WAIT_MS = 1_000;
+
+// A context runs jobs only when a test calls it.
+const service = useService({ workers: [], contexts: 1, env: { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) } });
 const { servers, api, partner, keys, till, rival, issue } = service;
 const worker = service.contexts[0];
 
@@ -36,14 +40,20 @@ beforeAll(async () => {
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
 it("a redeem without a reply before its deadline answers an earlier redemption under its reference", async () => {
-  const voucher = await issue();
-  const retry = till.redeem({ code: voucher.code, externalRef: "redeemed-earlier" });
-  await until(async () => (await openJobs()) === 1);
-  const earlier = newAttempt(voucher.id);
-  await runRedeemJob(worker, earlier, redeemJob(partner, keys.till.id, voucher.id, "redeemed-earlier"));
+  const { id, retry } = await until(async () => {
+    const { id, code } = await issue();
+    const externalRef = `redeemed-earlier-${id}`;
+    const [earlier, job] = [newAttempt(id), redeemJob(partner, keys.till.id, id, externalRef)];
+    return inTime(REDEEM_WAIT_MS, async () => {
+      const retry = till.redeem({ code, externalRef });
+      if (!(await untilOr(retry, async () => (await openJobs()) === 1))) return null;
+      await runRedeemJob(worker, earlier, job);
+      return { id, retry };
+    });
+  });
   expect(await retry).toMatchObject({
     status: 200,
-    body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: voucher.id },
+    body: { redeemed: true, alreadyConfirmed: true, voucherInstanceId: id },
   });
 });
 
@@ -59,16 +69,19 @@ it("a redeem without a reply answers redeem_unknown while a transaction that may
 });
 
 it("a redeem without a reply redeems nothing later, even if Redis loses the withdrawal of its job", async () => {
-  const voucher = await issue();
-  const asked = till.redeem({ code: voucher.code, externalRef: "handed-out-late" });
-  const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
-  const jobId = await until(() => servers.redis.lindex(`${queue}:wait`, 0));
-  const job = await servers.redis.hgetall(`${queue}:${jobId}`);
+  const { voucher, asked, jobId, job } = await until(async () => {
+    const voucher = await issue();
+    const asked = till.redeem({ code: voucher.code, externalRef: `handed-out-late-${voucher.id}` });
+    const queue = `${servers.shardOf(voucher.id).prefix}:${redeemQueue.name}`;
+    const jobId = await untilOr(asked, () => servers.redis.lindex(`${queue}:wait`, 0));
+    const { data: job } = await servers.redis.hgetall(`${queue}:${jobId}`);
+    return jobId && job ? { voucher, asked, jobId, job } : null;
+  });
   const reply = await asked;
   expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
   expect(reply.body.error).toContain("This attempt redeemed nothing.");
   // A clock that was set back by an hour makes the deadline an hour later.
-  const { deadlineMs, ...data } = JSON.parse(job.data ?? "");
+  const { deadlineMs, ...data } = JSON.parse(job);
   const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
   expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
@@ -218,14 +231,13 @@ it("a redeem that a worker has decided counts once, by the answer that its calle
   const answer = { kind: "reply", reply, queuedMs: 0, workedMs: 0 } as const;
   const redeemOnce = async (externalRef: string) => {
     vi.spyOn(queue, "addAndWait").mockResolvedValueOnce(answer);
-    const before = report.redeems.read().minute;
+    const answered = vi.spyOn(report.redeems, "answered").mockClear();
+    const unanswered = vi.spyOn(report.redeems, "unanswered").mockClear();
     const { code } = await issue();
     const { status } = await till.redeem({ code, externalRef });
-    const countAll = ({ answered, unanswered }: typeof before) => answered + unanswered;
-    await until(() => countAll(report.redeems.read().minute) > countAll(before));
-    const after = report.redeems.read().minute;
-    const grown = { answered: after.answered - before.answered, unanswered: after.unanswered - before.unanswered };
-    return { status, ...grown };
+    const counts = () => ({ answered: answered.mock.calls.length, unanswered: unanswered.mock.calls.length });
+    await until(() => counts().answered + counts().unanswered > 0);
+    return { status, ...counts() };
   };
   expect(await redeemOnce("decided")).toEqual({ status: 409, answered: 1, unanswered: 0 });
   vi.spyOn(referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
@@ -298,20 +310,27 @@ it("a redeem after expiry answers redeem_unknown until an attempt decided in tim
   const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
   const workers = await startWorkers(servers);
   const client = partnerClient(patient.url, keys.till.key);
-  const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
-  const voucher = await issue({ validUntil });
-  const order = { code: voucher.code, externalRef: "decided-in-time" };
-  try {
-    const [first, second] = await besideTransaction(servers.db, async (outside) => {
+  const redeemPastEnd = async () => {
+    const validUntil = new Date((await databaseTime(servers.db)).getTime() + 3_000);
+    const voucher = await issue({ validUntil });
+    const order = { code: voucher.code, externalRef: `decided-in-time-${voucher.id}` };
+    const redeemInTime = async (outside: pg.PoolClient) => {
       await outside.query("LOCK TABLE redemptions IN SHARE MODE");
       const earlier = client.redeem(order);
       // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
-      await until(async () => (await longestWaitMs(servers.db)) > 400);
+      if (!(await untilOr(earlier, async () => (await longestWaitMs(servers.db)) > 400))) return null;
       await untilPast(servers.db, validUntil);
       const later = await client.redeem(order);
       await outside.query("COMMIT");
-      return [await earlier, later];
-    });
+      return { validUntil, voucher, order, first: await earlier, second: later };
+    };
+    // A redeem waits five seconds for a lock.
+    return inTime(5_000, () => besideTransaction(servers.db, redeemInTime));
+  };
+  try {
+    // Opens the connections, which takes long on a busy machine.
+    await client.redeem({ code: (await issue()).code, externalRef: "opens-connections" });
+    const { validUntil, voucher, order, first, second } = await until(redeemPastEnd);
     expect(first).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: voucher.id } });
     expect(second).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
     const third = await client.redeem(order);

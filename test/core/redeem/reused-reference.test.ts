@@ -5,7 +5,7 @@ import { countWaiting, untilPast, whileLocked } from "../../support/outside-tran
 import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { scrape } from "../../support/scrape.ts";
 import { issueVoucher, issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
-import { until } from "../../support/until.ts";
+import { inTime, until, untilOr } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 const service = useService({ contexts: 1, env: { METRICS_PORT: "0", REDEEM_WAIT_MS: "60000" } });
@@ -93,13 +93,20 @@ it("a redeem answers otherVoucher when its worker finds that another call has us
 it("a redeem without a reply answers otherVoucher when another call used the reference during the wait", async () => {
   const hasty = await service.startApi({ REDEEM_WAIT_MS: "1000" });
   const client = partnerClient(hasty.url, keys.rival.key);
-  const { id, code } = await issue();
-  await whileLocked(servers.db, [id], async () => {
-    const reply = client.redeem({ code, externalRef: "overtaken-after-the-wait" });
-    await until(async () => (await countJobs(servers, "redeem")) > 0);
-    const answer = await overtake("overtaken-after-the-wait");
-    expect(await reply).toMatchObject(answer);
-  });
+  const overtakeInTime = async () => {
+    const { id, code } = await issue();
+    const externalRef = `overtaken-after-the-wait-${id}`;
+    return whileLocked(servers.db, [id], async () => {
+      const reply = client.redeem({ code, externalRef });
+      const answer = await inTime(1_000, async () => {
+        const hasJob = await untilOr(reply, async () => (await countJobs(servers, "redeem")) > 0);
+        return hasJob && overtake(externalRef);
+      });
+      return answer && { reply: await reply, answer };
+    });
+  };
+  const { reply, answer } = await until(overtakeInTime);
+  expect(reply).toMatchObject(answer);
 });
 
 it("a redeem of an expired voucher answers otherVoucher when the reference is used before the refusal", async () => {
