@@ -716,28 +716,31 @@ it("the list of faults has a sweeper that was idle for five minutes, but not one
   // A jump of Redis's clock.
   await ageLook(86_400_000);
   for (let passedMs = 30_000; passedMs <= 300_000; passedMs += 30_000) expect(await sweeper()).toBe(0);
-  expect(await sweeper()).toBe(1);
+  // From here on, a busy machine may be late for some looks, which then know less.
+  await until(async () => (await sweeper()) === 1);
   // While Redis has no last look, the fault stays, and its beginning with it.
   const open = "SELECT began_at FROM faults WHERE name = 'VouchersSweeperStopped' AND ended_at IS NULL";
   const { rows } = await db.query(open);
   expect(rows).toHaveLength(1);
   for (let look = 0; look < 2; look++) {
     await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
-    expect(await faultsOf("VouchersSweeperStopped")).toHaveLength(1);
+    await until(async () => (await faultsOf("VouchersSweeperStopped")).length === 1);
   }
   expect((await db.query(open)).rows).toEqual(rows);
   // Nor does it end because Redis and this process have forgotten everything, although no time is known then.
   const later = await startApi(servers);
   await servers.redis.del(`${reportPrefix(ctx.deployment)}:look`);
   for (let look = 0; look < 2; look++) {
-    const { attention } = await lookForFaults(later.ctx, -1);
-    expect(attention.filter(({ runbook }) => runbook === "VouchersSweeperStopped")).toHaveLength(1);
+    await until(async () => {
+      const { attention } = await lookForFaults(later.ctx, -1);
+      return attention.filter(({ runbook }) => runbook === "VouchersSweeperStopped").length === 1;
+    });
     await ageLook(40_000);
   }
   expect((await db.query(open)).rows).toEqual(rows);
   await later.close();
   await countActivity(ctx, 0);
-  expect(await sweeper()).toBe(0);
+  await until(async () => (await sweeper()) === 0);
 });
 
 it("the list of faults has queues whose worker stopped", async () => {
