@@ -79,9 +79,10 @@ export default defineConfig({
           exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
-          // Seven on two cores, because most tests wait for something. A Redis Cluster has one database, which each file
+          // Four on two cores, because most tests wait for something. With seven, a slow machine keeps each test from
+          // the service's own limits of seconds, and takes as long. A Redis Cluster has one database, which each file
           // empties.
-          maxWorkers: onCluster ? 1 : 7,
+          maxWorkers: onCluster ? 1 : 4,
         },
       },
       {

@@ -108,7 +108,7 @@ function bindToLoopback({ PortBindings = {} }: HostConfig): void {
   for (const binding of Object.values(PortBindings).flat()) binding.HostIp = "127.0.0.1";
 }
 
-/** Enough for seven test files, each of which may start four processes with up to 40 connections. */
+/** More than test files that run at once need: each may start four processes with up to 40 connections. */
 const MAX_CONNECTIONS = "max_connections=1200";
 
 async function postgresContainer(stops: Stop[]): Promise<string> {
