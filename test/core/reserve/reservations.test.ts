@@ -360,7 +360,8 @@ async function turns(count: number): Promise<void> {
 
 /**
  * Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are
- * done. Null if a busy machine took so long that the lease of `first` became an orphan, which refuses nobody.
+ * done. Null if this took over two seconds, as on a busy machine: the lease of `first` is then too old to refuse the
+ * other side.
  */
 async function runInOrder(race: Race, first: "left" | "right"): Promise<string | null> {
   const [round] = (await makeRounds(1, race.startsReserved)) as [Round];

@@ -184,7 +184,8 @@ describe("while many vouchers' rows are locked", () => {
         const startedAt = performance.now();
         const redemptions = redeemLocked(ids.slice(0, CONCURRENCY));
         await until(() => settled >= CONCURRENCY - quarter);
-        // After these rows, no more than another quarter joins later batches. The free voucher is of the same batch.
+        // While the first jobs wait, at most another quarter of the jobs may try again in a later batch. The job of the
+        // free voucher is in the same batch as these.
         redemptions.push(...redeemLocked(ids.slice(CONCURRENCY)));
         await redeemDirectly(free.id);
         await until(() => settled > CONCURRENCY - quarter);
