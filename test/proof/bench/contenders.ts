@@ -79,11 +79,11 @@ export const isOptional = (id: ContenderId) =>
 const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
 
 /**
- * Installs the packages of the workspace, as its lockfile says.
+ * Installs the packages of the workspace, in the versions that its package.json names.
  * @throws Error when that fails.
  */
 export async function installLibraries(): Promise<void> {
-  await promisify(execFile)("npm", ["ci", "--workspaces=false"], { cwd: WORKSPACE });
+  await promisify(execFile)("npm", ["install", "--no-package-lock", "--workspaces=false"], { cwd: WORKSPACE });
 }
 
 /** The environment of a contender's processes. */
