@@ -14,12 +14,15 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
  && npm pkg delete devDependencies workspaces && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 
-# What GET /docs/packages/ serves.
-FROM ${NODE_IMAGE} AS packages
+# What is generated: the receipt verifier, and what GET /docs/packages/ serves.
+FROM ${NODE_IMAGE} AS generated
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY packages ./packages
-RUN npm ci --workspaces --ignore-scripts && npm run packages
+RUN npm ci --ignore-scripts
+COPY src ./src
+COPY docs ./docs
+RUN npm run generate && npm run packages
 
 # Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
@@ -33,6 +36,7 @@ COPY --chown=node:node package.json package-lock.json .npmrc ./
 COPY --chown=node:node packages ./packages
 RUN npm ci
 COPY --chown=node:node . .
+RUN npm run prepare
 CMD ["npm", "test"]
 
 FROM ${NODE_IMAGE} AS service
@@ -44,7 +48,7 @@ COPY package.json ./
 COPY docs ./docs
 COPY migrations ./migrations
 COPY packages ./packages
-COPY --from=packages /app/dist ./dist
+COPY --from=generated /app/dist ./dist
 COPY src ./src
 COPY workers ./workers
 # The volumes of the log's key and anchor get their owner from here.

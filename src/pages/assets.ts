@@ -22,9 +22,9 @@ const { resolve } = createRequire(import.meta.url);
 /** Reads a file of an installed package. */
 const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
 
-// A test checks that this file is made from packages/tlog and static/check-receipt.js.
-const receiptVerifier = readFileSync(new URL("../../docs/receipt-verifier.html", import.meta.url), "utf8");
-const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(receiptVerifier)?.[1] ?? "";
+/** A page with the verifier of packages/tlog and static/check-receipt.js, which `npm ci` generates. */
+export const RECEIPT_VERIFIER = readFileSync(new URL("../../dist/receipt-verifier.html", import.meta.url), "utf8");
+const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(RECEIPT_VERIFIER)?.[1] ?? "";
 
 const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readStatic);
 

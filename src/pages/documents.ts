@@ -10,11 +10,11 @@ import typescript from "highlight.js/lib/languages/typescript";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
 import { nextPiece } from "../platform/batching/starts-per-turn.ts";
-import { ASSETS } from "./assets.ts";
+import { ASSETS, RECEIPT_VERIFIER } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
-/** The files of `docs/` for partners, in the order of the list on every page. */
+/** The files of `docs/` for partners and the generated receipt verifier, in the order of the list on every page. */
 const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
   marketplace.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
@@ -46,7 +46,10 @@ export interface ServedDocument {
 export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
   path,
   sentAs: name.endsWith(".md") ? null : extname(name),
-  text: readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
+  text:
+    name === "receipt-verifier.html"
+      ? RECEIPT_VERIFIER
+      : readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
 }));
 
 /**

@@ -6,7 +6,6 @@ import { SCOPES } from "../../src/core/keys/api-keys.ts";
 import { ENDPOINTS } from "../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../src/open/open-worker-service.ts";
 import { ERRORS } from "../../src/platform/api/errors.ts";
-import { renderReceiptVerifier } from "../support/render-receipt-verifier.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 it("docs/errors.md says when each error code is sent, in the order of the statuses", () => {
@@ -15,12 +14,6 @@ it("docs/errors.md says when each error code is sent, in the order of the status
   const listed = Array.from(rows, ([, status, code]) => `${status} ${code}`);
   expect(listed.toSorted()).toEqual(codes.toSorted());
   expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
-});
-
-it("docs/receipt-verifier.html has the verifier of packages/tlog and the verification page's script", async () => {
-  // `npx vitest run test/pages/documents.test.ts -u` writes it.
-  const { markup } = renderReceiptVerifier();
-  await expect(markup).toMatchFileSnapshot("../../docs/receipt-verifier.html");
 });
 
 it("SECURITY.md says what each scope of a stolen key gives", () => {

@@ -19,7 +19,7 @@ import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.
 
 const vectors: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
 const redemption = String(vectors.receipts[2]?.receipt);
-const FILE = pathToFileURL(resolve("docs/receipt-verifier.html")).href;
+const FILE = pathToFileURL(resolve("dist/receipt-verifier.html")).href;
 
 const { api, servers } = useService();
 const visit = useBrowser();
@@ -211,7 +211,7 @@ it("the verification page offers the verifier file as a download", async () => {
   const { page } = await visit(first);
   const download = page.waitForEvent("download");
   await page.getByRole("link", { name: "The same as a file" }).click();
-  expect(readFileSync(await (await download).path(), "utf8")).toBe(readFileSync("docs/receipt-verifier.html", "utf8"));
+  expect(readFileSync(await (await download).path(), "utf8")).toBe(readFileSync("dist/receipt-verifier.html", "utf8"));
 });
 
 it.each(
@@ -242,6 +242,6 @@ async function verify(page: Page, receipt: string, policy?: string) {
 /** The verifier file, changed and saved elsewhere. */
 function saveCopy(name: string, change: (markup: string) => string): string {
   const copy = join(files.directory, name);
-  writeFileSync(copy, change(readFileSync("docs/receipt-verifier.html", "utf8")));
+  writeFileSync(copy, change(readFileSync("dist/receipt-verifier.html", "utf8")));
   return pathToFileURL(copy).href;
 }

@@ -1,5 +1,5 @@
-// Verifies a pasted receipt of the transparency log in the reader's browser, without requests. The page and
-// docs/receipt-verifier.html have this script together with the verifier of packages/tlog, without its types.
+// Verifies a pasted receipt of the transparency log in the reader's browser, without requests. The page and the file
+// receipt-verifier.html have this script together with the verifier of packages/tlog, without its types.
 import {
   encodeHex,
   explainDamage,

@@ -1,9 +1,11 @@
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
-import { ASSETS } from "../../src/pages/assets.ts";
-import { Html, html } from "../../src/pages/html.ts";
-import { renderReceiptForm } from "../../src/pages/receipt-form.ts";
+import { Html, html } from "./html.ts";
+import { renderReceiptForm } from "./receipt-form.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const readSource = (file: string) => readFileSync(new URL(file, ROOT), "utf8");
 
 /** The modules that verify receipts, each after those that it imports, and the page's script. */
 const SCRIPTS = [
@@ -14,7 +16,7 @@ const SCRIPTS = [
 
 /** One script without types, because the file for the disk cannot load modules. */
 function joinScripts(): string {
-  return SCRIPTS.map((file) => stripTypeScriptTypes(readFileSync(file, "utf8")))
+  return SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)))
     .map((text) => text.replaceAll(/^import [^;]*;$/gm, "").replaceAll(/^export (?=\w)/gm, ""))
     .join("\n")
     .replaceAll(/[ \t]+$/gm, "")
@@ -22,12 +24,12 @@ function joinScripts(): string {
 }
 
 /**
- * The page `docs/receipt-verifier.html`. It works from a disk, because the file contains the verification page's script
- * and style.
+ * The page that the service serves as `/docs/receipt-verifier.html`. It works from a disk, because the file contains
+ * the verification page's script and style.
  */
-export function renderReceiptVerifier(): Html {
+function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;
-  const style = `\n${ASSETS.style.content}`;
+  const style = `\n${readSource("src/pages/static/pages.css")}`;
   const policy = [
     "default-src 'none'",
     `script-src 'sha256-${hash("sha256", script, "base64")}'`,
@@ -62,3 +64,6 @@ ${renderReceiptForm("", "", undefined, advice)}
 </html>
 `;
 }
+
+mkdirSync(new URL("dist", ROOT), { recursive: true });
+writeFileSync(new URL("dist/receipt-verifier.html", ROOT), renderReceiptVerifier().markup);
