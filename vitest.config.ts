@@ -7,7 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const CAMPAIGNS = ["**/*.{campaign,browser}.test.ts"];
 /** Campaigns that compare times with times in quiet: they run alone, because a neighbour would be what they measure. */
 const TIMINGS = ["**/*.timing.test.ts"];
-/** Runs of minutes that `npm run test:endurance` makes and CI does not: it must end within half an hour. */
+/** Runs of minutes that `npm run test:endurance` makes and CI does not. */
 const ENDURANCE = ["**/*.endurance.test.ts"];
 
 /** Packages, which have tests of their own. The benchmark installs some in the folder of its contenders. */
@@ -41,19 +41,10 @@ function rankOf({ moduleId }: TestSpecification): number {
   return at < 0 ? LONG.length : at;
 }
 
-const longestFirst = (files: TestSpecification[]) => files.toSorted((a, b) => rankOf(a) - rankOf(b));
-
 class LongestFirst extends BaseSequencer {
   /** A file of minutes that starts last would leave a core without work. */
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return longestFirst(await super.sort(files));
-  }
-
-  /** `--shard 1/3` has every third file, and so its share of the long ones. */
-  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { index, count } = this.ctx.config.shard ?? { index: 1, count: 1 };
-    const ordered = longestFirst(files.toSorted((a, b) => a.moduleId.localeCompare(b.moduleId)));
-    return ordered.filter((_, at) => at % count === index - 1);
+    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));
   }
 }
 
