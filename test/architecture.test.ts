@@ -20,7 +20,6 @@ import {
   countPrologue,
   findFiles,
   findFolderCircles,
-  findLongFiles,
   findSources,
   findTests,
   type Import,
@@ -161,10 +160,6 @@ it("the source has no circular imports, not even of types", () => {
 it("the source has no circles between its rooms, not even of types", () => {
   const parents = ["", "/platform", "/core", "/pages", "/watch", "/console"].map((room) => `src${room}`);
   expect(parents.flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS))).toEqual([]);
-});
-
-it("the source has no hand-written file over 300 lines", () => {
-  expect(findLongFiles(300)).toEqual([]);
 });
 
 it("no test file has more than 80 lines before its first test: helpers follow, or have a file of their own", () => {

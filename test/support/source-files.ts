@@ -45,12 +45,6 @@ export function countLines(file: string): number {
   return readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
 }
 
-/** The hand-written scripts with more lines than `max`. */
-export function findLongFiles(max: number): { file: string; lines: number }[] {
-  const files = findSources(/\.(ts|js)$/).filter((file) => !GENERATED.includes(file));
-  return files.map((file) => ({ file, lines: countLines(file) })).filter(({ lines }) => lines > max);
-}
-
 /** An import of a source file. */
 export interface Import {
   /** Path of the importing file, from the root of the repository. */
