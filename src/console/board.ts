@@ -1,50 +1,21 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
-import type {
-  AppControllerRoute,
-  AppViewRoute,
-  JobStatus,
-  QueueAdapterOptions,
-  QueueJobJson,
-} from "@bull-board/api/typings/app";
+import type { AppControllerRoute, QueueAdapterOptions, QueueJobJson } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
-import type { Request, RequestHandler, Response } from "express";
+import type { RequestHandler } from "express";
 import { ASSETS } from "../pages/assets.ts";
-import type { Html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import { assetPath } from "../pages/layout.ts";
-import { opsPath, renderNavigation } from "../pages/operator-frame.ts";
+import { opsPath } from "../pages/operator-frame.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 
-/** The element that loads bull-board's web font from another host. */
-const WEB_FONT = /<link href="https:\/\/fonts[^>]*>/;
-
-/**
- * The tabs of the job states that occur: no job of this service is delayed, prioritized or a parent of others, and each
- * job has one attempt.
- */
-const STATES: readonly string[] = ["latest", "active", "waiting", "completed", "failed"];
-
-/** The pages of the board, and their data. No other path of bull-board is served: it can only read queues. */
-const PAGES = ["/", "/queue/:queueName", "/queue/:queueName/:jobId"];
+/** The data of the board's pages. No other path of bull-board's API is served: it can only read queues. */
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 
-/**
- * Serves only {@link PAGES}, inside the frame of the operator pages, and {@link READS}. Passes errors on instead of
- * sending their text.
- */
+/** bull-board with {@link READS} alone. Passes errors on instead of sending their text. */
 class BoardServer extends ExpressAdapter {
-  readonly #style: string;
-  readonly #navigation: Html;
-
-  constructor(style: string, navigation: Html) {
-    super();
-    this.#style = style;
-    this.#navigation = navigation;
-  }
-
   override setApiRoutes(routes: AppControllerRoute[]): ExpressAdapter {
     return super.setApiRoutes(routes.filter(({ method, route }) => method === "get" && READS.includes(String(route))));
   }
@@ -54,25 +25,11 @@ class BoardServer extends ExpressAdapter {
       throw error;
     });
   }
-
-  override setEntryRoute({ handler }: AppViewRoute): this {
-    this.app.get(PAGES, (_request: Request, response: Response) => {
-      const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
-      response.render(name, params, (error: Error | null, page: string) => {
-        if (error !== null) throw error;
-        const framed = page
-          .replace(WEB_FONT, `<link href="${this.#style}" rel="stylesheet">`)
-          .replace(/<body[^>]*>/, (body) => `${body}${this.#navigation.markup}`);
-        response.send(framed);
-      });
-    });
-    return this;
-  }
 }
 
 type Job = NonNullable<Awaited<ReturnType<BullMQAdapter["getJob"]>>>;
 
-/** A queue with only the tabs of {@link STATES}. Only those who see credentials see the errors of failed jobs. */
+/** A queue whose errors of failed jobs only those see who see credentials. */
 class QueueOnBoard extends BullMQAdapter {
   readonly #seesCredentials: boolean;
 
@@ -102,14 +59,6 @@ class QueueOnBoard extends BullMQAdapter {
     const hidden = job.failedReason ? { failedReason: CAUSE_HIDDEN } : {};
     return Object.assign(job, hidden, { stacktrace: [], deferredFailure: undefined });
   }
-
-  override getStatuses() {
-    return super.getStatuses().filter((status) => STATES.includes(status));
-  }
-
-  override getJobStatuses(): JobStatus[] {
-    return super.getJobStatuses().filter((status) => STATES.includes(status));
-  }
 }
 
 /**
@@ -119,9 +68,7 @@ class QueueOnBoard extends BullMQAdapter {
  */
 export function buildBoard(views: readonly QueueView[], site: Site, seesCredentials: boolean): RequestHandler {
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
-  const serverAdapter = new BoardServer(assetPath(site, ASSETS.boardStyle), renderNavigation(site)).setBasePath(
-    opsPath(site, "queues", "jobs"),
-  );
+  const serverAdapter = new BoardServer().setBasePath(opsPath(site, "queues", "jobs"));
   createBullBoard({
     queues: views.map(({ queue, shard, shown }) => {
       const options = {
@@ -145,6 +92,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
         hideDocsLink: true,
         // To show them, bull-board would list all Redis connections at every poll.
         showWorkers: false,
+        miscLinks: [{ text: "Operations", url: operations }],
       },
     },
   });

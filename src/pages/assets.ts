@@ -48,6 +48,5 @@ export const ASSETS = {
   overviewStyle: makeAsset("overview.css", readInstalled("uplot/dist/uPlot.min.css"), readStatic("overview.css")),
   overviewScript: makeAsset("overview.js", readInstalled("uplot/dist/uPlot.iife.min.js"), readStatic("overview.js")),
   sheetStyle: makeAsset("sheet.css"),
-  boardStyle: makeAsset("board.css"),
   swaggerScript: makeAsset("swagger-ui-bundle.js", readInstalled("swagger-ui-dist/swagger-ui-bundle.js")),
 } as const satisfies Record<string, Asset>;

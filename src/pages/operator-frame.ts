@@ -78,7 +78,7 @@ export function renderTrail(site: Site, lineage: Lineage): Html {
 }
 
 /** Links to the sections of the operator pages. */
-export function renderNavigation(site: NavigatedSite): Html {
+function renderNavigation(site: NavigatedSite): Html {
   const names = ["Organizations", "Queues", ...(site.sections ?? []), "Audit", "Operators", "Runbook"];
   const pages = [...names.map((name) => [name.toLowerCase(), name] as const), ["sign-out", "Sign out"] as const];
   const links = pages.map(([path, name]) => html` <a href="${opsPath(site, path)}">${name}</a>`);

@@ -275,7 +275,7 @@ describe.each([
   ["with OPS_WRITABLE", () => writable],
   ["without it", () => api],
 ])("the dashboard %s", (_, at) => {
-  it("the dashboard serves three pages and four reads of bull-board's, and marks all queues read-only", async () => {
+  it("the dashboard serves bull-board's pages and four of its reads, and marks all queues read-only", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const { entryPoint, api: routes } = appRoutes;
     const reads = routes.filter(({ method }) => method === "get");
@@ -295,6 +295,8 @@ describe.each([
         "/",
         "/queue/:queueName",
         "/queue/:queueName/:jobId",
+        "/job-schedulers",
+        "/metrics-history",
         "/api/queues",
         ofJob,
         `${ofJob}/logs`,
