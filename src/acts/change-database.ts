@@ -2,7 +2,8 @@ import { findClosedUntil, trustClock } from "../core/redeem/db/redemptions.ts";
 import { adoptDatabase, readDeploymentId } from "../platform/db/deployment.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { act } from "./act.ts";
-import { type AppliedRole, applyRoles, type RoleName } from "./roles/apply-roles.ts";
+import { optional, text } from "./fields.ts";
+import { type AppliedRole, applyRoles, type Grantee } from "./roles/apply-roles.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */
@@ -58,9 +59,18 @@ or if redemptions are dated later than the clock.`,
   },
 });
 
+/** The prefix of roles' names: the characters of an SQL name that needs no quotes. Postgres keeps `pg_` for itself. */
+const name = text("Prefix of the roles' names", 50, {
+  hint: "Small letters, digits and underscores. By default the one of the last run; at first pva.",
+});
+const typed = name.typed.refine(
+  (value) => /^(?!pg(_|$))[a-z][a-z0-9_]*$/.test(value),
+  "must be small letters, digits and underscores, and not begin with pg_",
+);
+
 /** The passwords of roles that can log in. */
 interface RolePasswords {
-  passwords: Record<RoleName, string | null>;
+  passwords: Record<Grantee, string | null>;
 }
 
 /** The database does not reveal passwords, so setting one always counts as a change. */
@@ -69,27 +79,33 @@ export const applyRoleGrants = act({
   on: null,
   role: "admin",
   only: "command",
-  title: "Create the roles pva_api, pva_log and pva_admin, or update their grants after a migration",
+  title: "Create the roles of the database, or update their grants after a migration",
   help: `Connect as the owner of the database. The owner needs the CREATEROLE attribute.
+The roles are pva_api, pva_log and pva_admin, or with --prefix P: P_api, P_log
+and P_admin. Roles belong to the server, so each deployment on it needs its own.
 Set PVA_API_PASSWORD, PVA_LOG_PASSWORD or PVA_ADMIN_PASSWORD (16 or more visible
 ASCII characters) to let that role log in. Otherwise grant the role to a login
 of your own.`,
-  examples: [""],
-  fields: {},
-  async run(ctx: AuditContext & RolePasswords) {
+  examples: ["", "--prefix staging"],
+  fields: { prefix: optional({ ...name, typed, json: typed }) },
+  async run(ctx: AuditContext & RolePasswords, _id, { prefix }) {
     const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
     return withAuditEntry(
       ctx,
       { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
-      (tx) => applyRoles(tx, ctx.randomBytes, ctx.passwords),
+      (tx) => applyRoles(tx, ctx.randomBytes, { prefix, passwords: ctx.passwords }),
       {
         before: { passwordsSet: [] },
         after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),
       },
     );
   },
-  said: ({ roles, takenFromPublic }) =>
-    [...roles.map(describeRole), ...takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`)].join("\n"),
+  said: ({ roles, takenFromPublic, others }) =>
+    [
+      ...roles.map(describeRole),
+      ...takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`),
+      ...others.map((sentence) => `Not granted by this deployment: ${sentence}`),
+    ].join("\n"),
 });
 
 function describeRole({ name, created, login, passwordSet }: AppliedRole): string {

@@ -1,4 +1,5 @@
 import { applyRoleGrants } from "../acts/change-database.ts";
+import { findRightsRisks } from "../acts/roles/apply-roles.ts";
 import { readRolePasswords } from "../platform/config.ts";
 import { describeFinding, type Finding } from "../platform/db/requirements.ts";
 import { inspectDatabase } from "../platform/db/session.ts";
@@ -30,7 +31,9 @@ finds a risk.`,
         const risks = [
           ...unmet.map((finding) => ({ code: "requirement", message: describeFinding(finding) })),
           // A session that misses a requirement is not used, so it cannot be asked for risks.
-          ...(unmet.length === 0 ? await findDurabilityRisks(ctx.pool) : []),
+          ...(unmet.length === 0
+            ? [...(await findDurabilityRisks(ctx.pool)), ...(await findRightsRisks(ctx.pool))]
+            : []),
           ...problems,
         ];
         const tables = [formatRequirements("Postgres", requirements), formatRequirements("Redis", redis)];

@@ -64,7 +64,7 @@ function explainDatabaseError(error: pg.DatabaseError): Explanation {
     case "42501": // insufficient_privilege
       return misconfigured(
         `The role of DATABASE_URL may not do this: ${message}.`,
-        "Connect as pva_admin or as the database owner. `voucherctl db roles` needs an owner with CREATEROLE.",
+        "Connect as the role of voucherctl or as the owner. `voucherctl db roles` needs an owner with CREATEROLE.",
       );
   }
   if (isDatabaseUnavailable(error)) return unavailable(message);

@@ -8,6 +8,7 @@ import { explainMigration } from "./explain-migration.ts";
 try {
   const applied = await migrateDatabase(readDatabaseUrl(process.env), {
     onWait: (message) => console.error(message),
+    onRightsTaken: (grantees) => console.error(`Revoked rights that came by default from ${grantees.join(", ")}.`),
   });
   console.log(applied.length === 0 ? "The database is up to date." : `Applied ${applied.join(", ")}.`);
 } catch (error) {

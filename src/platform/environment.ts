@@ -280,9 +280,9 @@ const password = orNull(z.string().regex(/^[\x21-\x7e]{16,}$/, "must be 16 or mo
 
 /** The passwords that `voucherctl db roles` sets. Null sets none. */
 export const ROLE_PASSWORDS = {
-  pva_api: password.meta(secret("PVA_API_PASSWORD")),
-  pva_log: password.meta(secret("PVA_LOG_PASSWORD")),
-  pva_admin: password.meta(secret("PVA_ADMIN_PASSWORD")),
+  api: password.meta(secret("PVA_API_PASSWORD")),
+  log: password.meta(secret("PVA_LOG_PASSWORD")),
+  admin: password.meta(secret("PVA_ADMIN_PASSWORD")),
 };
 
 const namesIn = (table: Variables, isWanted: (isSecret: boolean) => boolean): string[] =>

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { type AppliedRoles, applyRoles, ROLES, type RoleName } from "../../src/acts/roles/apply-roles.ts";
+import { type AppliedRoles, applyRoles, DEFAULT_PREFIX } from "../../src/acts/roles/apply-roles.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 
@@ -30,14 +30,16 @@ export async function makeTestLogins(
       console.log("The role of DATABASE_URL may not create roles: the tests run the service as the owner.");
       return { logins: { api: null, log: null, admin: null }, remove: async () => undefined };
     }
-    const { roles } = await makeRoles(pool);
+    // Runs in parallel may share the server, and each has its own roles, as deployments have.
+    const prefix = `pva_test_${process.pid}`;
+    const { roles } = await makeRoles(pool, null, prefix);
     const logins = {
-      api: await makeLogin(pool, "pva_api"),
-      log: await makeLogin(pool, "pva_log"),
-      admin: await makeLogin(pool, "pva_admin"),
+      api: await makeLogin(pool, `${prefix}_api`),
+      log: await makeLogin(pool, `${prefix}_log`),
+      admin: await makeLogin(pool, `${prefix}_admin`),
     };
-    const created = roles.filter((role) => role.created).map((role) => role.name);
-    return { logins, remove: (url) => withPool(url, (later) => removeRoles(later, logins, created)) };
+    const made = [...Object.values(logins), ...roles].map(({ name }) => name);
+    return { logins, remove: (url) => withPool(url, (later) => removeRoles(later, made)) };
   });
 }
 
@@ -45,10 +47,13 @@ export async function makeTestLogins(
  * Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are
  * logins.
  */
-export function makeRoles(owner: pg.Pool, password: string | null = null): Promise<AppliedRoles> {
-  return inTransaction(owner, (tx) =>
-    applyRoles(tx, pooledRandomBytes, { pva_api: password, pva_log: password, pva_admin: null }),
-  );
+export function makeRoles(
+  owner: pg.Pool,
+  password: string | null = null,
+  prefix: string = DEFAULT_PREFIX,
+): Promise<AppliedRoles> {
+  const passwords = { api: password, log: password, admin: null };
+  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { prefix, passwords }));
 }
 
 async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {
@@ -58,23 +63,16 @@ async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {
   return rows[0]?.may === true;
 }
 
-async function makeLogin(pool: pg.Pool, role: RoleName): Promise<Login> {
-  const login = { name: `${role}_test_${process.pid}`, password: randomBytes(16).toString("hex") };
+async function makeLogin(pool: pg.Pool, role: string): Promise<Login> {
+  const login = { name: `${role}_login`, password: randomBytes(16).toString("hex") };
   await pool.query(`CREATE ROLE ${login.name} LOGIN PASSWORD '${login.password}' IN ROLE ${role}`);
   // Lets an owner without superuser rights watch and end the login's sessions.
   await pool.query(`GRANT ${login.name} TO CURRENT_USER`);
   return login;
 }
 
-async function removeRoles(pool: pg.Pool, logins: TestLogins, created: readonly RoleName[]): Promise<void> {
-  for (const login of Object.values(logins) as (Login | null)[])
-    if (login !== null) await pool.query(`DROP ROLE ${login.name}`);
-  for (const role of ROLES.filter((name) => created.includes(name))) {
-    // A parallel run may still need the role.
-    await pool.query(`DROP ROLE ${role}`).catch((error: unknown) => {
-      if (!(error instanceof pg.DatabaseError && error.code === "2BP01")) throw error;
-    });
-  }
+async function removeRoles(pool: pg.Pool, names: readonly string[]): Promise<void> {
+  for (const name of names) await pool.query(`DROP ROLE ${name}`);
 }
 
 async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {

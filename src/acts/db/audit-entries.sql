@@ -68,31 +68,31 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles(database)
--- The roles of the service and voucherctl, and the rights of these roles and of PUBLIC on this database, on the schema
--- of the tables (the current one), and on its tables, sequences and columns. Rights on functions are listed for the
--- roles only, because `db roles` does not change those of PUBLIC.
+-- The roles of the service and voucherctl, and the rights of all roles but the owner on this database, on the schema of
+-- the tables (the current one), and on its tables, sequences, columns and functions.
 WITH here AS (
-  SELECT n.oid, n.nspname, n.nspacl FROM pg_namespace AS n WHERE n.nspname = current_schema()
+  SELECT n.oid, n.nspname, n.nspacl, n.nspowner FROM pg_namespace AS n WHERE n.nspname = current_schema()
 ), granted AS (
-  SELECT acl.grantee, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
+  SELECT acl.grantee, d.datdba AS owner, acl.privilege_type || ' ON DATABASE ' || d.datname AS what
     FROM pg_database AS d, aclexplode(coalesce(d.datacl, acldefault('d', d.datdba))) AS acl WHERE d.datname = $1::text
    UNION ALL
-  SELECT acl.grantee, acl.privilege_type || ' ON SCHEMA ' || h.nspname FROM here AS h, aclexplode(h.nspacl) AS acl
+  SELECT acl.grantee, h.nspowner, acl.privilege_type || ' ON SCHEMA ' || h.nspname FROM here AS h, aclexplode(h.nspacl) AS acl
    UNION ALL
-  SELECT acl.grantee, acl.privilege_type || ' ON ' || c.relname
+  SELECT acl.grantee, c.relowner, acl.privilege_type || ' ON ' || c.relname
     FROM here AS h JOIN pg_class AS c ON c.relnamespace = h.oid, aclexplode(c.relacl) AS acl
    UNION ALL
-  SELECT acl.grantee, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
+  SELECT acl.grantee, c.relowner, acl.privilege_type || ' (' || a.attname || ') ON ' || c.relname
     FROM here AS h JOIN pg_class AS c ON c.relnamespace = h.oid JOIN pg_attribute AS a ON a.attrelid = c.oid,
          aclexplode(a.attacl) AS acl
    UNION ALL
-  SELECT acl.grantee, acl.privilege_type || ' ON FUNCTION ' || p.proname
-    FROM here AS h JOIN pg_proc AS p ON p.pronamespace = h.oid, aclexplode(p.proacl) AS acl WHERE acl.grantee <> 0
+  SELECT acl.grantee, p.proowner, acl.privilege_type || ' ON FUNCTION ' || p.proname
+    FROM here AS h JOIN pg_proc AS p ON p.pronamespace = h.oid, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS acl
 )
-SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END FROM pg_roles AS r
-              WHERE r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS roles,
+SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NOLOGIN' END
+               FROM here AS h, aclexplode(h.nspacl) AS acl JOIN pg_roles AS r ON r.oid = acl.grantee
+              WHERE acl.privilege_type = 'USAGE' AND r.rolname ~ '_(api|log|admin)$' ORDER BY 1) AS roles,
        ARRAY(SELECT coalesce(r.rolname, 'PUBLIC') || ' ' || g.what FROM granted AS g LEFT JOIN pg_roles AS r ON r.oid = g.grantee
-              WHERE g.grantee = 0 OR r.rolname IN ('pva_api', 'pva_log', 'pva_admin') ORDER BY 1) AS rights;
+              WHERE g.grantee <> g.owner ORDER BY 1) AS rights;
 
 -- name: state_of_user(form)
 -- When a user was last erased. The user is found by the text that replaced the user's id.

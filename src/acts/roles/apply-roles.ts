@@ -2,21 +2,37 @@ import { readFileSync } from "node:fs";
 import pg from "pg";
 import { AppError } from "../../platform/api/errors.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
-import type { Transaction } from "../../platform/db/pool.ts";
+import type { Queryable, Transaction } from "../../platform/db/pool.ts";
+import {
+  compareRights,
+  findDatabasesOfRoles,
+  findRolePrefix,
+  type Grant,
+  type RightsOfRole,
+  takeDefaultRights,
+} from "../../platform/db/rights.ts";
 import { makeScramVerifier, SALT_BYTES } from "../../platform/scram-verifier.ts";
 
 /**
  * The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that
- * their statements need.
+ * their statements need. A role's name is the deployment's prefix and this word.
  */
-export const ROLES = ["pva_api", "pva_log", "pva_admin"] as const;
-export type RoleName = (typeof ROLES)[number];
+export const GRANTEES = ["api", "log", "admin"] as const;
+export type Grantee = (typeof GRANTEES)[number];
 
-const GRANTS = readFileSync(new URL("./grants.sql", import.meta.url), "utf8");
+/** The prefix of a deployment that has chosen none. `grants.sql` is written with it. */
+export const DEFAULT_PREFIX = "pva";
+export const roleName = (prefix: string, grantee: Grantee): string => `${prefix}_${grantee}`;
+const roleNames = (prefix: string) => GRANTEES.map((grantee) => roleName(prefix, grantee));
+
+const read = (name: string) => readFileSync(new URL(`./${name}.sql`, import.meta.url), "utf8");
+const [REVOKES, GRANTS] = [read("revokes"), read("grants")];
+/** A prefix has the characters of an SQL name only, so it needs no quotes. */
+const withNames = (text: string, prefix: string) => text.replaceAll(`${DEFAULT_PREFIX}_`, `${prefix}_`);
 
 /** The state of a role after {@link applyRoles}. */
 export interface AppliedRole {
-  name: RoleName;
+  name: string;
   /** Whether this run created it. */
   created: boolean;
   /** Whether it can log in. If not, an operator grants it to another role that can log in. */
@@ -29,33 +45,53 @@ export interface AppliedRoles {
   roles: AppliedRole[];
   /** Rights that this run revoked from PUBLIC. */
   takenFromPublic: string[];
+  /** What other roles of the server may do, though this deployment grants it to none of them. A sentence each. */
+  others: string[];
 }
 
 /**
- * Creates the missing roles and gives each role the rights of `grants.sql` in this database. Run it after each
- * migration.
+ * Creates the missing roles and gives each role the rights of `grants.sql` in this database, and takes them from the
+ * roles of another prefix. Run it after each migration.
  * @param tx a transaction of the owner, who must be allowed to create roles if one is missing or gets a password.
- * @param passwords of visible ASCII characters. A role with a password can log in; only the password's SCRAM verifier
- * leaves this process. Null changes nothing.
- * @throws AppError `invalid_request`, with a list of the rights that a role has in excess of `grants.sql`.
+ * @param options the prefix of the roles' names, by default the one that the deployment has; and passwords of visible
+ * ASCII characters. A role with a password can log in; only the password's SCRAM verifier leaves this process. Null
+ * changes nothing.
+ * @throws AppError `invalid_request`, when the roles have rights in another database, or in excess of `grants.sql`.
  */
 export async function applyRoles(
   tx: Transaction,
   randomBytes: RandomBytes,
-  passwords: Record<RoleName, string | null>,
+  options: { prefix: string | null; passwords: Record<Grantee, string | null> },
 ): Promise<AppliedRoles> {
+  const before = await findRolePrefix(tx);
+  const prefix = options.prefix ?? before ?? DEFAULT_PREFIX;
+  await refuseRolesOfOthers(tx, prefix);
   const takenFromPublic = await readRightsOfPublic(tx);
   const roles: AppliedRole[] = [];
-  for (const name of ROLES) roles.push(await applyRole(tx, randomBytes, name, passwords[name]));
-  await tx.query(GRANTS);
-  await rejectExcess(tx);
-  return { roles, takenFromPublic };
+  for (const grantee of GRANTEES)
+    roles.push(await applyRole(tx, randomBytes, roleName(prefix, grantee), options.passwords[grantee]));
+  if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
+  await tx.query(withNames(REVOKES + GRANTS, prefix));
+  await takeDefaultRights(tx);
+  const others = await findExcess(tx, prefix);
+  return { roles, takenFromPublic, others };
+}
+
+/** Roles belong to the server: one with rights in another database serves another deployment. @throws AppError */
+async function refuseRolesOfOthers(tx: Transaction, prefix: string): Promise<void> {
+  const databases = (await findDatabasesOfRoles(tx, roleNames(prefix))).map(({ name }) => name);
+  if (databases.length === 0) return;
+  throw new AppError(
+    "invalid_request",
+    `Nothing was changed, because the roles ${roleNames(prefix).join(", ")} have rights in other databases of this \
+server: ${databases.join(", ")}. Choose other names for this deployment: voucherctl db roles --prefix NAME`,
+  );
 }
 
 async function applyRole(
   tx: Transaction,
   randomBytes: RandomBytes,
-  name: RoleName,
+  name: string,
   password: string | null,
 ): Promise<AppliedRole> {
   const { rows } = await tx.query<{ login: boolean }>("SELECT rolcanlogin AS login FROM pg_roles WHERE rolname = $1", [
@@ -83,52 +119,54 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
 }
 
 /**
- * Tables from which the service deletes rows. It keeps webhook deliveries, unused reservations, ends of references,
- * counts and faults only for a limited time.
+ * Finds what other roles may do.
+ * @throws AppError when a role of the deployment has rights that the grants do not give: by an attribute, a membership,
+ * ownership, or PUBLIC.
  */
-const DELETED_FROM = [
-  "reservations",
-  "webhook_outbox",
-  "webhook_deliveries",
-  "webhook_endpoints",
-  "reference_ends",
-  "activity_counts",
-  "acquired_counts",
-  "faults",
-];
-
-/**
- * @throws AppError when a role has rights that the grants do not give: by an attribute, a membership, ownership, or
- * PUBLIC.
- */
-async function rejectExcess(tx: Transaction): Promise<void> {
-  const { rows } = await tx.query<{ what: string }>(
-    `WITH role AS (SELECT * FROM pg_roles WHERE rolname = ANY ($1::text[]))
-     SELECT rolname || ' has the attribute ' || a.name AS what
-       FROM role, LATERAL (VALUES ('SUPERUSER', rolsuper), ('CREATEROLE', rolcreaterole), ('CREATEDB', rolcreatedb),
-                                  ('REPLICATION', rolreplication), ('BYPASSRLS', rolbypassrls)) AS a (name, has)
-      WHERE a.has
-      UNION ALL
-     SELECT rolname || ' is a member of ' || m.roleid::regrole
-       FROM role JOIN pg_auth_members AS m ON m.member = role.oid
-      UNION ALL
-     SELECT rolname || ' may CREATE in schema ' || current_schema()
-       FROM role WHERE has_schema_privilege(oid, current_schema(), 'CREATE')
-      UNION ALL
-     SELECT rolname || ' has ' || r.kind || ' on database ' || current_database()
-       FROM role, unnest(ARRAY['CREATE', 'TEMPORARY']) AS r (kind)
-      WHERE has_database_privilege(role.oid, current_database(), r.kind)
-      UNION ALL
-     SELECT rolname || ' owns ' || c.oid::regclass FROM role JOIN pg_class AS c ON c.relowner = role.oid
-      UNION ALL
-     SELECT rolname || ' may ' || r.kind || ' ' || c.oid::regclass
-       FROM role, pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace,
-            unnest(ARRAY['DELETE', 'TRUNCATE', 'TRIGGER']) AS r (kind)
-      WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND has_table_privilege(role.oid, c.oid, r.kind)
-        AND NOT (rolname = 'pva_api' AND r.kind = 'DELETE' AND c.relname = ANY ($2::text[]))`,
-    [ROLES, DELETED_FROM],
+async function findExcess(tx: Transaction, prefix: string): Promise<string[]> {
+  const found = await compareRights(tx, readGrants(prefix));
+  const own = found.filter(({ isOwn }) => isOwn).map(describeRights);
+  if (own.length === 0) return found.map((rights) => `${describeRights(rights)}.`);
+  throw new AppError(
+    "invalid_request",
+    `Nothing was changed, because there are rights to take away first: ${own.join("; ")}.`,
   );
-  if (rows.length === 0) return;
-  const excess = rows.map((row) => row.what).join("; ");
-  throw new AppError("invalid_request", `Nothing was changed, because there are rights to take away first: ${excess}.`);
+}
+
+const describeRights = ({ role, what }: RightsOfRole) => `${role} ${what}`;
+
+/** The rights that `grants.sql` gives on tables, columns, sequences and functions. */
+function readGrants(prefix: string): Grant[] {
+  const statements = withNames(GRANTS, prefix).matchAll(
+    /^GRANT ([^;]+?)\s+ON (?:FUNCTION |SEQUENCE )?([^;]+?)\s+TO ([^;]+);/gm,
+  );
+  const list = (text = "") => text.split(/,\s*(?![^(]*\))/);
+  return Array.from(statements, ([, privileges, objects, roles]) =>
+    list(roles).flatMap((role) =>
+      list(objects).flatMap((object) =>
+        list(privileges).flatMap((privilege) => {
+          const [, kind = "", columns = ""] = /^(\w+)(?: \(([^)]+)\))?$/.exec(privilege) ?? [];
+          const name = object.replace(/\(.*/s, "");
+          return list(columns).map((column) => ({ role, privilege: kind, object: name, column }));
+        }),
+      ),
+    ),
+  ).flat();
+}
+
+/** Rights of roles that the deployment does not grant, or that its own roles lack, for an operator. */
+export async function findRightsRisks(db: Queryable): Promise<{ code: string; message: string }[]> {
+  const prefix = (await findRolePrefix(db)) ?? DEFAULT_PREFIX;
+  const found = await compareRights(db, readGrants(prefix));
+  const byDuty = Object.groupBy(found, ({ isOwn }) => (isOwn ? "own" : "other"));
+  const sentences = {
+    own: "The roles of the service have other rights than it grants. As the owner, run voucherctl db roles:",
+    other:
+      "Other roles of the server have rights on tables or functions of the service. As the owner, run npm run " +
+      "migrate, which takes away what was given by default, and revoke what remains:",
+  };
+  return Object.entries(byDuty).map(([duty, rights]) => ({
+    code: `rights_of_${duty}_roles`,
+    message: `${sentences[duty as keyof typeof sentences]} ${rights.map(describeRights).join("; ")}.`,
+  }));
 }

@@ -1,44 +1,27 @@
--- All rights of the roles on the schema of the tables (the current one) and on this database. The file first revokes
--- the roles' rights on tables, sequences, functions and the schema, in the same transaction, so it can run after every
--- migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. The roles may
--- DELETE only from the tables of webhooks, reservations, ends of references, counts and faults. Only the owner may
--- change a definition.
-
--- Revokes only where a right was granted, because the owner of this database may not own every table in it.
-DO $$
-DECLARE
-  held record;
-BEGIN
-  FOR held IN
-    SELECT DISTINCT c.oid::regclass::text AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind
-      FROM pg_namespace AS n JOIN pg_class AS c ON c.relnamespace = n.oid LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid
-     CROSS JOIN LATERAL (SELECT * FROM aclexplode(c.relacl) UNION ALL SELECT * FROM aclexplode(a.attacl)) AS acl
-     WHERE n.nspname = current_schema() AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
-     UNION ALL
-    SELECT DISTINCT p.oid::regprocedure::text, 'ROUTINE' FROM pg_namespace AS n JOIN pg_proc AS p ON p.pronamespace = n.oid, aclexplode(p.proacl) AS acl
-     WHERE n.nspname = current_schema() AND acl.grantee IN ('pva_api'::regrole, 'pva_log'::regrole, 'pva_admin'::regrole)
-  LOOP
-    EXECUTE format('REVOKE ALL ON %s %s FROM pva_api, pva_log, pva_admin', held.kind, held.name);
-  END LOOP;
-END
-$$;
+-- All rights of the roles on the schema of the tables (the current one) and on this database. `applyRoles` puts the names
+-- of the deployment's own roles in place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run
+-- after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. The roles
+-- may DELETE only from the tables of webhooks, reservations, ends of references, counts and faults. Only the owner may
+-- change a definition. `compareRights` reads the GRANTs on tables, sequences and functions from this file.
 
 -- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
 -- tables. The service needs neither.
 DO $$
 BEGIN
-  EXECUTE format('REVOKE ALL ON SCHEMA %I FROM pva_api, pva_log, pva_admin', current_schema());
   EXECUTE format('GRANT USAGE ON SCHEMA %I TO pva_api, pva_log, pva_admin', current_schema());
   EXECUTE format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', current_schema());
-  EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC, pva_api, pva_log, pva_admin', current_database());
+  EXECUTE format('REVOKE CREATE, TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
   EXECUTE format('GRANT CONNECT ON DATABASE %I TO pva_api, pva_log, pva_admin', current_database());
 END
 $$;
 
--- Statements of all roles call this function. In some databases, PUBLIC has no right to run functions.
+-- PUBLIC may run no function of the service. Statements of all roles call this one.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
+
+-- Histories, lists of webhook endpoints, and triggers on what may be erased call these.
+GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), signing_versions(webhook_endpoints), owns_table(oid) TO pva_api, pva_admin;
 
 -- The service moves the times of batches, windows, contracts and reservations only with this function, and only in a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;

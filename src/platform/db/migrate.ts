@@ -3,6 +3,7 @@ import type pg from "pg";
 import { loadMigrationFiles, migrate } from "postgres-migrations";
 import { connectClient, secondClient } from "./client.ts";
 import { MIGRATION_LOCK_TIMEOUT_MS } from "./requirements.ts";
+import { takeDefaultRights } from "./rights.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { prepareSession } from "./session.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
@@ -23,6 +24,8 @@ interface MigrateOptions {
   waitMaxMs?: number;
   /** Called at most once, with a sentence that says what the run waits for. */
   onWait?: (sentence: string) => void;
+  /** Called with the roles, or PUBLIC, that had rights by default, which the run took away. */
+  onRightsTaken?: (grantees: readonly string[]) => void;
 }
 
 /** The run gave up because another session held a lock for too long. The message is for an operator. */
@@ -45,7 +48,7 @@ export class MigrationsChanged extends Error {
  * @throws LocksUnavailable, MigrationsChanged, or an Error whose cause, if any, is the database's error.
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
-  const { directory = MIGRATIONS, waitMaxMs = WAIT_MAX_MS, onWait = () => undefined } = options;
+  const { directory = MIGRATIONS, waitMaxMs = WAIT_MAX_MS, onWait = () => undefined, onRightsTaken } = options;
   const client = await connect(databaseUrl);
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   let waitsFor: string | null = null;
@@ -80,6 +83,11 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     const files = await loadMigrationFiles(directory);
     const before = await selectAppliedIds(client, files);
     await retryUntilLocked(() => runLibrary(client, directory));
+    // After each run and not in a migration, because later migrations make objects with default rights too.
+    await retryUntilLocked(async () => {
+      const grantees = await takeDefaultRights(client, directory);
+      if (grantees.length > 0) onRightsTaken?.(grantees);
+    });
     return files.filter(({ id }) => !before.has(id)).map(({ fileName }) => fileName);
   } finally {
     ended.abort();

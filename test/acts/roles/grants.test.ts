@@ -1,6 +1,5 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROLES, type RoleName } from "../../../src/acts/roles/apply-roles.ts";
 import { copyVouchers } from "../../../src/core/chain/db/copy.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { readStatements, type Statement } from "../../../src/platform/db/statements.ts";
@@ -10,6 +9,8 @@ import { findStatementFiles } from "../../support/source-files.ts";
 import { statementsOf, statementsWithout } from "../../support/statement-users.ts";
 import { issueVouchers, makePartner } from "../../support/supply.ts";
 
+const ROLES = ["pva_api", "pva_log", "pva_admin"] as const;
+type RoleName = (typeof ROLES)[number];
 const ROOT = new URL("../../../", import.meta.url);
 const STATEMENTS = new Map(findStatementFiles().flatMap((file) => Object.entries(readStatements(new URL(file, ROOT)))));
 /** Statements that only the database's owner runs, to retire a log. */
@@ -18,6 +19,8 @@ const OF_OWNER = new Set([
   "rename_log_tree",
   "delete_published_of_retired",
   "delete_witness_sizes",
+  "list_default_rights",
+  "find_databases_of_roles",
 ]);
 const RUN_BY: Record<RoleName, Set<string>> = {
   // Does not include workers/log.ts, which runs as pva_log, and acts, which pages only name: forms and
@@ -61,7 +64,7 @@ beforeAll(async () => {
   owner = await db.connect();
   // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read
   // them.
-  await owner.query("SET plan_cache_mode = force_generic_plan");
+  await owner.query("SET plan_cache_mode = force_generic_plan; DEALLOCATE ALL");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
 });
 

@@ -145,8 +145,8 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   const deploy = async (name: string, apis: number): Promise<Deployment> => {
     const url = postgres.urlOf(name);
     const db = maker.openDatabase(url);
-    await makeRoles(db, SERVICE_PASSWORD);
-    const env = { DATABASE_URL: serviceUrl(url) };
+    await makeRoles(db, SERVICE_PASSWORD, name);
+    const env = { DATABASE_URL: serviceUrl(url, `${name}_api`) };
     const accidents: string[] = [];
     const made: ApiProcess[] = [];
     while (made.length < apis) made.push(await maker.makeApi(`${name}-api`, env, accidents));
