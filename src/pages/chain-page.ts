@@ -147,9 +147,14 @@ ${events.map((event) => renderRow(event, events, notes, locale))}
 </table>`;
 }
 
-/** Says that an entry's content was erased, and when if the erasing entry is on the page. */
-function sayErased({ erasedBy }: PublicEvent, events: readonly PublicEvent[], locale: Locale): Html | null {
-  if (erasedBy === undefined) return null;
+/** Says that an entry's content was erased, and when if the erasing entry is on the page; or that it is lost. */
+function sayErased(
+  { erasedBy, payloadKept, sealStatus }: PublicEvent,
+  events: readonly PublicEvent[],
+  locale: Locale,
+): Html | null {
+  if (erasedBy === undefined)
+    return payloadKept || sealStatus === "Pending" ? null : html` <em>${locale.texts.chain.lost}</em>`;
   const erasing = events.find(({ sequence }) => sequence === erasedBy);
   const when = erasing === undefined ? null : locale.time(erasing.occurredAt, MINUTES);
   return html` ${locale.texts.chain.erased(when, erasedBy)}`;
@@ -168,7 +173,8 @@ function renderRow(
   const erasedBy = event.erasedBy === undefined ? null : html` data-erased-by="${event.erasedBy}"`;
   const erases = event.erasedSequences && html` data-erases="${event.erasedSequences.join(" ")}"`;
   return html`<tr role="row" id="entry-${event.sequence}"${sealed ? null : html` class="waiting"`} \
-data-event-type="${event.eventType}" data-seal="${event.sealStatus}"${leaf}${erasedBy}${erases ?? null}>
+data-event-type="${event.eventType}" data-seal="${event.sealStatus}" data-kept="${String(event.payloadKept)}"\
+${leaf}${erasedBy}${erases ?? null}>
 <td role="cell" class="number">${event.sequence}</td>
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> \
 <span class="sentence">${sentence}${sayErased(event, events, locale)}</span> \

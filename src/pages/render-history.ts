@@ -1,4 +1,5 @@
 import type { PartnerEvent } from "../core/chain/api/events.ts";
+import { keepsPayload } from "../core/chain/chain.ts";
 import type { VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
@@ -21,10 +22,12 @@ export function renderEvent(
   const { title, sentence } = describeEvent(event.eventType, locale);
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";
+  const isLost = sealed && event.erasedBy === undefined && !keepsPayload(event);
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
 <p><strong>${title}</strong> ${sentence} \
 <span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span>\
-${event.erasedBy === undefined ? null : html` ${chain.erased(null, event.erasedBy)}`}</p>
+${event.erasedBy === undefined ? null : html` ${chain.erased(null, event.erasedBy)}`}\
+${isLost ? html` <em>${chain.lost}</em>` : null}</p>
 <p class="fine">${portal.entry(event.sequence)}${
     event.actorConnectedId === null
       ? null

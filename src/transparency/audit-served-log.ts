@@ -78,13 +78,14 @@ async function readNamedLeaves(
 
 /** What is wrong with an event after the one before it, or null. Only the last events of a history can be Pending. */
 function findLinkProblem(
-  { sequence, sealStatus, recordHash, previousHash }: PublicEvent,
+  { sequence, sealStatus, recordHash, previousHash, payloadKept, erasedBy }: PublicEvent,
   previous: { sequence: number; recordHash: string | null },
 ): string | null {
   if (sequence !== previous.sequence + 1) return `does not follow event ${previous.sequence}`;
   if (sealStatus === "Pending")
     return recordHash === null && previousHash === null ? null : "is Pending and has a hash";
   if (recordHash === null) return "is sealed and has no hash";
+  if (!payloadKept && erasedBy === undefined) return "has lost its payload, and no later event says that it was erased";
   if (previous.recordHash === null) return "is sealed after one that is not";
   return previousHash === previous.recordHash ? null : "is not linked";
 }

@@ -2,7 +2,8 @@ import type pg from "pg";
 import { parsePolicy } from "../../packages/tlog/src/policy.ts";
 import { formatProof, verifyProof } from "../../packages/tlog/src/receipt.ts";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
-import { findLoggedEvent, findLoggedRedemption, type LoggedEvent } from "../core/chain/db/events.ts";
+import { isErased } from "../core/chain/chain.ts";
+import { findLoggedEvent, findLoggedRedemption, type LoggedEvent, selectEventsPage } from "../core/chain/db/events.ts";
 import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { formsOf } from "../core/voucher/references.ts";
@@ -93,10 +94,17 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
   return isSequence ? findLoggedEvent(pool, { voucherId, sequence: Number(sequence) }) : null;
 }
 
+/** Says that a payload was erased only where an erasing event names it. Otherwise the chain is broken. */
+async function explainMissingPayload(pool: pg.Pool, { voucherId, sequence }: LoggedEvent): Promise<Error> {
+  const later = await selectEventsPage(pool, { voucherId, after: sequence, limit: INTEGER_MAX });
+  if (isErased(sequence, later)) return new AppError("payload_erased");
+  return new Error(`event ${sequence} of ${voucherId} has no payload, and no later event says that it was erased`);
+}
+
 /** Builds the proof that the served checkpoint contains an event. Verifies the proof before it returns it. */
 async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolean): Promise<string> {
   const { payload, recordHash, logIndex } = event;
-  if (withPayload && recordHash !== null && payload === null) throw new AppError("payload_erased");
+  if (withPayload && recordHash !== null && payload === null) throw await explainMissingPayload(pool, event);
   const published = await findPublished(pool);
   if (published === null || recordHash === null || logIndex === null || logIndex >= published.size) {
     throw new AppError("not_logged_yet");

@@ -39,6 +39,13 @@ const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statem
       "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 3",
     ],
   },
+  "it names another event, and nothing says that the payload was erased": {
+    ...LOST,
+    statements: [
+      "UPDATE voucher_events SET erased_by = NULL WHERE voucher_id = $1 AND sequence = 2",
+      ...erasing("[1]"),
+    ],
+  },
   "it names another event": { ...LOST, statements: erasing("[1]") },
   "it is Pending": { ...LOST, statements: [event(`seal_status = 'Pending', data = '{}', ${NO_SEAL}`), headBefore] },
   "it has no payload": { ...LOST, statements: [event("payload = NULL, erased_by = 4")] },

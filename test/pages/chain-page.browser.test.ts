@@ -162,6 +162,11 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
     "Entry 2: It is not sealed, but has a hash.",
   ],
   [
+    "an entry without its payload, which no entry erased",
+    (markup) => markup.replace(/(id="entry-2"[^>]*data-kept=")true/, "$1false"),
+    "Entry 2: Its content is missing or was changed, and no later entry says that it was erased.",
+  ],
+  [
     "a pending first entry, and a sealed one that links to zeros",
     (markup) =>
       markup

@@ -162,6 +162,35 @@ describe("after a checkpoint is published", () => {
     expect(audit).toMatchObject({ problems: [], erased: 1 });
   });
 
+  it("an event whose payload the owner of the database removed or changed is broken, not erased", async () => {
+    const lost = "payload = NULL, erased_by = NULL";
+    const changes = [lost, "payload = NULL, erased_by = 3", "payload = replace(payload, 'order', 'Order')"];
+    await servers.db.query(`
+      ALTER TABLE voucher_events DISABLE TRIGGER USER;
+      ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload;
+      ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_sealed_complete`);
+    for (const [index, change] of changes.entries()) {
+      const at = 20 + index;
+      await till.redeem({ code: codeOf(at), externalRef: `an order ${at}` });
+      const event = "voucher_id = $1 AND sequence = 2";
+      const { rows } = await servers.db.query(`SELECT payload FROM voucher_events WHERE ${event}`, [vouchers[at]?.id]);
+      await servers.db.query(`UPDATE voucher_events SET ${change} WHERE ${event}`, [vouchers[at]?.id]);
+      await run();
+      const refused = { status: 500, body: { code: "internal_error" } };
+      expect(await till.receipt(`an order ${at}`), change).toMatchObject(refused);
+      expect(await till.eventReceipt(codeOf(at), 2), change).toMatchObject(refused);
+      expect((await proofOf(2, at)).status, change).toBe(200);
+      const path = `${api.url}/integrity/events/VoucherInstance/${vouchers[at]?.id}`;
+      const { body } = await send("GET", path);
+      expect(body.events.map((event: { payloadKept: boolean }) => event.payloadKept)).toEqual([true, false]);
+      const page = await (await fetch(path, { headers: { accept: "text/html" } })).text();
+      expect(page.includes("Its content is missing or was changed"), change).toBe(!change.includes("erased_by = 3"));
+      await servers.db.query(`UPDATE voucher_events SET payload = $2, erased_by = NULL WHERE ${event}`, [
+        ...[vouchers[at]?.id, rows[0].payload],
+      ]);
+    }
+  });
+
   it("an unknown sequence of a voucher has no receipt and no proof", async () => {
     for (const sequence of ["0", "3", "01", "-1", "1.0", "99999999999", "x", "1%00"]) {
       const reply = await till.eventReceipt(codeOf(3), sequence);

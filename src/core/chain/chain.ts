@@ -121,6 +121,17 @@ export function erasedSequencesOf({ eventType, payload }: Pick<StoredEvent, "eve
   }
 }
 
+/** Whether an event has the payload that was sealed: not while it is Pending, after an erasure, or after a change. */
+export function keepsPayload({ payload, recordHash }: Pick<StoredEvent, "payload" | "recordHash">): boolean {
+  return payload !== null && hash("sha256", payload) === recordHash;
+}
+
+/** Whether a later sealed event of the same chain, which has its payload, names an event as erased. */
+export function isErased(sequence: number, events: readonly StoredEvent[]): boolean {
+  const later = events.filter((event) => event.sequence > sequence && keepsPayload(event));
+  return later.some((event) => erasedSequencesOf(event).includes(sequence));
+}
+
 interface ChainProblem {
   /** The sequence of the event at which the chain breaks, or the sequence in the head if the head is wrong. */
   sequence: number;
@@ -182,8 +193,7 @@ function findHeadProblem(
 }
 
 function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: string): string | null {
-  if (event.payload !== null && hash("sha256", event.payload) !== event.recordHash)
-    return "recordHash is not the hash of the payload";
+  if (event.payload !== null && !keepsPayload(event)) return "recordHash is not the hash of the payload";
   if (!/^[0-9a-f]{64}$/.test(String(event.recordHash))) return "recordHash is not a hash";
   if (event.previousHash !== previousHash) return "previousHash is not the hash of the event before";
   return event.payload === null ? null : findDifference(voucherId, event, previousHash);

@@ -13,10 +13,18 @@ import {
   type PartnerChain,
   type PartnerEvent,
   type PublicChain,
+  type PublicEvent,
   partnerEvent,
   publicEvent,
 } from "./api/events.ts";
-import { ANCHOR_NAMESPACE, EVENT_CODES, type EventType, erasedSequencesOf, type StoredEvent } from "./chain.ts";
+import {
+  ANCHOR_NAMESPACE,
+  EVENT_CODES,
+  type EventType,
+  erasedSequencesOf,
+  keepsPayload,
+  type StoredEvent,
+} from "./chain.ts";
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
 /**
@@ -30,6 +38,8 @@ export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
     return known;
   };
 }
+
+type SeenEvent = StoredEvent & { logIndex: number | null };
 
 type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
@@ -63,7 +73,7 @@ export async function readPublicChain(
     const isPossible = entityType === ENTITY_TYPE && !entityId.includes("\0");
     const sandbox = isPossible ? await findVoucherSandbox(ctx.pool, entityId) : null;
     if (sandbox === null) throw new AppError("entity_not_found");
-    const chain = await readChain(ctx, entityId, page, (event) => pickFields(publicEvent, viewEvent(event)));
+    const chain = await readChain(ctx, entityId, page, viewPublicEvent);
     return { ...chain, ...markSandbox(sandbox) };
   };
   return readConfirmed(ctx, () => ctx.publicReads(visitor, read));
@@ -73,7 +83,7 @@ async function readChain<Event>(
   ctx: Deps,
   voucherId: string,
   page: EventsQuery,
-  view: (event: StoredEvent & { logIndex: number | null }) => Event,
+  view: (event: SeenEvent) => Event,
 ): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
   // Sequential: each bounded read may use one connection at a time.
   const events = await selectEventsPage(ctx.pool, { voucherId, after: page.after, limit: page.limit + 1 });
@@ -88,8 +98,12 @@ async function readChain<Event>(
   };
 }
 
+function viewPublicEvent(event: SeenEvent): PublicEvent {
+  return pickFields(publicEvent, { ...viewEvent(event), payloadKept: keepsPayload(event) });
+}
+
 /** Shows an event as the voucher's own partner sees it. */
-export function viewEvent(event: StoredEvent & { logIndex: number | null }): PartnerEvent {
+export function viewEvent(event: SeenEvent): PartnerEvent {
   const eventType = event.eventType as EventType;
   const erases = eventType === "voucher.instance.erased" && event.payload !== null;
   return pickFields(partnerEvent, {

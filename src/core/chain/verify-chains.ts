@@ -22,7 +22,7 @@ const ALL_EVENTS = 2 ** 31 - 1;
 export interface VerifyResult {
   vouchers: number;
   events: number;
-  /** Events without a payload that a later event names as erased. They count as intact, and `events` includes them. */
+  /** Erased events of intact chains. They count as intact, and `events` includes them. */
   erased: number;
   broken: { voucherId: string; sequence: number; problem: string }[];
 }
@@ -101,6 +101,8 @@ async function verifySnapshot(
     const problem = verifyChain(voucherId, head, chains.get(voucherId) ?? []);
     if (problem !== null) broken.push({ voucherId, ...problem });
   }
-  const erased = events.filter(({ sealStatus, payload }) => sealStatus === "Sealed" && payload === null).length;
+  const isBroken = new Set(broken.map(({ voucherId }) => voucherId));
+  const lacking = events.filter(({ sealStatus, payload }) => sealStatus === "Sealed" && payload === null);
+  const erased = lacking.filter(({ voucherId }) => !isBroken.has(voucherId)).length;
   return { vouchers: heads.length, events: events.length, erased, broken };
 }

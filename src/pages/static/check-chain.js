@@ -9,13 +9,16 @@ function readPreviousEntry() {
 }
 
 /**
- * What is wrong with an erasure that the entry claims or that it underwent, as a sentence, or null. The entry that
- * erased it may be on a later page.
+ * What is wrong with an erasure that the entry claims or that it underwent, or with a payload that is lost, as a
+ * sentence, or null. The entry that erased it may be on a later page.
  */
 function findFalseErasure(entry) {
   if (entry.erases.some((erased) => !(erased < entry.sequence)))
     return say("It erases an entry that is not an earlier one.");
-  if (entry.erasedBy === null) return null;
+  if (entry.erasedBy === null)
+    return entry.kept
+      ? null
+      : say("Its content is missing or was changed, and no later entry says that it was erased.");
   const erasing = entries.find(({ sequence }) => sequence === entry.erasedBy);
   const hasMore = document.querySelector('nav.paging a[rel="next"]') !== null;
   const isElsewhere = hasMore && entry.erasedBy > entries.at(-1).sequence;

@@ -64,6 +64,7 @@ function readEntries() {
     recordHash: textOf(row, ".record-hash"),
     previousHash: textOf(row, ".previous-hash"),
     leaf: row.dataset.leaf === undefined ? null : Number(row.dataset.leaf),
+    kept: row.dataset.kept === "true",
     erasedBy: row.dataset.erasedBy === undefined ? null : Number(row.dataset.erasedBy),
     erases: (row.dataset.erases ?? "").split(" ").filter(Boolean).map(Number),
   }));

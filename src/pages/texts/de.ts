@@ -105,6 +105,7 @@ export const DE: PageTexts = {
       when === null
         ? html`Gelöscht durch Eintrag ${by}, der Hash des Eintrags bleibt.`
         : html`Gelöscht am ${when}, der Hash des Eintrags bleibt.`,
+    lost: "Sein Inhalt fehlt oder wurde geändert, und kein späterer Eintrag sagt, dass er gelöscht wurde.",
     title: (id, sandbox) => `${sandbox ? "Sandbox: " : ""}Verlauf des Gutscheins ${id}`,
     description: "Was mit einem Gutschein geschehen ist, Eintrag für Eintrag, und ob sein Verlauf unversehrt ist.",
     heading: "Verlauf des Gutscheins",

@@ -93,6 +93,7 @@ export const EN: PageTexts = {
       when === null
         ? html`Erased by entry ${by}, the record's hash is kept.`
         : html`Erased on ${when}, the record's hash is kept.`,
+    lost: "Its content is missing or was changed, and no later entry says that it was erased.",
     title: (id, sandbox) => `${sandbox ? "Sandbox: voucher" : "Voucher"} history ${id}`,
     description: "What happened to a voucher, entry by entry, and whether its history is intact.",
     heading: "Voucher history",

@@ -93,6 +93,7 @@ export const ES: PageTexts = {
       when === null
         ? html`Borrado por la entrada ${by}, se conserva su hash.`
         : html`Borrado el ${when}, se conserva el hash de la entrada.`,
+    lost: "Falta su contenido o se modificó, y ninguna entrada posterior dice que se borró.",
     title: (id, sandbox) => `${sandbox ? "Entorno de pruebas: historial" : "Historial"} del vale ${id}`,
     description: "Qué ha pasado con un vale, entrada por entrada, y si su historial está intacto.",
     heading: "Historial del vale",

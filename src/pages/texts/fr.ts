@@ -98,6 +98,7 @@ export const FR: PageTexts = {
       when === null
         ? html`Effacé par l'entrée ${by}, le hachage est conservé.`
         : html`Effacé le ${when}, le hachage de l'entrée est conservé.`,
+    lost: "Son contenu manque ou a été modifié, et aucune entrée ultérieure ne dit qu'il a été effacé.",
     title: (id, sandbox) => `${sandbox ? "Bac à sable\u00a0: historique" : "Historique"} du bon ${id}`,
     description: "Ce qui est arrivé à un bon, entrée par entrée, et si son historique est intact.",
     heading: "Historique du bon",

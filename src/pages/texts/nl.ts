@@ -108,6 +108,7 @@ export const NL: PageTexts = {
       when === null
         ? html`Gewist door vermelding ${by}, de hash blijft bewaard.`
         : html`Gewist op ${when}, de hash van de vermelding blijft bewaard.`,
+    lost: "De inhoud ontbreekt of is gewijzigd, en geen latere vermelding zegt dat die is gewist.",
     title: (id, sandbox) => `${sandbox ? "Sandbox: geschiedenis" : "Geschiedenis"} van voucher ${id}`,
     description: "Wat er met een voucher is gebeurd, stap voor stap, en of de geschiedenis ongeschonden is.",
     heading: "Geschiedenis van de voucher",

@@ -73,6 +73,8 @@ export interface PageTexts {
   chain: {
     /** The sentence about an erased entry: the time of the erasing entry, or null, and the erasing entry's number. */
     erased(when: Html | null, by: number): Html;
+    /** The sentence about an entry that was not erased, but whose payload is not the one that was sealed. */
+    lost: string;
     title(id: string, sandbox: boolean): string;
     description: string;
     heading: string;

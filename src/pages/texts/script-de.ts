@@ -9,6 +9,8 @@ export const SCRIPT_DE: ScriptTexts = {
     "Er ist der erste Eintrag, aber sein voriger Hash besteht nicht aus 64 Nullen.",
   "Its previous hash is not the hash of entry {0}.": "Sein voriger Hash ist nicht der Hash von Eintrag {0}.",
   "It erases an entry that is not an earlier one.": "Er löscht einen Eintrag, der kein früherer ist.",
+  "Its content is missing or was changed, and no later entry says that it was erased.":
+    "Sein Inhalt fehlt oder wurde geändert, und kein späterer Eintrag sagt, dass er gelöscht wurde.",
   "It was erased, but no later entry says so.": "Er wurde gelöscht, aber kein späterer Eintrag sagt es.",
   "The start of the chain": "Der Anfang der Kette",
   "Linked to entry {0}": "Verbunden mit Eintrag {0}",

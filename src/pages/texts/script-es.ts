@@ -9,6 +9,8 @@ export const SCRIPT_ES: ScriptTexts = {
     "Es la primera entrada, pero su huella anterior no son 64 ceros.",
   "Its previous hash is not the hash of entry {0}.": "Su huella anterior no es la de la entrada {0}.",
   "It erases an entry that is not an earlier one.": "Borra una entrada que no es anterior.",
+  "Its content is missing or was changed, and no later entry says that it was erased.":
+    "Falta su contenido o se modificó, y ninguna entrada posterior dice que se borró.",
   "It was erased, but no later entry says so.": "Se borró, pero ninguna entrada posterior lo dice.",
   "The start of the chain": "El comienzo de la cadena",
   "Linked to entry {0}": "Enlazada con la entrada {0}",

@@ -9,6 +9,8 @@ export const SCRIPT_FR: ScriptTexts = {
     "C'est la première entrée, mais son empreinte précédente n'est pas faite de 64 zéros.",
   "Its previous hash is not the hash of entry {0}.": "Son empreinte précédente n'est pas celle de l'entrée {0}.",
   "It erases an entry that is not an earlier one.": "Elle efface une entrée qui n'est pas antérieure.",
+  "Its content is missing or was changed, and no later entry says that it was erased.":
+    "Son contenu manque ou a été modifié, et aucune entrée ultérieure ne dit qu'il a été effacé.",
   "It was erased, but no later entry says so.": "Elle a été effacée, mais aucune entrée ultérieure ne le dit.",
   "The start of the chain": "Le début de la chaîne",
   "Linked to entry {0}": "Liée à l'entrée {0}",

@@ -9,6 +9,8 @@ export const SCRIPT_NL: ScriptTexts = {
     "Het is de eerste vermelding, maar de vorige hash bestaat niet uit 64 nullen.",
   "Its previous hash is not the hash of entry {0}.": "De vorige hash is niet de hash van vermelding {0}.",
   "It erases an entry that is not an earlier one.": "Zij wist een vermelding die niet eerder is.",
+  "Its content is missing or was changed, and no later entry says that it was erased.":
+    "De inhoud ontbreekt of is gewijzigd, en geen latere vermelding zegt dat die is gewist.",
   "It was erased, but no later entry says so.": "Zij is gewist, maar geen latere vermelding zegt dat.",
   "The start of the chain": "Het begin van de keten",
   "Linked to entry {0}": "Verbonden met vermelding {0}",

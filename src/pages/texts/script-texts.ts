@@ -7,6 +7,7 @@ export const SCRIPT_SENTENCES = [
   "It is the first entry, but its previous hash is not 64 zeros.",
   "Its previous hash is not the hash of entry {0}.",
   "It erases an entry that is not an earlier one.",
+  "Its content is missing or was changed, and no later entry says that it was erased.",
   "It was erased, but no later entry says so.",
   "The start of the chain",
   "Linked to entry {0}",

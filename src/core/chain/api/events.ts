@@ -38,8 +38,8 @@ export const eventsPageQuery = eventsQuery.extend({
   limit: queryInteger(1, EVENTS_LIMIT_MAX, EVENTS_PAGE_LIMIT, "Maximum number of events on the page."),
 });
 
-/** An event without its payload and actor. */
-export const publicEvent = named("PublicEvent", {
+/** What partners and the public see of an event. */
+const seenEvent = z.object({
   sequence: count(1, "The event's position in the chain: 1, 2, 3, without gaps.", 1),
   eventType: z.enum(EVENT_TYPES).meta({ description: "What happened. Later releases may add types.", "x-open": true }),
   code: z
@@ -72,10 +72,19 @@ export const publicEvent = named("PublicEvent", {
   }),
 });
 
+/** An event without its payload and actor. */
+export const publicEvent = named("PublicEvent", {
+  ...seenEvent.shape,
+  payloadKept: flag(
+    "Whether the service has the text with this `recordHash`, compared at each call. False while the event is " +
+      "Pending, and after its payload was erased. Otherwise the chain is broken at a sealed event with `false`.",
+  ),
+});
+
 export type PublicEvent = z.output<typeof publicEvent>;
 
 /** An event with its payload and actor, for the voucher's own partner. */
-export const partnerEvent = publicEvent
+export const partnerEvent = seenEvent
   .extend({
     payload: text(
       "The exact text that was hashed: canonical JSON (RFC 8785). Hash this string exactly as received; do not " +
@@ -180,6 +189,6 @@ examples.add(partnerChain, {
 examples.add(publicChain, {
   chain: {
     summary: "Issued and redeemed",
-    value: { ...CHAIN, events: CHAIN.events.map((event) => pickFields(publicEvent, event)) },
+    value: { ...CHAIN, events: CHAIN.events.map((event) => pickFields(publicEvent, { ...event, payloadKept: true })) },
   },
 });

@@ -62,14 +62,14 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 -- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
 -- payload is null after it was erased. The leaf index is null until the event has a place in the log. The served
 -- checkpoint may not contain the leaf yet.
-SELECT e.payload, e.record_hash AS "recordHash",
+SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
 -- name: find_logged_redemption(organization_id, external_ref)
 -- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
-SELECT e.payload, e.record_hash AS "recordHash",
+SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM redemptions_under($1::text, $2::text) AS rd
   JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'

@@ -52,7 +52,13 @@ const UNLOGGED_EVENT = { voucherId: text, sequence: integer, recordHash: text };
 type UnloggedEvent = Row<typeof UNLOGGED_EVENT>;
 
 /** An event and its leaf in the log. */
-const LOGGED_EVENT = { payload: orNull(text), recordHash: orNull(bytea), logIndex: orNull(bigint) };
+const LOGGED_EVENT = {
+  voucherId: text,
+  sequence: integer,
+  payload: orNull(text),
+  recordHash: orNull(bytea),
+  logIndex: orNull(bigint),
+};
 export type LoggedEvent = Row<typeof LOGGED_EVENT>;
 
 export const sql = new Statements(new URL("./events.sql", import.meta.url));
