@@ -6,7 +6,7 @@ import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 import type { OperatorSignIn } from "./operator-sign-in.ts";
 
 export interface AuthenticatingDeps extends LimitingRefusals {
-  signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify" | "attempts">;
+  signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify">;
   report: { faults: { count(kind: "signInsFailed"): void } };
 }
 
@@ -17,9 +17,10 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
 
 /**
  * Admits operators who sign in: by HTTP Basic (RFC 7617) with a name and the operator's token, or any name and
- * OPS_TOKEN; or by the JWT that a proxy adds.
+ * OPS_TOKEN; or by the JWT that a proxy adds. Each is too long to guess, so all are verified, however many wrong ones
+ * came from the same address.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
- * after too many failed sign-ins from the address.
+ * instead of a 401 after too many failed sign-ins from the address.
  */
 export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   const refuse = async (request: Request, response: Response, scheme: string, error: AppError) => {
@@ -30,10 +31,8 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   return async (request, response, next) => {
     const given = ctx.signIn.findCredentials(request);
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
-    const { attempts } = ctx.signIn;
-    const verify = () => ctx.signIn.verify(given);
-    const operator = await attempts.run(networkOf(request.ip), verify, (found) => found === null);
-    // Open pages reload every few seconds. After the JWT has expired they would use up the attempts of the address.
+    const operator = await ctx.signIn.verify(given, networkOf(request.ip));
+    // No failed sign-in: open pages reload every few seconds, also after their JWT has expired.
     if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {
       response.locals.operator = operator;

@@ -12,15 +12,14 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { openOperatorTokens, type TokenOperator } from "./operator-tokens.ts";
-import { SignInAttempts } from "./sign-in-attempts.ts";
 import type { SignedIn } from "./signed-in.ts";
 
 /** Longest name of an operator in an audit entry. Characters. */
 const NAME_MAX = 100;
 /** How long a process remembers whether named operators exist. Milliseconds. */
 const KNOWN_MS = 1_000;
-/** Tokens in one query, and tokens that wait for a query. Few operators exist, so further tokens are made up. */
-const TOKENS = { batchMax: 64, waitingMax: 256 };
+/** Tokens in one query, and tokens that wait for a query: as many as a process has connections. */
+const TOKENS = { batchMax: 256, waitingMax: 10_000 };
 
 /** The credentials of a request. */
 type Credentials = { kind: "basic"; name: string; password: string } | { kind: "jwt"; token: string };
@@ -36,8 +35,6 @@ interface SignInDeps extends OperatorReads {
  * proxy.
  */
 export class OperatorSignIn {
-  /** Failed sign-ins to all operator pages of the process: an address that is blocked on one page is blocked on all. */
-  readonly attempts = new SignInAttempts();
   readonly #hasOperators: () => Promise<boolean>;
   readonly #ops: Config["ops"];
   readonly #clock: DatabaseClock;
@@ -45,9 +42,9 @@ export class OperatorSignIn {
   readonly #tokens: TokenAuthenticator<TokenOperator> | null;
   /**
    * Tokens are not cached, so a revoked token stops working at once. One query runs at a time, so made-up tokens use at
-   * most one connection.
+   * most one connection. Addresses take turns.
    */
-  readonly #named: Batcher<string, NamedOperator | null>;
+  readonly #named: Batcher<{ hash: string; network: string }, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
 
   constructor({ pool, operatorReads, config: { ops }, deployment: { clock } }: SignInDeps) {
@@ -56,10 +53,12 @@ export class OperatorSignIn {
     this.#clock = clock;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
     this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
-    this.#named = new Batcher(async (hashes: string[]) => {
+    const find = async (tokens: { hash: string; network: string }[]) => {
+      const hashes = tokens.map(({ hash }) => hash);
       const found = await operatorReads({}, () => findOperatorsByToken(pool, hashes));
       return hashes.map((tokenHash) => found.get(tokenHash) ?? null);
-    }, TOKENS);
+    };
+    this.#named = new Batcher(find, { ...TOKENS, ownerOf: ({ network }) => network });
   }
 
   /**
@@ -99,27 +98,28 @@ export class OperatorSignIn {
 
   /**
    * The operator with these credentials; null for wrong credentials; "expired" for a valid JWT that has expired.
+   * @param network the caller's address.
    * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
    */
-  async verify(credentials: Credentials): Promise<SignedIn | "expired" | null> {
-    if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token);
+  async verify(credentials: Credentials, network: string): Promise<SignedIn | "expired" | null> {
+    if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token, network);
     const { name, password } = credentials;
     if (this.#sharedDigest !== null && timingSafeEqual(digest(password), this.#sharedDigest)) {
       return { name: `shared: ${printable(name)}`, role: "admin", by: "shared", stillHolds: async () => true };
     }
-    const operator = await this.#findNamed(password);
+    const operator = await this.#findNamed(password, network);
     if (operator === null || operator.name !== name) return null;
-    const stillHolds = async () => (await this.#findNamed(password)) !== null;
+    const stillHolds = async () => (await this.#findNamed(password, network)) !== null;
     return { name: operator.name, role: operator.role, by: "operator", stillHolds };
   }
 
-  async #findNamed(token: string): Promise<NamedOperator | null> {
+  async #findNamed(token: string, network: string): Promise<NamedOperator | null> {
     if (!isWellFormedSecret(token, TOKEN_PREFIX)) return null;
-    return this.#named.submit(hashSecret(token)).catch(throwUnchecked);
+    return this.#named.submit({ hash: hashSecret(token), network }).catch(throwUnchecked);
   }
 
-  async #verifyJwt(token: string): Promise<SignedIn | "expired" | null> {
-    const found = await this.#tokens?.authenticate(token).catch((error: unknown) => {
+  async #verifyJwt(token: string, network: string): Promise<SignedIn | "expired" | null> {
+    const found = await this.#tokens?.authenticate(token, network).catch((error: unknown) => {
       if (isExpiredToken(error)) return "expired" as const;
       if (error instanceof AppError && error.code === "invalid_token") return null;
       throw error;

@@ -29,10 +29,8 @@ const TRUSTED_MS = 500;
 /** Maximum number of keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
-/** Maximum number of waiting queries for keys that are in the cache. */
+/** Maximum number of waiting queries of each kind: as many as a process has connections. */
 const WAITING_MAX = 10_000;
-/** Maximum number of waiting queries for keys outside the cache. When there are many, most of them are made up. */
-const UNSEEN_WAITING_MAX = 1_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
@@ -49,8 +47,11 @@ export class KeyAuthenticator {
    */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
-  /** Separate, so that a flood of made-up keys does not delay valid ones. */
-  readonly #unseen: Batcher<string, ApiKey | null>;
+  /**
+   * Separate, so that a flood of made-up keys does not delay valid ones. One query runs at a time, so a flood uses one
+   * connection. Addresses take turns, and a valid key from the address of a flood waits for a few queries.
+   */
+  readonly #unseen: Batcher<{ hash: string; network: string }, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
   /** When recording resumes after a failure, on the monotonic clock. Milliseconds. */
   #recordAgainAt = 0;
@@ -67,24 +68,28 @@ export class KeyAuthenticator {
       waitingMax: WAITING_MAX,
       ownerOf: (hash) => this.#cache.get(hash)?.key.organizationId ?? "",
     });
-    this.#unseen = new Batcher(find, { batchMax: BATCH_MAX, waitingMax: UNSEEN_WAITING_MAX });
+    this.#unseen = new Batcher((unseen) => find(unseen.map(({ hash }) => hash)), {
+      batchMax: BATCH_MAX,
+      waitingMax: WAITING_MAX,
+      ownerOf: ({ network }) => network,
+    });
     this.#usage = new Batcher((keyIds) => this.#writeUsage(keyIds), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
   }
 
   /**
    * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its
-   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query.
-   * @param mayBeUnknown runs before the query for a secret outside the cache, and may throw to prevent it.
-   * @throws BatcherFull, or what `mayBeUnknown` or the database threw.
+   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query. However many wrong
+   * ones its address sends, a right one is looked up: secrets are too long to guess.
+   * @param network the caller's address.
+   * @throws BatcherFull, or what the database threw.
    */
-  async authenticate(secret: string, mayBeUnknown: () => void = () => {}): Promise<AuthenticatedKey | null> {
+  async authenticate(secret: string, network = ""): Promise<AuthenticatedKey | null> {
     if (!isWellFormedApiKey(secret)) return null;
     const hash = hashSecret(secret);
     const startedAt = performance.now();
     const cached = this.#cache.get(hash);
     if (cached !== undefined && cached.usableUntil > startedAt) return cached.key;
-    if (cached === undefined) mayBeUnknown();
-    const found = await (cached === undefined ? this.#unseen : this.#seen).submit(hash);
+    const found = await (cached === undefined ? this.#unseen.submit({ hash, network }) : this.#seen.submit(hash));
     this.#cache.delete(hash);
     if (found === null) return null;
     if (found.sandbox !== isSandboxKey(secret)) {

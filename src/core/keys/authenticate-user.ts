@@ -101,10 +101,12 @@ export class TokenAuthenticator<Caller> {
   }
 
   /**
-   * Verifies a token and returns its caller.
+   * Verifies a token and returns its caller. While more tokens wait than may start in a turn, addresses take turns: a
+   * flood of wrong tokens delays right ones by a bounded part of each turn, and refuses none.
+   * @param network the caller's address.
    * @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read.
    */
-  async authenticate(token: string): Promise<Caller> {
+  async authenticate(token: string, network = ""): Promise<Caller> {
     if (this.#keys === null) throw invalidToken();
     await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
@@ -112,7 +114,7 @@ export class TokenAuthenticator<Caller> {
     const now = this.#clock.now();
     const trusted = this.#trusted.get(tokenHash);
     if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.caller;
-    await new Promise<void>((start) => this.#startInTurn(start));
+    await new Promise<void>((start) => this.#startInTurn(start, () => network));
     const { issuer, audience } = this.#rules;
     try {
       const claims = await verify(token, this.#keys, {

@@ -95,17 +95,6 @@ export class RateLimiter {
     });
   }
 
-  /**
-   * Returns the refusal that a call would get now, or null. Counts nothing, so work for a caller over its limit can be
-   * skipped.
-   */
-  findRefusal(id: string): Verdict | null {
-    const now = performance.now();
-    const window = this.#recent.get(id) ?? this.#older.get(id);
-    if (window === undefined || window.endsAt <= now || window.tokens > 0 || window.left > 0) return null;
-    return refusal(window, now);
-  }
-
   #consumeToken(id: string, window: Window, now: number): Verdict {
     window.tokens -= 1;
     if (window.tokens < Math.floor(this.#chunk / 2) && window.left > 0) void this.#fetchOnce(id, window);

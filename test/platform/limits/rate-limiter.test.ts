@@ -32,16 +32,6 @@ it("a rate limiter returns what is left: one less with each call, and 0 with a r
   expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
 });
 
-it("a rate limiter knows which caller would be refused, without counting a call", async () => {
-  const limiter = await openLimiter(counting.newName(), { limit: 30 });
-  for (const calls of [29, 1]) {
-    for (let i = 0; i < 100; i++) expect(limiter.findRefusal("caller")).toBeNull();
-    expect(await burst(limiter, calls)).toBe(calls);
-  }
-  expect(limiter.findRefusal("caller")).toMatchObject({ allowed: false, remaining: 0 });
-  expect(limiter.findRefusal("other")).toBeNull();
-});
-
 /** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 

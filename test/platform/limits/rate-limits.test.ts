@@ -7,6 +7,7 @@ import type { TestApi } from "../../support/service.ts";
 import { makeKey, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
+import { signUser } from "../../support/user-tokens.ts";
 
 /** A limit so low that a storm of calls exceeds it on the slowest machine. */
 const RPS = 5;
@@ -214,14 +215,16 @@ describe("an address's limit", () => {
     }
   });
 
-  it("an address's limit keeps new valid keys from being read until the address is within it again", async () => {
+  it("an address's limit refuses no new valid key or token when failed authentications have used it up", async () => {
     const address = newAddress();
-    const key = await until(async () => {
+    for (let i = 0; i < 5; i++) {
       const fresh = await newKey();
-      await storm(unknown(address));
-      return isLimited(await lookUp(address, fresh)) ? fresh : null;
-    });
-    await until(async () => (await lookUp(address, key)).status === 404);
+      const flood = storm(unknown(address), 200);
+      expect((await lookUp(address, fresh)).status).toBe(404);
+      const token = await signUser(issuer, newUser());
+      expect((await get("/marketplace/listings", `Bearer ${token}`)(address)).status).toBe(200);
+      expect((await flood).some(isLimited)).toBe(true);
+    }
   });
 });
 

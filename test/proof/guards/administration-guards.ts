@@ -121,11 +121,6 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
     ],
     "a token that was rotated does not sign in": ["(t.expires_at IS NULL OR t.expires_at > clock_timestamp())", "true"],
   }),
-  ...guardsOf("src/console/sign-in/sign-in-attempts.ts", ["test/console/sign-in"], {
-    "failed sign-ins of an address are limited": ["failures.count += 1;", ""],
-    "a sign-in counts before it is verified": ["undecided.underWay += 1;", ""],
-    "wrong JWTs and tokens count as failed sign-ins": ["if (failed) this.#countFailure(address);", ""],
-  }),
   ...guardsOf("src/console/sign-in/operator-tokens.ts", ["test/console/sign-in"], {
     "a JWT without a role does not sign in": ["values.includes(role)) ?? null", `values.includes(role)) ?? "viewer"`],
   }),

@@ -2,11 +2,11 @@ import type { NextFunction, Request, RequestHandler, Response } from "express";
 import { AppError } from "../../../platform/api/errors.ts";
 import type { Access } from "../../../platform/http/access.ts";
 import {
-  assertRefusalsLeft,
   consumeAddressLimit,
   consumeRateLimit,
   consumeRefusalLimit,
 } from "../../../platform/http/middleware/rate-limit.ts";
+import { networkOf } from "../../../platform/http/middleware/request-headers.ts";
 import type { Limits } from "../../../platform/limits/open-limits.ts";
 import type { UserAuthenticator } from "../authenticate-user.ts";
 
@@ -54,9 +54,7 @@ function authenticateUser(deps: UserDeps, optional: boolean): RequestHandler {
     };
     const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
     if (token === undefined) return refuse(new AppError("missing_token"));
-    // Checked first, so that a flood of invalid tokens does not cost one signature check each.
-    assertRefusalsLeft(deps, request, response);
-    const userId = await deps.users.authenticate(token).catch((error: unknown) => {
+    const userId = await deps.users.authenticate(token, networkOf(request.ip)).catch((error: unknown) => {
       if (error instanceof AppError && error.code === "invalid_token") return refuse(error);
       throw error;
     });

@@ -4,11 +4,11 @@ import { markSandbox } from "../../../platform/api/fields.ts";
 import type { Access, Tag } from "../../../platform/http/access.ts";
 import { signalOf } from "../../../platform/http/middleware/caller-signal.ts";
 import {
-  assertRefusalsLeft,
   consumeRateLimit,
   consumeRefusalLimit,
   type LimitingRefusals,
 } from "../../../platform/http/middleware/rate-limit.ts";
+import { networkOf } from "../../../platform/http/middleware/request-headers.ts";
 import type { Limits } from "../../../platform/limits/open-limits.ts";
 import type { RateLimiter } from "../../../platform/limits/rate-limiter.ts";
 import type { Scope } from "../api-keys.ts";
@@ -92,7 +92,8 @@ interface KeyDeps extends AdmitDeps {
 /**
  * Admits a request whose key is known (else 401), is bound to an organization (403), may be used from the caller's
  * address (403), has the scopes that `assertScopes` wants and is within its limit (429), checked in this order. Failed
- * authentications count against a limit of the caller's address. Sets the caller, and returns the key's scopes.
+ * authentications count against a limit of the caller's address, which refuses no right key. Sets the caller, and
+ * returns the key's scopes.
  */
 export async function admitKey(
   deps: AdmitDeps,
@@ -104,7 +105,7 @@ export async function admitKey(
     await consumeRefusalLimit(deps, request, response);
     throw new AppError("missing_key");
   }
-  const key = await deps.keys.authenticate(by.secret, () => assertRefusalsLeft(deps, request, response));
+  const key = await deps.keys.authenticate(by.secret, networkOf(request.ip));
   if (key === null) {
     await consumeRefusalLimit(deps, request, response);
     throw new AppError("unknown_key");

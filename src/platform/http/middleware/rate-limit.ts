@@ -44,16 +44,12 @@ export function limitAddress(deps: LimitingAddresses): RequestHandler {
   };
 }
 
-/** Counts one failed authentication of the caller's address. @throws AppError `rate_limited`. */
+/**
+ * Counts one failed authentication of the caller's address. Called only after the credentials were found wrong: the
+ * right ones of another person at the same address are never refused. @throws AppError `rate_limited`.
+ */
 export function consumeRefusalLimit(deps: LimitingRefusals, request: Request, response: ServerResponse): Promise<void> {
   return consumeRateLimit(response, deps.limits.refused, networkOf(request.ip));
-}
-
-/** Refuses an address with too many failures before a key or token is verified. @throws AppError `rate_limited`. */
-export function assertRefusalsLeft(deps: LimitingRefusals, request: Request, response: ServerResponse): void {
-  const { refused } = deps.limits;
-  const refusal = refused?.findRefusal(networkOf(request.ip)) ?? null;
-  if (refused !== null && refusal !== null) applyVerdict(response, refused, refusal);
 }
 
 function applyVerdict(response: ServerResponse, limiter: RateLimiter, { allowed, remaining, resetMs }: Verdict): void {
