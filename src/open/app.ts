@@ -10,7 +10,12 @@ import { pageHeaders } from "../pages/page-headers.ts";
 import { type Endpoint, joinRoutes, mount, type Route } from "../platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "../platform/http/errors.ts";
 import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
-import { dropForwardedPorts, ignoreConditions, requireHost } from "../platform/http/middleware/request-headers.ts";
+import {
+  boundPreferences,
+  dropForwardedPorts,
+  ignoreConditions,
+  requireHost,
+} from "../platform/http/middleware/request-headers.ts";
 import { mountPortal } from "../portal/mount-portal.ts";
 import { ENDPOINTS, REFERENCE } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
@@ -26,7 +31,8 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.disable("etag");
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
-  app.use(observeRequests(ctx.log, ctx.report, ctx.calls, ctx.metrics));
+  app.use(observeRequests(ctx));
+  app.use(boundPreferences);
   app.use(dropForwardedPorts);
   app.use(traceRequests(ctx.traces));
   app.use(requireHost);

@@ -1,4 +1,3 @@
-import { parse } from "basic-auth";
 import type { Request, RequestHandler, Router } from "express";
 import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
@@ -20,6 +19,7 @@ import { problem } from "../platform/api/problems.ts";
 import { type DepsOf, mount, validate } from "../platform/http/endpoint.ts";
 import { readForm } from "../platform/http/middleware/form-body.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
+import { basicCredentials } from "../platform/http/middleware/request-headers.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
 import { respondText, sendCsv } from "../platform/http/respond.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
@@ -213,7 +213,7 @@ function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPag
   };
   return async (request, response, next) => {
     response.setHeader("WWW-Authenticate", 'Basic realm="Portal", charset="UTF-8"');
-    const secret = parse(request.get("authorization") ?? "")?.pass;
+    const secret = basicCredentials(request)?.password;
     const scopes = await admitKey(deps, request, response, { secret, assertScopes, limiter: deps.limits.read });
     response.removeHeader("WWW-Authenticate");
     const further = ofWings.filter((page) => page.isOpenTo(deps, scopes));

@@ -1,8 +1,10 @@
+import { normaliseText } from "../platform/text.ts";
+
 /** The languages whose names of months, days and truth values are known. */
 const LANGUAGES = ["en", "de", "fr", "es", "nl"];
 
 /** Lower case without accents, and plain forms of full-width characters. */
-const simplify = (text: string) => text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLowerCase();
+const simplify = (text: string) => (normaliseText(text, "NFKD") ?? text).replaceAll(/\p{M}/gu, "").toLowerCase();
 
 const namesOf = (unit: "month" | "weekday", form: "long" | "short") =>
   LANGUAGES.flatMap((language) => {

@@ -56,6 +56,7 @@ describe("a named operator", () => {
     const mistyped = `${zoe.token.slice(0, -1)}${zoe.token.endsWith("0") ? "1" : "0"}`;
     const another = await makeOperator(db, "admin");
     expect(await codeOf(zoe.headers)).toBe("200");
+    expect(await codeOf(basic(` ${zoe.token} `, `${zoe.name} `))).toBe("200");
     for (const headers of [
       basic(zoe.token, another.name),
       basic(another.token, zoe.name),

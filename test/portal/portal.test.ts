@@ -381,7 +381,7 @@ it.each([
   expect([file.status, file.headers.get("content-language")]).toEqual([200, null]);
 });
 
-it("signing in to the portal takes a reading key as the password, under any user name", async () => {
+it("signing in to the portal takes a reading key as the password, with blanks around it too, under any user name", async () => {
   for (const path of PATHS) {
     const without = await open(path, null);
     const challenge = 'Basic realm="Portal", charset="UTF-8"';
@@ -389,8 +389,13 @@ it("signing in to the portal takes a reading key as the password, under any user
     expect((await open(path, "pvk_WRONG")).status).toBe(401);
     const byHeader = await browse(`${api.url}/portal${path}`, { headers: { "x-api-key": reader } });
     expect(byHeader.status).toBe(401);
-    for (const user of ["", "someone else"]) {
-      const { status, headers } = await open(path, reader, api, user);
+    for (const [user, password] of [
+      ["", reader],
+      ["someone else", reader],
+      ["", `${reader} `],
+      ["", `\t${reader}\u00a0`],
+    ] as const) {
+      const { status, headers } = await open(path, password, api, user);
       expect([200, 401, 409]).toContain(status);
       expect(status === 401).toBe(path === "/webhooks");
       expect(headers.has("www-authenticate")).toBe(false);

@@ -1,10 +1,11 @@
+import { normaliseText } from "../../platform/text.ts";
 import { act } from "../act.ts";
 import { type BatchVoidResult, readBatchSize, voidBatch as voidAll } from "../void-batch.ts";
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
 
 /** The name as browsers show it: consecutive blanks become one. */
-const asShown = (name: string) => name.normalize().trim().replaceAll(/\s+/g, " ");
+const asShown = (name: string) => normaliseText(name, "NFC")?.trim().replaceAll(/\s+/g, " ");
 
 export const voidBatch = act({
   name: "batch void",

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from "node:crypto";
-import { parse } from "basic-auth";
 import type { Request } from "express";
 import type pg from "pg";
 import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
@@ -11,6 +10,7 @@ import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import { basicCredentials } from "../../platform/http/middleware/request-headers.ts";
 import { openOperatorTokens, type TokenOperator } from "./operator-tokens.ts";
 import type { SignedIn } from "./signed-in.ts";
 
@@ -88,8 +88,8 @@ export class OperatorSignIn {
 
   /** The credentials of a request, or null. HTTP Basic wins over the JWT, which a proxy adds to every request. */
   findCredentials(request: Request): Credentials | null {
-    const basic = parse(request.get("authorization") ?? "");
-    if (basic !== undefined) return { kind: "basic", name: basic.name, password: basic.pass };
+    const basic = basicCredentials(request);
+    if (basic !== null) return { kind: "basic", ...basic };
     if (this.#tokens === null) return null;
     const header = request.get(this.#ops.jwtHeader);
     const token = /^(?:Bearer +)?(\S+) *$/i.exec(header ?? "")?.[1];

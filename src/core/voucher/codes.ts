@@ -1,4 +1,6 @@
 import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
+import { normaliseText } from "../../platform/text.ts";
+
 /** Symbols in a voucher code: 15 random ones (75 bits) and a check symbol. */
 export const CODE_SYMBOLS = 16;
 /** Symbols in a redeem code, all random (60 bits). */
@@ -91,7 +93,7 @@ const END = { shown: 4, hiddenMin: 12 };
 
 /** The end of a code, by which people tell vouchers apart. For a code that is too short, only an ellipsis. */
 export function codeEnd(code: string): string {
-  const symbols = cleanTyped(code, SEPARATORS_AND_MARKS);
+  const symbols = cleanTyped(code, SEPARATORS_AND_MARKS) ?? "";
   return symbols.length < END.shown + END.hiddenMin ? "…" : `…${symbols.slice(-END.shown)}`;
 }
 
@@ -104,11 +106,11 @@ export function isPathWord(codeKey: string): boolean {
 }
 
 /**
- * Replaces the compatibility forms of characters, such as full-width letters (NFKC, Unicode Standard Annex 15), and
- * removes `removed`.
+ * Replaces the compatibility forms of characters, such as full-width letters (NFKC), and removes `removed`. Null for a
+ * text that is too long to be normalised.
  */
-function cleanTyped(input: string, removed: RegExp): string {
-  return input.normalize("NFKC").replace(removed, "");
+function cleanTyped(input: string, removed: RegExp): string | null {
+  return normaliseText(input, "NFKC")?.replace(removed, "") ?? null;
 }
 
 /**
@@ -119,7 +121,7 @@ function cleanTyped(input: string, removed: RegExp): string {
 export function normaliseCode(input: string): string | null {
   const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);
   // Before the change to upper case, which can turn another character into ASCII (dotless i).
-  if (!/^[\x21-\x7e]*$/.test(cleaned)) return null;
+  if (cleaned === null || !/^[\x21-\x7e]*$/.test(cleaned)) return null;
   const key = cleaned.toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
 }
@@ -129,7 +131,7 @@ export function normaliseCode(input: string): string | null {
  * unchanged.
  */
 export function normaliseTicket(input: string): string {
-  const cleaned = cleanTyped(input, SEPARATORS);
+  const cleaned = cleanTyped(input, SEPARATORS) ?? "";
   return /^rsv_[0-9a-z]+$/i.test(cleaned) ? cleaned.toLowerCase() : input;
 }
 

@@ -1,13 +1,13 @@
+import { isLongerThan, NORMALISED_MAX, normaliseText } from "../../platform/text.ts";
+
 /**
  * The form in which an `externalRef` is stored and compared: without format characters (Unicode category Cf), in NFC,
  * without white space at its ends. Texts that look the same, such as a decomposed `ä` or one with a zero-width space,
- * are the same reference.
+ * are the same reference. A text that is too long for any reference stays as it is.
  */
 export function normaliseReference(text: string): string {
-  return text
-    .replace(/\p{Cf}/gu, "")
-    .normalize("NFC")
-    .trim();
+  if (isLongerThan(text, NORMALISED_MAX)) return text;
+  return (normaliseText(text.replace(/\p{Cf}/gu, ""), "NFC") ?? text).trim();
 }
 
 /**
@@ -21,10 +21,10 @@ export function earlierFormOf(text: string): string | null {
 
 /**
  * The forms under which a redemption of this reference may be stored. The first that is found counts. Empty if Postgres
- * cannot store the text.
+ * cannot store the text, or if it is too long for any reference.
  */
 export function formsOf(text: string): string[] {
-  if (text.includes("\0") || !text.isWellFormed()) return [];
+  if (isLongerThan(text, NORMALISED_MAX) || text.includes("\0") || !text.isWellFormed()) return [];
   const earlier = earlierFormOf(text);
   return [...(earlier === null ? [] : [earlier]), normaliseReference(text)];
 }

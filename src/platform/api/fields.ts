@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { hasAtMost } from "../text.ts";
 import { EXAMPLE, EXAMPLE_VERIFY_URL } from "./example.ts";
 import { problem } from "./problems.ts";
 
@@ -96,10 +97,13 @@ export const input = z.string({
   error: (issue) => (issue.input === undefined ? problem("required") : problem("notText")),
 });
 
-/** Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. */
+/**
+ * Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. A longer text is refused before
+ * any other rule reads it.
+ */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
   return input
-    .refine((value) => [...value].length <= max, problem("tooLong", max))
+    .refine((value) => hasAtMost(value, max), { error: problem("tooLong", max), abort: true })
     .meta({ maxLength: max, description, ...(examples.length > 0 && { examples }) });
 }
 

@@ -180,6 +180,20 @@ it("the check of a voucher refuses other text in the reader's language", async (
   expect(await refused.text()).toContain("Das ist weder ein Prüflink");
 });
 
+it("preferences that are too long count as none, so that no list of thousands of entries is compared", async () => {
+  const { id } = await issue();
+  const path = `/integrity/events/VoucherInstance/${id}`;
+  const get = async (headers: Record<string, string>) => {
+    const { headers: answered } = await fetch(api.url + path, { headers });
+    return [answered.get("content-type")?.split(";")[0], answered.get("content-language")];
+  };
+  const padded = (preference: string, bytes: number) => preference.padEnd(bytes, ",a/b;q=0.1");
+  expect(await get({ accept: padded("text/html", 500), "accept-language": "de" })).toEqual(["text/html", "de"]);
+  expect(await get({ accept: padded("text/html", 501) })).toEqual(["application/json", null]);
+  const long = { accept: "text/html", "accept-language": padded("de", 251) };
+  expect(await get(long)).toEqual(["text/html", "en"]);
+});
+
 /** The answer to a partner's request of a reader with this header; of one without it for null. */
 function ask(method: string, path: string, accepted: string | null, body?: unknown, id = "languages"): Promise<Reply> {
   const headers = { "x-request-id": id, ...(accepted !== null && { "accept-language": accepted }) };

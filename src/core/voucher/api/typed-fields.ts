@@ -1,6 +1,7 @@
 import { EXAMPLE } from "../../../platform/api/example.ts";
 import { filledTextUpTo, input, isErasedForm, text } from "../../../platform/api/fields.ts";
 import { problem } from "../../../platform/api/problems.ts";
+import { hasAtMost, isLongerThan, NORMALISED_MAX } from "../../../platform/text.ts";
 import { normaliseTicket } from "../codes.ts";
 import { isPathSegment, normaliseReference } from "../references.ts";
 
@@ -10,9 +11,10 @@ const REFERENCE_MAX = 128;
 
 /** The rules of a caller's own reference, for the form in which it is stored. */
 const storedReference = input
+  .refine((value) => !isLongerThan(value, NORMALISED_MAX), { error: problem("tooLong", REFERENCE_MAX), abort: true })
   .trim()
   .min(1, problem("empty"))
-  .refine((value) => [...value].length <= REFERENCE_MAX, problem("tooLong", REFERENCE_MAX))
+  .refine((value) => hasAtMost(value, REFERENCE_MAX), { error: problem("tooLong", REFERENCE_MAX), abort: true })
   .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"))
   .refine((value) => !isErasedForm(value), problem("erased"));
 

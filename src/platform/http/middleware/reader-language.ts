@@ -11,9 +11,6 @@ declare global {
   }
 }
 
-/** Longest header that is read: twice those of browsers with ten languages. Characters. */
-const HEADER_MAX = 250;
-
 /**
  * The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link
  * CHOICES_MAX}.
@@ -39,7 +36,7 @@ function chooseLanguage({ req }: Response): Language {
   const accepted = req.headers["accept-language"];
   const [first] = LANGUAGES;
   // Many programs send only an asterisk, which accepts every language.
-  if (accepted === undefined || accepted === "*" || accepted.length > HEADER_MAX) return first;
+  if (accepted === undefined || accepted === "*") return first;
   const known = choices.get(accepted);
   if (known !== undefined) return known;
   const chosen = new Negotiator(req).language(LANGUAGES) ?? first;

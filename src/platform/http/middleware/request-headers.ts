@@ -1,7 +1,9 @@
 import { isIPv4, isIPv6 } from "node:net";
-import type { RequestHandler } from "express";
+import { parse } from "basic-auth";
+import type { Request, RequestHandler } from "express";
 import { parseIPv6 } from "../../addresses.ts";
 import { AppError } from "../../api/errors.ts";
+import { isLongerThan } from "../../text.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
@@ -43,6 +45,26 @@ export const requireHost: RequestHandler = (request, _response, next) => {
   }
   next();
 };
+
+/**
+ * Longest preferences that are compared with what the service offers: twice those of browsers. Bytes. Comparing a list
+ * of thousands of entries takes milliseconds.
+ */
+const PREFERENCES_MAX = { accept: 500, "accept-language": 250, "accept-encoding": 250 } as const;
+
+/** Removes preferences that are too long. Their sender gets what callers without a preference get. */
+export const boundPreferences: RequestHandler = ({ headers }, _response, next) => {
+  for (const [name, max] of Object.entries(PREFERENCES_MAX)) {
+    if (isLongerThan(String(headers[name] ?? ""), max)) delete headers[name];
+  }
+  next();
+};
+
+/** The name and the password of HTTP Basic (RFC 7617), without blanks at their ends, as people paste them; or null. */
+export function basicCredentials(request: Request): { name: string; password: string } | null {
+  const given = parse(request.get("authorization") ?? "");
+  return given === undefined ? null : { name: given.name.trim(), password: given.pass.trim() };
+}
 
 /** Headers for ranges and conditional writes. */
 const IGNORED = ["range", "if-range", "if-match", "if-unmodified-since"] as const;

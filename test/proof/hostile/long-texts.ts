@@ -1,0 +1,160 @@
+import { operatorRoutes } from "../../../src/console/mount-operator-pages.ts";
+import { SCOPES } from "../../../src/core/keys/api-keys.ts";
+import { ENDPOINTS } from "../../../src/open/endpoints.ts";
+import type { ApiContext } from "../../../src/open/open-api.ts";
+import { each } from "../../../src/open/wings/api.ts";
+import { OPS_TOKEN } from "../../support/browse.ts";
+import { makeOffer } from "../../support/marketplace.ts";
+import { exchange, type RawReply } from "../../support/raw-http.ts";
+import { makeKey } from "../../support/supply.ts";
+import type { useService } from "../../support/use-service.ts";
+import { signUser } from "../../support/user-tokens.ts";
+import { ROUTES } from "./routes.ts";
+
+/** Marks of two classes in turn, which cost most to normalise: 16 kB take 35 ms. */
+const MARKS = "\u0344\u0316";
+/** Bytes for a body, which has at most 16 KiB; and for a path or a header, of which all together have that. */
+const BODY_BYTES = 15_000;
+const HEAD_BYTES = 14_000;
+
+const HEADERS = [
+  ...["X-Api-Key", "Authorization", "Accept", "Accept-Language", "Accept-Encoding", "X-Request-Id", "Cookie"],
+  ...["Content-Type", "Content-Encoding", "If-None-Match", "Origin", "Sec-Fetch-Site", "X-Forwarded-For"],
+  ...["Traceparent", "Baggage", "User-Agent", "Host", "X-Jwt"],
+];
+/** What the lists of a header may contain, too short to be refused one by one. */
+const LIST_ENTRIES: Record<string, string> = {
+  Accept: "text/a;q=0.1,",
+  "Accept-Language": "de-a;q=0.1,",
+  "Accept-Encoding": "gzip;q=0.1,",
+  "X-Forwarded-For": "1.2.3.4:5,",
+  "If-None-Match": '"a",',
+  Authorization: "Basic ",
+};
+
+const repeat = (text: string, bytes: number) => text.repeat(Math.floor(bytes / Buffer.byteLength(text)));
+const inHead = repeat(MARKS, HEAD_BYTES);
+const encoded = repeat("%CD%84%CC%96", HEAD_BYTES);
+const inBody = repeat(MARKS, BODY_BYTES);
+
+/** Who sends the requests, and ids of things of each kind, by the collection in a path. */
+interface Sender {
+  api: { url: string; ctx: ApiContext };
+  key: string;
+  /** The portal takes only a key that cannot redeem. */
+  portalKey: string;
+  userToken: string;
+  opsToken: string;
+  ids: Record<string, string>;
+}
+
+/** A key with all scopes, a user and an operator, and something of each collection. */
+export async function makeSender(service: ReturnType<typeof useService>): Promise<Sender> {
+  const { api, db, partner, issuer } = service;
+  const [{ id: voucherId }, offer] = [await service.issue(), await makeOffer(db, 1)];
+  const { key } = await makeKey(db, partner.organizationId, { scopes: [...SCOPES] });
+  const { key: portalKey } = await makeKey(db, partner.organizationId, { scopes: ["voucher.read"] });
+  return {
+    api,
+    key,
+    portalKey,
+    userToken: await signUser(issuer, "hostile-user"),
+    opsToken: OPS_TOKEN,
+    ids: {
+      organizations: partner.organizationId,
+      products: offer.productId,
+      listings: offer.listingId,
+      vouchers: voucherId,
+    },
+  };
+}
+
+export interface LongText {
+  /** Such as `POST /partner/vouchers/redeem, body externalRef`. */
+  name: string;
+  send(): Promise<RawReply>;
+}
+
+const basic = (password: string) => `Basic ${Buffer.from(`someone:${password}`).toString("base64")}`;
+
+/**
+ * A request for each place of each route: every parameter of its path, every parameter of a query, every field of its
+ * body, and every header. The routes and their fields come from the tables that mount them.
+ */
+export function longTexts(sender: Sender): LongText[] {
+  const { api } = sender;
+  const operated = operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"));
+  const ofOperators = operated.map(({ method, path }): [string, string] => [
+    method === "all" ? "GET" : method.toUpperCase(),
+    `/ops${path}`,
+  ]);
+  const routes = new Map([...ROUTES, ...ofOperators].map(([method, path]) => [`${method} ${path}`, [method, path]]));
+  return [...routes.values()].flatMap(([method = "", path = ""]) => placesOf(sender, method, path));
+}
+
+function placesOf(sender: Sender, method: string, path: string): LongText[] {
+  const endpoint = ENDPOINTS.find((one) => one.path === path && one.method.toUpperCase() === method);
+  const { url } = sender.api;
+  const idOf = (at: number) => sender.ids[path.split("/")[at - 1] ?? ""] ?? "none_0";
+  const pathWith = (long?: string) =>
+    path
+      .split("/")
+      .map((part, at) => (!/^[:*]/.test(part) ? part : part === long ? encoded : idOf(at)))
+      .join("/");
+  const authorization = path.startsWith("/ops")
+    ? basic(sender.opsToken)
+    : path.startsWith("/portal")
+      ? basic(sender.portalKey)
+      : `Bearer ${sender.userToken}`;
+  const usual = {
+    Host: "x",
+    "X-Api-Key": sender.key,
+    Authorization: authorization,
+    Accept: "*/*",
+    Connection: "close",
+  };
+  const request = (name: string, target: string, more: Record<string, string> = {}, body = ""): LongText => ({
+    name: `${method} ${path}, ${name}`,
+    send() {
+      const headers = { ...usual, ...more, ...(body !== "" && { "Content-Length": String(Buffer.byteLength(body)) }) };
+      const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`);
+      return exchange(url, Buffer.from([`${method} ${target} HTTP/1.1`, ...lines, "", body].join("\r\n")));
+    },
+  });
+  const inPath = path
+    .split("/")
+    .filter((part) => /^[:*]/.test(part))
+    .map((part) => request(`path ${part}`, pathWith(part)));
+  const inQuery = [...Object.keys(endpoint?.query?.shape ?? {}), "any", "words", "day", "from", "externalRef"].map(
+    (name) => request(`query ${name}`, `${pathWith()}?${name}=${encoded}`),
+  );
+  const inHeaders = HEADERS.flatMap((name) => [
+    request(`header ${name}`, pathWith(), { [name]: inHead }),
+    ...(name in LIST_ENTRIES
+      ? [request(`list ${name}`, pathWith(), { [name]: repeat(LIST_ENTRIES[name] as string, HEAD_BYTES) })]
+      : []),
+  ]);
+  const fields = ["GET", "HEAD", "DELETE"].includes(method) ? [] : fieldsOf(path, endpoint);
+  const ofForm = /^\/(ops|portal|check)/.test(path);
+  const inFields = fields.map((name) => {
+    // The other fields are well-formed, so that rules for several fields are reached.
+    const others = { ...VALID, [name]: inBody };
+    // A form is encoded, so its texts are shorter.
+    return ofForm
+      ? request(`form ${name}`, pathWith(), FORM, `${new URLSearchParams({ [name]: repeat(MARKS, BODY_BYTES / 3) })}`)
+      : request(`body ${name}`, pathWith(), JSON_BODY, JSON.stringify(others).slice(0, 16_384));
+  });
+  return [...inPath, ...inQuery, ...inHeaders, ...inFields];
+}
+
+const FORM = { "Content-Type": "application/x-www-form-urlencoded", Origin: "http://x" };
+const JSON_BODY = { "Content-Type": "application/json" };
+const VALID = { code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "order-1", ticket: null, token: null };
+
+/** Names of fields of forms, which are not in a table of schemas. */
+const FORM_FIELDS = ["words", "voucher", "name", "reason", "code", "product", "ticket", "label", "url", "validUntil"];
+
+function fieldsOf(path: string, endpoint: (typeof ENDPOINTS)[number] | undefined): string[] {
+  if (endpoint?.body !== undefined) return Object.keys(endpoint.body.shape);
+  return path.startsWith("/ops") || path.startsWith("/portal") || path === "/check" ? FORM_FIELDS : [];
+}
