@@ -37,8 +37,8 @@ ${renderFigures(
 )}
 <p class="fine">The newest ${CALLS_MAX} calls of the last hour, with the organization's keys; they appear after a \
 second.
-Neither bodies nor codes nor references are kept. An id that the caller has sent may repeat, or be copied from another \
-request.</p>
+Neither bodies nor codes nor references are kept. Of an id that the caller has sent, a digest is shown, which begins \
+with <code>given:</code>; it may repeat. The search finds it by the id itself.</p>
 ${
   key === "" && request === ""
     ? null
@@ -55,7 +55,7 @@ ${renderTable(
 };
 
 function renderCall(call: PartnerCall, path: string): (Html | string)[] {
-  const { at, keyId, route, status, errorCode, durationMs, requestId, requestIdBy } = call;
+  const { at, keyId, route, status, errorCode, durationMs, requestId } = call;
   return [
     renderTime(at),
     html`<a href="${path}?key=${encodeURIComponent(keyId)}"><code>${keyId}</code></a>`,
@@ -63,6 +63,6 @@ function renderCall(call: PartnerCall, path: string): (Html | string)[] {
     String(status),
     errorCode ?? "",
     `${COUNT.format(durationMs)} ms`,
-    html`<code>${requestId}</code>${requestIdBy === "caller" ? " sent by the caller" : null}`,
+    html`<code>${requestId}</code>`,
   ];
 }

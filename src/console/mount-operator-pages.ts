@@ -22,7 +22,7 @@ import { batchPage, showOrganization } from "./organization-page.ts";
 import { queuePage, queuesPage } from "./queue-pages.ts";
 import { CREDENTIALS_ROLE, openRoles } from "./roles.ts";
 import { runbookPage } from "./runbook-page.ts";
-import { findPage, searchPage } from "./search-page.ts";
+import { type FindingCalls, findPage, searchPage } from "./search-page.ts";
 import {
   type AuthenticatingDeps,
   authenticateOperator,
@@ -50,7 +50,8 @@ const PAGES = {
 type OperatorDeps = Omit<
   ActionDeps & OverviewPageDeps & ReleaseDeps & AuthenticatingDeps & DepsOfPages<typeof PAGES>,
   "roles"
-> & { console: Console | null };
+> &
+  FindingCalls & { console: Console | null };
 
 /** Mounts the operator pages and those of wings under `/ops`. Mounts nothing with OPS_TOKEN=off. */
 export function mountOperatorPages<Deps extends OperatorDeps>(

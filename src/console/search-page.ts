@@ -1,8 +1,9 @@
 import { searchVouchers } from "../acts/across-organizations.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { findKeyPlace } from "../core/keys/db/api-keys.ts";
-import { ACCEPTED_ID } from "../core/processes/observe-requests.ts";
+import { keptRequestId } from "../core/processes/observe-requests.ts";
 import { findCallers } from "../core/processes/partner-calls.ts";
+import type { TokenSecret } from "../core/reserve/reservation-token.ts";
 import { Html, html } from "../pages/html.ts";
 import {
   layOutForOperators,
@@ -18,6 +19,9 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
+/** What finding a call by its request id needs. */
+export type FindingCalls = DepsOf<typeof findCallers> & { tokenSecrets: readonly TokenSecret[] };
+
 /**
  * The empty search page. It ignores the query: a code must not be part of a URL, which proxies log and browsers
  * remember.
@@ -28,7 +32,7 @@ export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find
  * The page of the entity that the entered text identifies. Otherwise a list of the vouchers that it identifies or, if
  * there are none, of the entities whose names contain it.
  */
-export const searchPage: Page<DepsOf<typeof findCallers>> = async (visit) => {
+export const searchPage: Page<FindingCalls> = async (visit) => {
   const { ctx, site, seesCredentials, entered, recordVisit } = visit;
   const words = entered("words").slice(0, SEARCH_MAX);
   const found = await searchVouchers(ctx, words, seesCredentials);
@@ -101,18 +105,19 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
  * The URL of the page for an id, or of the calls of the last hour with this request id; null for any other text. A list
  * page if calls of several organizations had this request id.
  */
-async function findByIdOrRequest(
-  visit: Visit<DepsOf<typeof findCallers>>,
-  words: string,
-): Promise<Html | string | null> {
+async function findByIdOrRequest(visit: Visit<FindingCalls>, words: string): Promise<Html | string | null> {
   const page = await findById(visit, words);
-  if (page !== null || !ACCEPTED_ID.test(words)) return page;
-  // The search must also work while Redis does not answer.
-  const found = await findCallers(visit.ctx, words, CALLERS_MAX).catch(() => []);
-  const links = found.map((id) => {
-    const path = opsPath(visit.site, "organizations", id, "calls");
-    return { id, path: `${path}?request=${encodeURIComponent(words)}` };
-  });
+  const given = keptRequestId(visit.ctx.tokenSecrets, words);
+  if (page !== null || given === null) return page;
+  const findLinks = async (requestId: string) => {
+    // The search must also work while Redis does not answer.
+    const found = await findCallers(visit.ctx, requestId, CALLERS_MAX).catch(() => []);
+    return found.map((id) => {
+      const path = opsPath(visit.site, "organizations", id, "calls");
+      return { id, path: `${path}?request=${encodeURIComponent(requestId)}` };
+    });
+  };
+  const links = [...(await findLinks(words)), ...(await findLinks(given))].slice(0, CALLERS_MAX);
   const [only, ...others] = links;
   if (only === undefined || others.length === 0) return only?.path ?? null;
   const rows = links.map(({ id, path }) => [html`<a href="${path}">Calls of <code>${id}</code></a>`]);

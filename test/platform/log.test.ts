@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { keptRequestId } from "../../src/core/processes/observe-requests.ts";
+import { nameTokenSecrets } from "../../src/core/reserve/reservation-token.ts";
 import { type Started, startNode } from "../support/child-process.ts";
 import { send } from "../support/client.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
@@ -75,9 +77,10 @@ it("the log of the API and a worker is one JSON object a line, with time, level,
 it("the log of the API and a worker has one line a request, with its route, status, ids and duration", () => {
   expect(requests.size).toBeGreaterThanOrEqual(20);
   for (const [requestId, expected] of requests) {
-    const lines = apiLines.filter((line) => line.requestId === requestId);
+    const logged = keptRequestId(nameTokenSecrets([SECRET]), requestId);
+    const lines = apiLines.filter((line) => line.requestId === logged);
     expect(lines, requestId).toHaveLength(1);
-    expect(lines[0]).toMatchObject({ ...expected, requestId, level: "info", msg: "request" });
+    expect(lines[0]).toMatchObject({ ...expected, level: "info", msg: "request" });
     expect(lines[0]?.durationMs, requestId).toBeTypeOf("number");
     expect(lines[0]?.durationMs).toBeGreaterThan(0);
     for (const absent of ["keyId", "organizationId", "errorCode", "route"]) {
@@ -88,8 +91,9 @@ it("the log of the API and a worker has one line a request, with its route, stat
   }
 });
 
-it("the log of the API and a worker has a new id for a request whose own id is not valid", () => {
+it("the log of the API and a worker has a new id for a request whose own id is not valid, and no id of a caller", () => {
   expect(everything).not.toContain("insane id");
+  for (const requestId of requests.keys()) expect(everything).not.toContain(requestId);
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);
   expect(probes.length).toBeGreaterThanOrEqual(2);
 });

@@ -4,14 +4,13 @@ import { ERRORS } from "../../platform/api/errors.ts";
 import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
+import { digestOf, type TokenSecret } from "../reserve/reservation-token.ts";
 import type { PartnerCalls } from "./partner-calls.ts";
 import type { ProcessReport } from "./process-report.ts";
 
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
-  /** Set if the caller has chosen the id: several requests may then have the same one. */
-  requestIdBy?: "caller";
   /** When its last byte was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
   /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
@@ -36,7 +35,7 @@ declare global {
 }
 
 /** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
-export const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
 const NO_ROUTE = "none";
@@ -44,26 +43,37 @@ const NO_ROUTE = "none";
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
+ * The form in which a caller's own request id is logged and kept. The id may repeat a reference, which an erasure could
+ * not find there. Null for a text that no request has as its id.
+ */
+export function keptRequestId(secrets: readonly TokenSecret[], given: string): string | null {
+  return ACCEPTED_ID.test(given) ? `given:${digestOf(secrets, given)}` : null;
+}
+
+interface ObservingDeps {
+  log: Logger;
+  report: Pick<ProcessReport, "observe">;
+  calls: Pick<PartnerCalls, "note">;
+  metrics: ApiMetrics | null;
+  tokenSecrets: readonly TokenSecret[];
+}
+
+/**
  * Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller
  * disconnects.
  */
-export function observeRequests(
-  log: Logger,
-  report: Pick<ProcessReport, "observe">,
-  calls: Pick<PartnerCalls, "note">,
-  metrics: ApiMetrics | null,
-): RequestHandler {
+export function observeRequests({ log, report, calls, metrics, tokenSecrets }: ObservingDeps): RequestHandler {
   // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
   for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = request.arrivedAtMs ?? performance.now();
     response.locals.receivedAtMs = startedAt;
-    const given = request.get("x-request-id");
-    const isGiven = given !== undefined && ACCEPTED_ID.test(given);
-    const requestId = isGiven ? given : crypto.randomUUID();
-    const origin = isGiven ? { requestIdBy: "caller" as const } : {};
-    Object.assign(response.locals, { requestId, ...origin });
-    response.setHeader("X-Request-Id", requestId);
+    const given = request.get("x-request-id") ?? "";
+    const keptForm = keptRequestId(tokenSecrets, given);
+    const answeredId = keptForm === null ? crypto.randomUUID() : given;
+    const requestId = keptForm ?? answeredId;
+    response.locals.requestId = answeredId;
+    response.setHeader("X-Request-Id", answeredId);
     response.once("close", () => {
       const { route, keyId, organizationId, errorCode, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
@@ -75,13 +85,12 @@ export function observeRequests(
       const shownMs = Math.round(durationMs * 10) / 10;
       if (organizationId !== undefined && keyId !== undefined) {
         const call = { keyId, route: `${method} ${route ?? NO_ROUTE}`, status, errorCode: errorCode ?? null };
-        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, ...origin, endedAtMs });
+        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, endedAtMs });
       }
       if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
       log[isExpected ? "info" : levelOf(status)](
         {
           requestId,
-          ...origin,
           method: request.method,
           route,
           status,

@@ -25,9 +25,8 @@ export interface PartnerCall {
   status: number;
   errorCode: string | null;
   durationMs: number;
+  /** Of an id that the caller has chosen, its digest. */
   requestId: string;
-  /** Set if the caller has chosen the request id. */
-  requestIdBy?: "caller";
 }
 
 /** A call that has just ended. It has no time of the database's clock yet. */

@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 /** Number of parts that are kept: a minute. A part is the time between two reports, five seconds. */
 const PARTS_KEPT = 12;
 /** Number of complete parts that count as recent. */
@@ -11,7 +9,7 @@ const VOUCHERS_MAX = 10;
 export interface Outcomes {
   answered: number;
   unanswered: number;
-  /** Short hashes of the vouchers of redeems without an answer. They show how many differ, and not which they are. */
+  /** Ids or digests of the vouchers of redeems without an answer. They show how many differ. */
   vouchers: readonly string[];
 }
 
@@ -39,9 +37,9 @@ export class RedeemOutcomes {
     this.#current = { ...this.#current, answered: this.#current.answered + 1 };
   }
 
-  /** Counts a redeem without an answer. @param voucher the voucher's id, code or ticket; null if none was read. */
+  /** Counts a redeem without an answer. @param voucher its id, or a keyed digest of its code; null if none was read. */
   unanswered(voucher: string | null): void {
-    const vouchers = voucher === null ? [] : [createHash("sha256").update(voucher).digest("base64url").slice(0, 8)];
+    const vouchers = voucher === null ? [] : [voucher];
     this.#current = sumOf([this.#current, { ...NONE, unanswered: 1, vouchers }]);
   }
 

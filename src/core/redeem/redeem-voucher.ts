@@ -13,7 +13,7 @@ import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
 import type { FaultCounter } from "../processes/fault-counts.ts";
 import type { RedeemOutcomes } from "../processes/redeem-outcomes.ts";
-import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
+import { digestOf, expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
 import { normaliseCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
@@ -110,8 +110,9 @@ export async function redeemVoucher(
 }
 
 /** Counts each redeem once, when it ends: a redeem that a worker has decided may still end with `redeem_unknown`. */
-function countOutcome({ report: { redeems } }: Deps, attempt: Attempt, isAnswered: boolean): void {
-  if (!isAnswered) redeems.unanswered(attempt.voucher?.id ?? attempt.codeOrTicket);
+function countOutcome({ report: { redeems }, tokenSecrets }: Deps, attempt: Attempt, isAnswered: boolean): void {
+  // Counts go to Redis, which must get no code that can be found from its hash.
+  if (!isAnswered) redeems.unanswered(attempt.voucher?.id ?? digestOf(tokenSecrets, attempt.codeOrTicket));
   else if (attempt.isDecided) redeems.answered();
 }
 

@@ -31,6 +31,14 @@ export function reservationToken(secrets: readonly TokenSecret[], ticket: string
   return createHmac("sha256", signer.secret).update(ticket).digest("base64url");
 }
 
+/**
+ * Stands for a text of a caller that must not be kept. Equal texts have equal digests in all processes. Keyed, because
+ * a plain hash of a reference or a code could be found by trying.
+ */
+export function digestOf(secrets: readonly TokenSecret[], text: string): string {
+  return createHmac("sha256", signingSecret(secrets).secret).update(`digest ${text}`).digest("base64url").slice(0, 22);
+}
+
 /** Hashes a token for the queue, which must not carry tokens: SHA-256 in hex. */
 export function hashToken(token: string): string {
   return hash("sha256", token);

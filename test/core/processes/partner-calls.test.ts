@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { keptRequestId } from "../../../src/core/processes/observe-requests.ts";
 import { PartnerCalls, readCalls } from "../../../src/core/processes/partner-calls.ts";
 import { openFailFast, untilReady } from "../../../src/platform/redis/connections.ts";
 import { basic, browse, nextOf, OPS_TOKEN } from "../../support/browse.ts";
@@ -12,6 +13,8 @@ import { useService } from "../../support/use-service.ts";
 const { api, servers, db, partner, stranger, keys, issue } = useService({ env: { OPS_TOKEN } });
 
 const headers = basic(OPS_TOKEN);
+/** How a caller's own request id is kept. */
+const keptForm = (requestId: string) => String(keptRequestId(api.ctx.tokenSecrets, requestId));
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
 it("an organization's last calls show key, route, status, error, duration and request id, and no content", async () => {
@@ -31,9 +34,9 @@ it("an organization's last calls show key, route, status, error, duration and re
   });
   const rows = rowsOf(text).map((row) => row.replace(/[\d.,]+ ms/, "N ms"));
   expect(rows).toEqual([
-    `${keys.till.id} GET /partner/vouchers/:codeOrTicket 200 N ms third sent by the caller`,
-    `${keys.rival.id} POST /partner/vouchers/redeem 409 voucher_used N ms second sent by the caller`,
-    `${keys.till.id} POST /partner/vouchers/redeem 200 N ms first sent by the caller`,
+    `${keys.till.id} GET /partner/vouchers/:codeOrTicket 200 N ms ${keptForm("third")}`,
+    `${keys.rival.id} POST /partner/vouchers/redeem 409 voucher_used N ms ${keptForm("second")}`,
+    `${keys.till.id} POST /partner/vouchers/redeem 200 N ms ${keptForm("first")}`,
   ]);
   const kept = JSON.stringify(await readCalls(api.ctx, partner.organizationId));
   for (const secret of [code, code.replaceAll("-", ""), "miller", "a note", "other-order", till, rival]) {
@@ -55,13 +58,36 @@ it("the search finds a call of the last hour by its request id, and each view le
   await call("GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC", keys.foreign.key, requestId);
   await until(async () => (await search(requestId)).status === 303);
   const { location } = await search(` ${requestId} `);
-  expect(location).toBe(`/ops/organizations/${stranger.organizationId}/calls?request=call-of-the-stranger%3A1`);
+  expect(location).toBe(
+    `/ops/organizations/${stranger.organizationId}/calls?request=${encodeURIComponent(keptForm(requestId))}`,
+  );
   const before = await looks();
   expect(rowsOf((await browse(api.url + location, { headers })).text)).toMatchObject([
     expect.stringContaining(`404 voucher_not_found`),
   ]);
   expect(await looks()).toBe(before + 1);
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
+});
+
+it("a request id that repeats a reference is answered, found by itself, and neither logged nor kept", async () => {
+  const { organizationId } = await makePartner(db);
+  const { key } = await makeKey(db, organizationId);
+  const requestId = "order-of-mrs-jones";
+  const lines: string[] = [];
+  const info = vi.spyOn(api.ctx.log, "info").mockImplementation((line) => void lines.push(JSON.stringify(line)));
+  onTestFinished(() => info.mockRestore());
+  const refused = await call("GET", "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC", key, requestId);
+  expect([refused.headers.get("x-request-id"), JSON.parse(refused.text).requestId]).toEqual([requestId, requestId]);
+  await until(async () => (await search(requestId)).status === 303);
+  const { location } = await search(requestId);
+  expect(rowsOf((await browse(api.url + location, { headers })).text)).toHaveLength(1);
+  // The form in which the log has it is found as well.
+  expect((await search(keptForm(requestId))).location).toBe(location);
+  const { redis, deployment } = api.ctx;
+  const names = await redis.keys(`{pva:${deployment.id}:calls}*`);
+  const stored = await Promise.all(names.map((name) => redis.zrange(name, "0", "-1")));
+  expect(lines.join()).toContain(keptForm(requestId));
+  expect(JSON.stringify([stored, lines])).not.toContain(requestId);
 });
 
 it("a request id that a caller has sent is marked as such on the page of calls and in the log", async () => {
@@ -80,15 +106,14 @@ it("a request id that a caller has sent is marked as such on the page of calls a
   const rows = rowsOf((await pageOf(organizationId)).text);
   expect(rows.at(-1)).toMatch(new RegExp(` ${own}$`));
   for (const row of rows) expect(row).toMatch(/ [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-  expect(lines.filter(({ requestId }) => requestId === own).map((line) => line.requestIdBy)).toEqual([
-    undefined,
-    "caller",
-  ]);
+  const logged = lines.map(({ requestId }) => requestId);
+  expect(logged.filter((id) => id === own || id === keptForm(own))).toEqual([own, keptForm(own)]);
   // Neither partner passes for the other.
   await until(async () => (await search(own)).status === 200);
   const { text } = await search(own);
   for (const id of [organizationId, stranger.organizationId]) {
-    expect(text).toContain(`/ops/organizations/${id}/calls?request=${own}`);
+    const sent = id === organizationId ? own : encodeURIComponent(keptForm(own));
+    expect(text).toContain(`/ops/organizations/${id}/calls?request=${sent}`);
   }
 });
 

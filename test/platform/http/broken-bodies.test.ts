@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import { expect, it, vi } from "vitest";
 import { observeRequests } from "../../../src/core/processes/observe-requests.ts";
+import { nameTokenSecrets } from "../../../src/core/reserve/reservation-token.ts";
 import { sendCsv } from "../../../src/platform/http/respond.ts";
 import { makeGate } from "../../support/gate.ts";
 import { until } from "../../support/until.ts";
@@ -13,7 +14,9 @@ async function logOf(parts: () => AsyncIterable<string>, leave?: Promise<void>) 
   const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
   const [report, calls] = [{ observe: vi.fn() }, { note: vi.fn() }];
   const app = express();
-  app.use(observeRequests(log as never, report, calls, null));
+  app.use(
+    observeRequests({ log: log as never, report, calls, metrics: null, tokenSecrets: nameTokenSecrets(["a secret"]) }),
+  );
   app.get("/", (_request, response) => sendCsv(response, { headers: {}, parts: parts() }));
   const server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
