@@ -194,7 +194,7 @@ const RULES = new RegExp(
     "core/voucher/(voucher|codes|ids|references|reservation)",
     "core/(reserve/reservation-token|redeem/(redeem|redemptions-cursor)|chain/chain)",
     "core/(catalog/(offer|audience)|keys/api-keys)",
-    "platform/(batching/.*|base32|marks|addresses|scram-verifier|times|deployment-identity)",
+    "platform/(batching/.*|base32|text|marks|addresses|scram-verifier|times|deployment-identity)",
     "platform/outgoing/webhook-(url|signature)",
   ].join("|")})\\.ts$`,
 );
@@ -306,11 +306,11 @@ if (a) {
   expect(findLongFunctions(text, 7)).toEqual([]);
 });
 
-it("redeem, look-up, reserve, release, list and sweep together load at most 89 files of core and platform", () => {
+it("redeem, look-up, reserve, release, list and sweep together load at most 90 files of core and platform", () => {
   const { files, lines, elsewhere } = findSignature();
   expect(elsewhere).toEqual([]);
   expect(files.length).toBeGreaterThan(50);
-  expect(files.length).toBeLessThanOrEqual(89);
+  expect(files.length).toBeLessThanOrEqual(90);
   expect(lines).toBeLessThanOrEqual(10_000);
 });
 

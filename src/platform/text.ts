@@ -13,7 +13,7 @@ export function isLongerThan(text: string, max: number): boolean {
   return text.length > max || Buffer.byteLength(text) > max;
 }
 
-/** Whether a text has at most `max` code points. Bytes are counted first, because that is fast for a text of any length. */
+/** Whether a text has at most `max` code points. Bytes are counted first: that is fast for a text of any length. */
 export function hasAtMost(text: string, max: number): boolean {
   return !isLongerThan(text, max * CODE_POINT_BYTES) && [...text].length <= max;
 }

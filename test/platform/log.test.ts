@@ -91,7 +91,7 @@ it("the log of the API and a worker has one line a request, with its route, stat
   }
 });
 
-it("the log of the API and a worker has a new id for a request whose own id is not valid, and no id of a caller", () => {
+it("the log of the API and a worker has no id of a caller, and a new one where that is not valid", () => {
   expect(everything).not.toContain("insane id");
   for (const requestId of requests.keys()) expect(everything).not.toContain(requestId);
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);

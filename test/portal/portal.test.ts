@@ -381,7 +381,7 @@ it.each([
   expect([file.status, file.headers.get("content-language")]).toEqual([200, null]);
 });
 
-it("signing in to the portal takes a reading key as the password, with blanks around it too, under any user name", async () => {
+it("signing in to the portal takes a reading key as the password, also between blanks, under any name", async () => {
   for (const path of PATHS) {
     const without = await open(path, null);
     const challenge = 'Basic realm="Portal", charset="UTF-8"';

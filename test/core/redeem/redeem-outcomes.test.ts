@@ -227,7 +227,7 @@ it("a refusal answers redeem_unknown instead of 409 when its reference's end can
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
 
-it("a redeem whose voucher could not be read is counted by a digest that only a holder of the secret can compute", async () => {
+it("a redeem whose voucher could not be read is counted by a keyed digest of its code", async () => {
   vi.spyOn(api.ctx.voucherReads, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   const unanswered = vi.spyOn(api.ctx.report.redeems, "unanswered").mockClear();
   const { code } = await issue();
