@@ -10,7 +10,7 @@ import type { Lifetime } from "../platform/lifetime.ts";
  */
 const ANSWER_TIMEOUT_MS = 120_000;
 
-export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "admitLogin">; log: Logger };
+export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "admitLogin" | "clock">; log: Logger };
 
 /**
  * Opens connections of an API process with the rights of voucherctl. They are read-only except within `withAuditEntry`,
@@ -23,7 +23,7 @@ export function openAdministration(
   const pool = openPool({
     ...options,
     use: "administration",
-    deployment: { admit: (client) => deployment.admitLogin(client) },
+    deployment: { admit: (client) => deployment.admitLogin(client), clock: deployment.clock },
     readOnly: true,
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
     log,

@@ -24,7 +24,7 @@ interface Deps {
  * the number of targets.
  */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
-  const endpointIds = await selectTargetsWithDue(pool, REQUESTED_TARGETS_MAX);
+  const endpointIds = await selectTargetsWithDue(pool, { limit: REQUESTED_TARGETS_MAX });
   await webhookRequests.add(endpointIds);
   return endpointIds.length;
 }

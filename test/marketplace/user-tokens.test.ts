@@ -423,7 +423,7 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
 /** Checks tokens with the keys at an address, by the database's clock as read now. */
 function openUsers(jwksUrl: string): UserAuthenticator {
   const clock = new DatabaseClock(() => performance.now());
-  clock.observe(new Date(), null);
+  clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
   return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock);
 }
 

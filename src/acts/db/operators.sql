@@ -1,10 +1,10 @@
--- name: find_operators_by_token(token_hash)
+-- name: find_operators_by_token(token_hash, latest?)
 -- Finds operators by the hashes of their tokens. Revoked or expired operators and expired tokens give no row.
 SELECT encode(t.token_hash, 'hex') AS "tokenHash", o.id, o.name, o.role
   FROM operator_tokens AS t JOIN operators AS o ON o.id = ANY (ARRAY[t.operator_id])
  WHERE t.token_hash = ANY ($1::bytea[]) AND o.revoked_at IS NULL
-   AND (o.expires_at IS NULL OR o.expires_at > clock_timestamp())
-   AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
+   AND (o.expires_at IS NULL OR o.expires_at > least(clock_timestamp(), $2::timestamptz))
+   AND (t.expires_at IS NULL OR t.expires_at > least(clock_timestamp(), $2::timestamptz));
 
 -- name: find_any_operator
 -- Returns one row if at least one operator can sign in.

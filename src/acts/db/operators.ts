@@ -1,4 +1,5 @@
 import { arrayOf, bytea, double, integer, orNull, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../platform/db/database-clock.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 import type { OperatorRole } from "../operator-role.ts";
@@ -15,10 +16,12 @@ export interface NamedOperator {
   role: OperatorRole;
 }
 
-const selectByToken = sql.rows(
-  "find_operators_by_token",
-  { tokenHash: text, id: text, name: text, role: textOf<OperatorRole>() },
-  { tokenHash: arrayOf(bytea) },
+const selectByToken = withLatest(
+  sql.rows(
+    "find_operators_by_token",
+    { tokenHash: text, id: text, name: text, role: textOf<OperatorRole>() },
+    { tokenHash: arrayOf(bytea), ...LATEST },
+  ),
 );
 export const hasOperators = sql.executeOne("find_any_operator");
 /** How many operators of each role can sign in. A role without any is left out. */
@@ -43,10 +46,7 @@ export async function findOperatorsByToken(
   db: Queryable,
   hashes: readonly string[],
 ): Promise<Map<string, NamedOperator>> {
-  const rows = await selectByToken(
-    db,
-    hashes.map((hash) => Buffer.from(hash, "hex")),
-  );
+  const rows = await selectByToken(db, { tokenHash: hashes.map((hash) => Buffer.from(hash, "hex")) });
   return new Map(rows.map(({ tokenHash, ...operator }) => [tokenHash, operator]));
 }
 

@@ -126,7 +126,7 @@ export class OperatorSignIn {
     });
     if (found === undefined || found === null || found === "expired") return found ?? null;
     const { name, role, expiresAt } = found;
-    const stillHolds = async () => this.#clock.now().getTime() < expiresAt;
+    const stillHolds = async () => this.#clock.steadyNow().getTime() < expiresAt;
     if (role !== null) return { name, role, by: "jwt", stillHolds };
     const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";
     throw new AppError("missing_role", message);

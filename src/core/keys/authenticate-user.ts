@@ -111,7 +111,7 @@ export class TokenAuthenticator<Caller> {
     await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
     const startedAt = performance.now();
-    const now = this.#clock.now();
+    const now = this.#clock.steadyNow();
     const trusted = this.#trusted.get(tokenHash);
     if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.caller;
     await new Promise<void>((start) => this.#startInTurn(start, () => network));

@@ -125,18 +125,17 @@ async function redeemBatch(
   requests: readonly RedeemRequest[],
   state: RedeemState,
 ): Promise<Decided<RedeemJobResult[]>> {
-  const { now, closedUntil, vouchers, sinks } = state;
-  const redeemedAt = closedUntil > now ? closedUntil : now;
+  const { now, vouchers, sinks } = state;
   const requestedIds = new Set(requests.map((request) => request.voucherId));
   const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
     reservation !== null && requestedIds.has(id) && liveReservation(reservation, now) === null
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  const { result, decided } = decideBatch(ctx, tx, requests, state, redeemedAt);
+  const { result, decided } = decideBatch(ctx, tx, requests, state);
   const chains = decided.map((one) => one.voucher);
   const pending = await readPending(tx, chains);
-  const events = decided.map((one) => redeemedEvent(ctx, one, redeemedAt));
+  const events = decided.map((one) => redeemedEvent(ctx, one, now));
   const appended = appendEvents(sinks, chains, pending, events);
   const redemptions = decided.map((one) => one.redemption);
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
@@ -145,10 +144,10 @@ async function redeemBatch(
   // Redemptions come first: only their statement can wait for another transaction, and at that point this transaction
   // has written nothing that others wait for.
   const writes = [
-    ...insertRedemptions(redemptions, redeemedAt),
-    ...endReservations([...consumed, ...expired], redeemedAt),
+    ...insertRedemptions(redemptions, now),
+    ...endReservations([...consumed, ...expired], now),
     ...appended.writes,
-    ...redeemVouchers(appended.advances, redeemedAt),
+    ...redeemVouchers(appended.advances, now),
   ];
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
@@ -159,7 +158,6 @@ function decideBatch(
   tx: Transaction,
   requests: readonly RedeemRequest[],
   { now, vouchers, confirmations, ended }: RedeemState,
-  redeemedAt: Date,
 ): { result: RedeemJobResult[]; decided: DecidedRedeem[] } {
   const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
   const decided: DecidedRedeem[] = [];
@@ -182,8 +180,8 @@ function decideBatch(
         decided.push({ request, voucher, redemption });
         // Later requests in this batch must see the redemption.
         vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
-        confirmations.set(refKey(request), { ...redemption, redeemedAt });
-        return { reply: redeemed(redemption.redeemCode, redeemedAt), consumedTicket: ticket };
+        confirmations.set(refKey(request), { ...redemption, redeemedAt: now });
+        return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
       }
       case "redeemed_before":
         // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is

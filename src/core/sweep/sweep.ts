@@ -55,7 +55,7 @@ export const CORE_TASKS = {
   restoreLeases,
   removeOrphanLeases,
   recordExpiries,
-  endContracts: ({ pool }) => endOverdueContracts(pool, CONTRACTS_MAX),
+  endContracts: ({ pool }) => endOverdueContracts(pool, { limit: CONTRACTS_MAX }),
   requestSeals,
   removeEnds,
   removeReservations,

@@ -1,4 +1,4 @@
--- name: read_sources(way, id, kind, not_counted?)
+-- name: read_sources(way, id, kind, not_counted?, latest?)
 -- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted kind;
 -- for a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id does not exist.
 -- `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers that other
@@ -33,7 +33,7 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
   LEFT JOIN LATERAL (
        SELECT b.id, b.audience, b.valid_until, t.opens_at, t.closes_at
          FROM batches AS b JOIN batch_windows AS t ON t.batch_id = ANY (ARRAY[b.id]) AND t.kind = w.kind
-        WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > clock.now OFFSET 0
+        WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > least(clock.now, $5::timestamptz) OFFSET 0
        ) AS o ON true;
 
 -- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)

@@ -13,6 +13,7 @@ import {
   textOf,
   timestamptz,
 } from "../../platform/db/columns.ts";
+import { LATEST, timeOf, withLatest } from "../../platform/db/database-clock.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
@@ -35,23 +36,25 @@ const ACQUIRER = {
 
 export const sql = new Statements(new URL("./acquisitions.sql", import.meta.url));
 
-const selectSources = sql.rows(
-  "read_sources",
-  {
-    n: integer,
-    now: timestamptz,
-    product: outerJoined(PRODUCT),
-    link: outerJoined(LINK),
-    offer: outerJoined({
-      batchId: text,
-      audience: textOf<Audience>(),
-      validUntil: timestamptz,
-      opensAt: orNull(timestamptz),
-      closesAt: orNull(timestamptz),
-      left: orNull(boolean),
-    }),
-  },
-  { way: arrayOf(text), id: arrayOf(text), kind: arrayOf(text), notCounted: orNull(arrayOf(text)) },
+const selectSources = withLatest(
+  sql.rows(
+    "read_sources",
+    {
+      n: integer,
+      now: timestamptz,
+      product: outerJoined(PRODUCT),
+      link: outerJoined(LINK),
+      offer: outerJoined({
+        batchId: text,
+        audience: textOf<Audience>(),
+        validUntil: timestamptz,
+        opensAt: orNull(timestamptz),
+        closesAt: orNull(timestamptz),
+        left: orNull(boolean),
+      }),
+    },
+    { way: arrayOf(text), id: arrayOf(text), kind: arrayOf(text), notCounted: orNull(arrayOf(text)), ...LATEST },
+  ),
 );
 const selectAcquirers = sql.rows(
   "read_acquirers",
@@ -77,7 +80,7 @@ type SourceProduct = Row<typeof PRODUCT>;
 
 /** The product, contract and batches of a listing, product or link, from one snapshot. */
 export interface Source {
-  /** The time of the database's clock. */
+  /** The time by which to decide. */
   now: Date;
   /** Null: there is no such listing, product or link. */
   product: SourceProduct | null;
@@ -99,7 +102,7 @@ export async function readSources(
   const rows = await selectSources(db, { ...columnsOf(wanted, "way", "id", "kind"), notCounted });
   const sources: Source[] = new Array(wanted.length);
   for (const { n, offer, ...found } of rows) {
-    sources[n] ??= { ...found, offers: [] };
+    sources[n] ??= { ...found, now: timeOf(db, found.now), offers: [] };
     if (offer === null) continue;
     const { opensAt, closesAt, ...batch } = offer;
     sources[n].offers.push({ ...batch, window: { opensAt, closesAt } });

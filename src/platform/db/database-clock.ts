@@ -1,9 +1,22 @@
 import pTimeout from "p-timeout";
 import { uptimeMs } from "../uptime.ts";
+import { orNull, timestamptz } from "./columns.ts";
+import type { Queryable } from "./queryable.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-/** The clock has jumped if it has advanced by this much more than the time that has passed. Milliseconds. */
+// The rule of time: the database's clock decides, except where it has jumped. A decision uses the earlier of its time
+// and the latest time that the process holds possible, but no time before the closed time. So a jump expires, ends,
+// deletes and dates nothing, and brings nothing back, from its first moment on. docs/design.md ("Time") has more.
+
+/** The clock has jumped if it differs by this much more from the time that has passed. Milliseconds. */
 const JUMP_MS = 10_000;
+/** How much faster than the process's own clock the database's may run between two readings. Milliseconds. */
+const SLACK_MS = 1_000;
+/**
+ * Nothing is decided if the closed time is ahead of the process by more than this, and a process that starts believes a
+ * database that is ahead of its host by no more than this. Milliseconds.
+ */
+const DISPUTED_MS = 86_400_000;
 
 /** Longest wait for the first reading. Milliseconds. */
 const READY_MAX_MS = 2_000;
@@ -12,12 +25,21 @@ function notReached(): UnusableDatabase {
   return new UnusableDatabase("unavailable", "The database has not been reached yet.");
 }
 
+/** What a server says about the time. */
+export interface ServerTime {
+  now: Date;
+  /** When an operator last said that the clock is right, or null. */
+  trustedAt: Date | null;
+  /** The time before which redemptions are refused. It only moves forward, and all processes see it. */
+  closedUntil: Date;
+}
+
 /** The last time that was read from the database. */
 interface Reading {
   /** The database's clock. Milliseconds since 1970. */
   nowMs: number;
-  /** The database's clock without the jumps ahead that this process has seen. Milliseconds. */
-  steadyMs: number;
+  /** The database's clock without the jumps that this process has seen. Milliseconds. */
+  rightMs: number;
   /** When it was read, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
   /** How long the reading took, and so how old it may be. Milliseconds. */
@@ -28,16 +50,18 @@ interface Reading {
 
 /**
  * The database's clock as this process sees it: the last time that it read, and the time that has passed since. The
- * host's clock plays no part.
+ * host's clock only limits the first reading.
  */
 export class DatabaseClock {
   /** A monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readonly monotonicMs: () => number;
+  readonly #hostMs: () => number;
   readonly #first = Promise.withResolvers<void>();
   #last: Reading | null = null;
 
-  constructor(monotonicMs = uptimeMs) {
+  constructor(monotonicMs = uptimeMs, hostMs = () => Date.now()) {
     this.monotonicMs = monotonicMs;
+    this.#hostMs = hostMs;
   }
 
   /** Resolves at the first reading. @throws UnusableDatabase if there is none for two seconds. */
@@ -47,43 +71,100 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes a time that was just read from the database. The first reading counts as right, and so does the first one
-   * after an operator has trusted the clock. A frozen process may read an old answer: the next reading may then be
-   * ahead by the time that this one took.
+   * Takes a time that was just read from the database. The first reading counts as right unless it is far ahead of the
+   * host's clock, and so does the first one after an operator has trusted the clock. A frozen process may read an old
+   * answer, so a reading may be wrong by the time that the one before took.
    */
-  observe(now: Date, trustedAt: Date | null, askedAtMs = this.monotonicMs()): void {
+  observe({ now, trustedAt, closedUntil }: ServerTime, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();
     const nowMs = now.getTime();
     const trustedAtMs = trustedAt?.getTime() ?? null;
     const last = this.#last;
-    const isTrusted = last === null || trustedAtMs !== last.trustedAtMs;
-    const expectedMs = isTrusted ? nowMs : last.steadyMs + readAtMs - last.readAtMs;
-    const steadyMs = nowMs - expectedMs > JUMP_MS + (last?.tookMs ?? 0) ? expectedMs : nowMs;
-    this.#last = { nowMs, steadyMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
+    let rightMs = nowMs;
+    if (last === null) rightMs = this.#firstTime(Math.max(nowMs, closedUntil.getTime()));
+    else if (trustedAtMs === last.trustedAtMs) {
+      const expectedMs = last.rightMs + readAtMs - last.readAtMs;
+      if (Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs) rightMs = expectedMs;
+    }
+    this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
     this.#first.resolve();
   }
 
-  /** The database's time. @throws UnusableDatabase before the first reading. */
-  now(): Date {
-    return new Date(this.#reading.nowMs + this.#passedMs());
+  #firstTime(atMs: number): number {
+    const hostMs = this.#hostMs();
+    return atMs - hostMs > DISPUTED_MS ? hostMs : atMs;
   }
 
   /** The database's time, without jumps ahead. @throws UnusableDatabase before the first reading. */
   steadyNow(): Date {
-    return new Date(this.#reading.steadyMs + this.#passedMs());
+    const { nowMs, rightMs, readAtMs } = this.#reading;
+    return new Date(Math.min(nowMs, rightMs) + this.monotonicMs() - readAtMs);
+  }
+
+  /** The latest time that the database's clock can show without a jump. @throws UnusableDatabase */
+  latestNow(): Date {
+    const { rightMs, readAtMs, tookMs } = this.#reading;
+    return new Date(rightMs + this.monotonicMs() - readAtMs + tookMs + SLACK_MS);
+  }
+
+  /**
+   * The time by which to decide on what was just read, together with the database's time and, for what is final, the
+   * closed time.
+   * @throws UnusableDatabase if the closed time is that of a clock that this process has not seen.
+   */
+  timeOf(now: Date, closedUntil: Date | null = null): Date {
+    const latestMs = this.latestNow().getTime();
+    const closedMs = closedUntil?.getTime() ?? 0;
+    if (closedMs - latestMs > DISPUTED_MS) {
+      const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
+      throw new UnusableDatabase("unavailable", sentence);
+    }
+    return new Date(Math.max(closedMs, Math.min(now.getTime(), latestMs)));
   }
 
   /** How far the clock has jumped ahead. 0 if it has not. Milliseconds. */
   get aheadMs(): number {
-    return this.#last === null ? 0 : this.#last.nowMs - this.#last.steadyMs;
+    return this.#last === null ? 0 : Math.max(0, this.#last.nowMs - this.#last.rightMs);
+  }
+
+  /** Whether the database was read. */
+  get isKnown(): boolean {
+    return this.#last !== null;
   }
 
   get #reading(): Reading {
     if (this.#last === null) throw notReached();
     return this.#last;
   }
+}
 
-  #passedMs(): number {
-    return this.monotonicMs() - this.#reading.readAtMs;
-  }
+/** The clock that judges the times of a pool or a connection. A command of `voucherctl` has none. */
+const CLOCKS = new WeakMap<Queryable, DatabaseClock>();
+
+/** Makes a clock judge the times that are read by a pool or a connection. */
+export function judgeTimes(db: Queryable, clock: DatabaseClock): void {
+  CLOCKS.set(db, clock);
+}
+
+/** {@link DatabaseClock.timeOf} of a pool or a connection. */
+export function timeOf(db: Queryable, now: Date, closedUntil: Date | null = null): Date {
+  const clock = CLOCKS.get(db);
+  if (clock !== undefined) return clock.timeOf(now, closedUntil);
+  return closedUntil !== null && closedUntil > now ? closedUntil : now;
+}
+
+/** {@link DatabaseClock.latestNow} of a pool or a connection. Null, which limits nothing, if it is not known. */
+export function latestTime(db: Queryable): Date | null {
+  const clock = CLOCKS.get(db);
+  return clock?.isKnown ? clock.latestNow() : null;
+}
+
+/** The parameter of a statement that uses the earlier of the database's time and {@link latestTime}. */
+export const LATEST = { latest: orNull(timestamptz) };
+
+/** Sends {@link latestTime} with a statement that has the parameter {@link LATEST}. */
+export function withLatest<Given extends { latest: Date | null }, Result>(
+  run: (db: Queryable, values: Given) => Promise<Result>,
+): (db: Queryable, values: Omit<Given, "latest">) => Promise<Result> {
+  return (db, values) => run(db, { ...values, latest: latestTime(db) } as Given);
 }

@@ -12,12 +12,12 @@ SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' A
        (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
        (SELECT min(m.position) FROM database_marks AS m) AS "oldestPosition",
        ARRAY(SELECT a.id FROM accepted_losses AS a) AS "acceptedLosses",
-       c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
+       c.clock_trusted_at AS "trustedAt", c.closed_until AS "closedUntil", clock_timestamp() AS now
   FROM deployment AS d CROSS JOIN redemptions_closed AS c CROSS JOIN pg_control_system() AS s
   JOIN pg_database AS db ON db.datname = current_database()
  WHERE d.singleton;
 
 -- name: observe_clock
--- The time, and when an operator last said that the clock is right.
-SELECT c.clock_trusted_at AS "trustedAt", clock_timestamp() AS now
+-- The time, when an operator last said that the clock is right, and the closed time.
+SELECT c.clock_trusted_at AS "trustedAt", c.closed_until AS "closedUntil", clock_timestamp() AS now
   FROM redemptions_closed AS c WHERE c.singleton;

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { judgeServer, keepAfter, type Memory, NOTHING_SHARED, remember, type SharedMemory, share } from "../marks.ts";
 import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
-import { DatabaseClock } from "./database-clock.ts";
+import { DatabaseClock, type ServerTime } from "./database-clock.ts";
 import { confirmMark, judgeShared, lacksMarks, positionsOf, recollection } from "./marks.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, assertOwnPrimary, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
@@ -13,6 +13,8 @@ import { Statements } from "./statements.ts";
 import { isDatabaseUnavailable, isReadOnly, refusalOf } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./database-fence.sql", import.meta.url));
+
+const SERVER_TIME = { trustedAt: orNull(timestamptz), closedUntil: timestamptz, now: timestamptz };
 
 const identifyDatabase = sql.requiredRow(
   "identify_database",
@@ -22,14 +24,13 @@ const identifyDatabase = sql.requiredRow(
     isCopy: boolean,
     database: text,
     ...recollection,
-    trustedAt: orNull(timestamptz),
-    now: timestamptz,
+    ...SERVER_TIME,
   },
   { newestPosition: orNull(bigint), lastingPosition: orNull(bigint) },
 );
 type Identified = Awaited<ReturnType<typeof identifyDatabase>>;
 
-const observeClock = sql.requiredRow("observe_clock", { trustedAt: orNull(timestamptz), now: timestamptz });
+const observeClock = sql.requiredRow("observe_clock", SERVER_TIME);
 
 /** Pause between attempts to reach the database for the first time. Milliseconds. */
 const TRY_AGAIN_MS = 500;
@@ -131,11 +132,15 @@ export class DatabaseFence implements DeploymentIdentity {
       const askedAtMs = this.clock.monotonicMs();
       const seen = await observeClock(db).catch(() => null);
       if (seen === null || known === null || known !== this.#identity) continue;
-      const { aheadMs } = this.clock;
-      this.clock.observe(seen.now, seen.trustedAt, askedAtMs);
-      if (aheadMs === 0 && this.clock.aheadMs > 0)
-        this.#log.error({ aheadMs: this.clock.aheadMs }, "the database's clock has jumped ahead");
+      this.#observe(seen, askedAtMs);
     }
+  }
+
+  #observe(seen: ServerTime, askedAtMs: number): void {
+    const { aheadMs } = this.clock;
+    this.clock.observe(seen, askedAtMs);
+    if (aheadMs === 0 && this.clock.aheadMs > 0)
+      this.#log.error({ aheadMs: this.clock.aheadMs }, "the database's clock has jumped ahead");
   }
 
   /**
@@ -223,7 +228,7 @@ export class DatabaseFence implements DeploymentIdentity {
       this.#identity = reached;
     }
     this.#keep(client, reached.origin);
-    this.clock.observe(found.now, found.trustedAt, askedAtMs);
+    this.#observe(found, askedAtMs);
   }
 
   /** Checks a new connection of another login: it must have reached the server in use. @throws UnusableDatabase */

@@ -2,6 +2,7 @@ import pg from "pg";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/batcher.ts";
 import { secondClient } from "./client.ts";
+import { type DatabaseClock, judgeTimes } from "./database-clock.ts";
 import type { Transaction } from "./queryable.ts";
 import { FIXED_PLANS, STATEMENT_TIMEOUT_MS } from "./requirements.ts";
 import { prepareSession, type SessionOptions } from "./session.ts";
@@ -46,8 +47,8 @@ export function openPool(options: {
   applicationName: string;
   /** The service gets fixed plans and short timeouts. Administration reads whole tables. */
   use: "service" | "administration";
-  /** Checks each new connection. Null for commands, which may use any server. */
-  deployment: { admit(client: pg.ClientBase): Promise<void> } | null;
+  /** Checks each new connection, and judges the times that it reads. Null for commands, which may use any server. */
+  deployment: { admit(client: pg.ClientBase): Promise<void>; clock: DatabaseClock } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
   /**
@@ -76,8 +77,10 @@ export function openPool(options: {
       await prepareSession(client, { use, isReadOnly, openAnother });
       openAnother = null;
       await deployment?.admit(client);
+      if (deployment !== null) judgeTimes(client, deployment.clock);
     },
   });
+  if (deployment !== null) judgeTimes(pool, deployment.clock);
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
   // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the
   // process without a listener.

@@ -29,7 +29,7 @@ SELECT e.id FROM webhook_endpoints AS e
 -- The enabled endpoints of organizations, whether locked or not.
 SELECT e.id, e.organization_id AS "organizationId" FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled;
 
--- name: insert_deliveries(outbox_id, endpoint_id, row_events_max)
+-- name: insert_deliveries(outbox_id, endpoint_id, row_events_max, latest?)
 -- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due
 -- deliveries. A delivery waits while an earlier delivery of the same voucher to the same endpoint is not finished.
 WITH made AS (
@@ -37,7 +37,7 @@ WITH made AS (
   SELECT n.position, n.created_at,
          CASE WHEN n.turn = 1 AND (SELECT p.position FROM webhook_deliveries AS p WHERE p.endpoint_id = n.endpoint_id
                                   AND p.voucher_id = n.voucher_id AND p.finished_at IS NULL ORDER BY p.position LIMIT 1) IS NULL
-              THEN clock_timestamp() END,
+              THEN least(clock_timestamp(), $4::timestamptz) END,
          n.sequence, n.endpoint_id, n.event_id, n.voucher_id, n.ticket, n.event_type
     FROM (SELECT o.id * $3::bigint + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
                  coalesce(e.event_type, 'reservation.expired') AS event_type,
@@ -69,14 +69,14 @@ SELECT e.id, e.organization_id AS "organizationId", e.url, signing_versions(e) A
        (SELECT o.sandbox FROM organizations AS o WHERE o.id = e.organization_id) AS sandbox
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
--- name: select_due_deliveries(endpoint_id, except, limit)
+-- name: select_due_deliveries(endpoint_id, except, limit, latest?)
 -- The deliveries of an endpoint that have been due the longest, with the contents of their bodies.
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
        e.occurred_at AS "occurredAt", encode(e.record_hash, 'hex') AS "recordHash",
        e.payload, r.started_at AS "startedAt", r.expires_at AS "expiresAt"
   FROM (SELECT p.* FROM webhook_deliveries AS p
-         WHERE p.endpoint_id = $1::text AND p.next_attempt_at <= (SELECT clock_timestamp()) AND p.event_id <> ALL ($2::text[])
+         WHERE p.endpoint_id = $1::text AND p.next_attempt_at <= (SELECT least(clock_timestamp(), $4::timestamptz)) AND p.event_id <> ALL ($2::text[])
          ORDER BY p.next_attempt_at LIMIT $3::int) AS d
   LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[d.voucher_id]) AND e.sequence = d.sequence
   LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[d.ticket]);
@@ -126,11 +126,11 @@ UPDATE webhook_endpoints AS e
 -- Whether a sealed event was erased.
 SELECT e.payload IS NULL AS "isErased" FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
--- name: select_endpoints_with_due(limit)
+-- name: select_endpoints_with_due(limit, latest?)
 -- Enabled endpoints with deliveries that are due.
 SELECT e.id AS "endpointId" FROM webhook_endpoints AS e
  WHERE e.enabled AND (SELECT true FROM webhook_deliveries AS d
-                       WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT clock_timestamp()) LIMIT 1)
+                       WHERE d.endpoint_id = e.id AND d.next_attempt_at <= (SELECT least(clock_timestamp(), $2::timestamptz)) LIMIT 1)
  LIMIT $1::int;
 
 -- name: lock_disabled_endpoint
@@ -147,14 +147,15 @@ UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, fin
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[w.event_id]);
 
--- name: delete_old_deliveries(days, limit)
+-- name: delete_old_deliveries(days, limit, latest?)
 -- Deletes finished deliveries that are older than the given age, and all finished deliveries of deleted endpoints.
 DELETE FROM webhook_deliveries AS d
  USING (SELECT o.endpoint_id, o.event_id
           FROM webhook_endpoints AS e CROSS JOIN (VALUES ('Delivered'), ('Failed'), ('Erased')) AS s (state)
          CROSS JOIN LATERAL (SELECT l.endpoint_id, l.event_id FROM webhook_deliveries AS l
                               WHERE l.endpoint_id = e.id AND l.state = s.state
-                                AND l.created_at < CASE WHEN e.deleted_at IS NULL THEN clock_timestamp() - make_interval(days => $1::int) ELSE 'infinity' END
+                                AND l.created_at < CASE WHEN e.deleted_at IS NULL
+                                                        THEN least(clock_timestamp(), $3::timestamptz) - make_interval(days => $1::int) ELSE 'infinity' END
                               ORDER BY l.created_at LIMIT $2::int) AS o
          LIMIT $2::int) AS w
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT TRUE;

@@ -11,6 +11,7 @@ import {
   textOf,
   timestamptz,
 } from "../../platform/db/columns.ts";
+import { LATEST, timeOf, withLatest } from "../../platform/db/database-clock.ts";
 import type { Queryable, Transaction } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 import type { DeliveryFailure, DeliveryState } from "../api/webhook-deliveries.ts";
@@ -75,19 +76,26 @@ export const sql = new Statements(new URL("./webhook-deliveries.sql", import.met
 export const tryFanOut = sql.requiredValue("try_fan_out", { locked: boolean });
 export const selectOutbox = sql.rows("select_outbox", OUTBOX_ROW, { except: arrayOf(text), limit: integer });
 export const selectOutboxOf = sql.rows("select_outbox_of", OUTBOX_ROW, { organizationId: text, limit: integer });
-export const findTarget = sql.row("find_target", TARGET, { endpointId: text });
-export const selectDueDeliveries = sql.rows("select_due_deliveries", DUE_DELIVERY, {
-  endpointId: text,
-  except: arrayOf(text),
-  limit: integer,
-});
+const selectTarget = sql.row("find_target", TARGET, { endpointId: text });
+export const selectDueDeliveries = withLatest(
+  sql.rows("select_due_deliveries", DUE_DELIVERY, {
+    endpointId: text,
+    except: arrayOf(text),
+    limit: integer,
+    ...LATEST,
+  }),
+);
 export const readIsErased = sql.requiredValue(
   "read_is_erased",
   { isErased: boolean },
   { voucherId: text, sequence: integer },
 );
-export const selectTargetsWithDue = sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer });
-export const deleteOldDeliveries = sql.execute("delete_old_deliveries", { days: integer, limit: integer });
+export const selectTargetsWithDue = withLatest(
+  sql.values("select_endpoints_with_due", { endpointId: text }, { limit: integer, ...LATEST }),
+);
+export const deleteOldDeliveries = withLatest(
+  sql.execute("delete_old_deliveries", { days: integer, limit: integer, ...LATEST }),
+);
 export const deleteDeletedEndpoints = sql.execute("delete_deleted_endpoints");
 export const measureWebhooks = sql.requiredRow(
   "measure_webhooks",
@@ -106,15 +114,17 @@ const selectEnabledOf = sql.rows(
   { id: text, organizationId: text },
   { organizationId: arrayOf(text) },
 );
-const insertDeliveries = sql.values(
-  "insert_deliveries",
-  { endpointId: text },
-  { outboxId: arrayOf(bigint), endpointId: arrayOf(text), rowEventsMax: bigint },
+const insertDeliveries = withLatest(
+  sql.values(
+    "insert_deliveries",
+    { endpointId: text },
+    { outboxId: arrayOf(bigint), endpointId: arrayOf(text), rowEventsMax: bigint, ...LATEST },
+  ),
 );
 const deleteOutbox = sql.execute("delete_outbox", { id: arrayOf(bigint) });
 const lockRows = sql.execute("lock_endpoints", { endpointId: arrayOf(text) });
 const lockFreeRows = sql.values("lock_free_endpoints", { id: text }, { endpointId: arrayOf(text) });
-const readTargets = sql.rows(
+const selectTargets = sql.rows(
   "read_endpoints",
   {
     id: text,
@@ -192,6 +202,17 @@ export async function fanOutRows(
   const due = await insertDeliveries(tx, { outboxId, endpointId: [...own], rowEventsMax: ROW_EVENTS_MAX });
   await deleteOutbox(tx, outboxId);
   return { due, locked };
+}
+
+/** Null if the target is disabled or deleted. */
+export async function findTarget(db: Queryable, endpointId: string): Promise<WebhookTarget | null> {
+  const target = await selectTarget(db, endpointId);
+  return target && { ...target, now: timeOf(db, target.now) };
+}
+
+async function readTargets(tx: Transaction, endpointIds: readonly string[]) {
+  const targets = await selectTargets(tx, endpointIds);
+  return targets.map((target) => ({ ...target, now: timeOf(tx, target.now) }));
 }
 
 /** Locks targets, then reads them in a second statement, which sees all changes made before the lock. */

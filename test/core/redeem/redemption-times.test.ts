@@ -195,12 +195,13 @@ describe("the closed time", () => {
     // The time before a jump of an hour, which the monotonic clock does not show.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
-    clock.observe(before, null);
-    clock.observe(await now(), null);
+    const seen = async () => ({ now: await now(), trustedAt: null, closedUntil: new Date(0) });
+    clock.observe({ ...(await seen()), now: before });
+    clock.observe(await seen());
     const findComplete = () => openProcess(clock)();
     const complete = await findComplete();
     expect(complete.getTime()).toBeLessThanOrEqual(before.getTime());
-    clock.observe(await now(), new Date());
+    clock.observe({ ...(await seen()), trustedAt: new Date() });
     expect(await findComplete()).not.toEqual(complete);
   });
 

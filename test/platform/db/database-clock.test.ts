@@ -1,53 +1,104 @@
 import { expect, it } from "vitest";
-import { DatabaseClock } from "../../../src/platform/db/database-clock.ts";
+import { DatabaseClock, type ServerTime } from "../../../src/platform/db/database-clock.ts";
 
 const START = Date.parse("2027-02-14T12:00:00Z");
+const YEAR_MS = 365 * 86_400_000;
+/** How far a decision may be ahead of the process's own time. */
+const SLACK_MS = 1_000;
+const RIGHT = { decides: 0, steady: 0, ahead: 0 };
+/** A server whose clock was never trusted by an operator, and that has closed no time. */
+const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
 it("the database's clock runs on between two readings", () => {
   const { clock, pass } = openClock();
   pass(500);
-  expect([clock.now().getTime(), clock.steadyNow().getTime()]).toEqual([START + 500, START + 500]);
+  expect(clock.steadyNow().getTime()).toBe(START + 500);
 });
 
-it("the database's clock follows small differences, however many, and steps back", () => {
+it("the database's clock follows small differences, however many", () => {
   const { read } = openClock();
-  for (let ahead = 5_000; ahead <= 50_000; ahead += 5_000)
-    expect(read(1_000, ahead)).toEqual({ now: ahead, steady: ahead, ahead: 0 });
-  expect(read(1_000, -3_600_000)).toEqual({ now: -3_600_000, steady: -3_600_000, ahead: 0 });
+  for (const step of [5_000, -5_000])
+    for (let ahead = step; Math.abs(ahead) <= 50_000; ahead += step)
+      expect(read(1_000, ahead)).toEqual({ decides: ahead, steady: ahead, ahead: 0 });
 });
 
 it("the database's clock keeps the steady time through a jump ahead, until it is right or trusted again", () => {
   const { read } = openClock();
-  const jumped = { now: 3_600_000, steady: 0, ahead: 3_600_000 };
-  expect(read(1_000, 3_600_000)).toEqual(jumped);
-  expect(read(600_000, 3_600_000)).toEqual(jumped);
-  expect(read(1_000, 0)).toEqual({ now: 0, steady: 0, ahead: 0 });
-  expect(read(1_000, 3_600_000)).toEqual(jumped);
-  expect(read(1_000, 3_600_000, new Date(START))).toEqual({ now: 3_600_000, steady: 3_600_000, ahead: 0 });
+  const jumped = { decides: SLACK_MS, steady: 0, ahead: YEAR_MS };
+  expect(read(1_000, YEAR_MS)).toEqual(jumped);
+  expect(read(600_000, YEAR_MS)).toEqual(jumped);
+  expect(read(1_000, 0)).toEqual(RIGHT);
+  expect(read(1_000, YEAR_MS)).toEqual(jumped);
+  expect(read(1_000, YEAR_MS, { trustedAt: new Date(START) })).toEqual({ decides: YEAR_MS, steady: YEAR_MS, ahead: 0 });
+});
+
+it("the database's clock decides by the time before a jump that it has not noticed yet", () => {
+  const { clock, pass } = openClock();
+  pass(500);
+  expect(clock.timeOf(new Date(START + YEAR_MS)).getTime()).toBe(START + 500 + SLACK_MS);
+  expect(clock.timeOf(new Date(START + 400)).getTime()).toBe(START + 400);
+});
+
+it("the database's clock is not ahead after it was set back by a year and returned", () => {
+  const { read } = openClock();
+  const closedUntil = new Date(START - 2_000);
+  expect(read(1_000, -YEAR_MS, { closedUntil })).toEqual({ decides: -3_000, steady: -YEAR_MS, ahead: 0 });
+  expect(read(600_000, 0, { closedUntil })).toEqual(RIGHT);
+});
+
+it("a process that starts while the database's clock is set back follows its return", () => {
+  const { read } = openClock(-YEAR_MS, { closedUntil: new Date(START - 5_000) });
+  expect(read(1_000, 0)).toEqual(RIGHT);
+});
+
+it("a process that starts while the database's clock is ahead of its host's by days keeps the host's time", () => {
+  const { read } = openClock(YEAR_MS, { closedUntil: new Date(START - 5_000) });
+  expect(read(1_000, YEAR_MS)).toEqual({ decides: SLACK_MS, steady: 0, ahead: YEAR_MS });
+  expect(read(1_000, 0)).toEqual(RIGHT);
+});
+
+it("a process that starts with a host whose clock is an hour behind believes the database's clock", () => {
+  const { read } = openClock(3_600_000);
+  expect(read(1_000, 3_600_000)).toEqual({ decides: 3_600_000, steady: 3_600_000, ahead: 0 });
+});
+
+it("nothing is decided while the closed time is ahead of the database's clock by days", () => {
+  const { clock } = openClock();
+  const closed = (aheadMs: number) => new Date(START + aheadMs);
+  expect(clock.timeOf(new Date(START), closed(3_600_000))).toEqual(closed(3_600_000));
+  for (const now of [START, START + YEAR_MS])
+    expect(() => clock.timeOf(new Date(now), closed(YEAR_MS))).toThrow("voucherctl db trust-clock");
 });
 
 it("the database's clock shows no jump after a frozen process has read its first answer late", () => {
   const { clock, pass } = openClock();
   pass(30_000);
-  clock.observe(new Date(START), null, 0);
+  clock.observe({ ...NEVER, now: new Date(START) }, 0);
   pass(1_000);
-  clock.observe(new Date(START + 31_000), null);
-  expect([clock.aheadMs, clock.now().getTime()]).toEqual([0, START + 31_000]);
+  clock.observe({ ...NEVER, now: new Date(START + 31_000) });
+  expect([clock.aheadMs, clock.steadyNow().getTime()]).toEqual([0, START + 31_000]);
 });
 
-/** A clock, and a function that lets time pass and reads a database that is ahead by as much. */
-function openClock() {
+/**
+ * A clock, and a function that lets time pass and reads a database that is ahead by as much. All its results are
+ * differences from the right time.
+ */
+function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}) {
   let passedMs = 0;
-  const clock = new DatabaseClock(() => passedMs);
-  const read = (waitMs: number, aheadMs: number, trustedAt: Date | null = null) => {
+  const clock = new DatabaseClock(
+    () => passedMs,
+    () => START + passedMs,
+  );
+  const read = (waitMs: number, aheadMs: number, said: Partial<ServerTime> = {}) => {
     passedMs += waitMs;
-    clock.observe(new Date(START + passedMs + aheadMs), trustedAt);
+    const seen = { ...NEVER, ...said, now: new Date(START + passedMs + aheadMs) };
+    clock.observe(seen);
     return {
-      now: clock.now().getTime() - START - passedMs,
+      decides: clock.timeOf(seen.now, seen.closedUntil).getTime() - START - passedMs,
       steady: clock.steadyNow().getTime() - START - passedMs,
       ahead: clock.aheadMs,
     };
   };
-  read(0, 0);
+  read(0, firstAheadMs, first);
   return { clock, read, pass: (ms: number) => (passedMs += ms) };
 }

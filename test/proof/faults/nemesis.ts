@@ -14,8 +14,10 @@ import type { SeededRandom } from "./seeded-random.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
 
-/** How far the database's clock may be from the host's. Milliseconds. */
-const CLOCK_MAX_MS = 8_000;
+/** How far steps move the database's clock from the host's: two of them are no jump for a process. Milliseconds. */
+const CLOCK_MAX_MS = 4_500;
+/** How far the database's clock jumps, and returns with the next fault. Milliseconds. */
+const CLOCK_JUMPS_MS = [-365 * 86_400_000, 365 * 86_400_000];
 /** The long freezes of a process, and their share of all freezes. Milliseconds. */
 interface LongFreezes {
   chance: number;
@@ -128,8 +130,14 @@ const TARGETS = {
   ),
   clock: target(
     4_000,
-    // The time by which the clock is stepped.
-    (random) => ({ action: "step", forMs: random.between(-CLOCK_MAX_MS, CLOCK_MAX_MS) }),
+    // The time by which the clock differs from the host's.
+    (random) => {
+      const action = random.weigh({ step: 3, jump: 2 });
+      return {
+        action,
+        forMs: action === "step" ? random.between(-CLOCK_MAX_MS, CLOCK_MAX_MS) : random.pick(CLOCK_JUMPS_MS),
+      };
+    },
     ({ cluster }, { forMs }) => cluster.postgres.clock.set(forMs),
   ),
   receivers: target(

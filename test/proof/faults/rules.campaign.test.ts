@@ -169,6 +169,16 @@ it("the host's times of a stepped clock enclose every moment at which it may hav
     expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
   }));
 
+it("the host's times enclose the service's times while its database's clock jumps by a year", () => {
+  const yearMs = 365 * 86_400_000;
+  return withSteppedClock([yearMs, 0, -yearMs, 0], (clock) => {
+    // The clock jumped ahead after 2 s, and back after 4 s of the host's clock.
+    expect([clock.first(2_500), clock.last(2_500)]).toEqual([2_000, 5_000]);
+    expect([clock.first(3_500), clock.last(3_500)]).toEqual([2_000, 5_000]);
+    expect([clock.first(6_000), clock.last(6_000)]).toEqual([2_000, 6_000]);
+  });
+});
+
 it("the rules accept a redemption that got the closed time after a step back, although its deadline was earlier", () =>
   withSteppedClock([8_000, -8_000], (clock) => {
     const records = toRecords(clock, [redeemedAt(9_000)], [], []);

@@ -4,6 +4,7 @@ import { markBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
 import { basic, OPS_TOKEN } from "../../support/browse.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../../support/outside-transaction.ts";
 import { readSharedStarts } from "../../support/shared-marks.ts";
+import { issueTestBatch } from "../../support/supply.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { type ApiProcess, type Cluster, processesOf, serviceUrl } from "./cluster.ts";
@@ -12,12 +13,13 @@ import type { Answer } from "./http-call.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
-import { useFaultCluster } from "./use-fault-cluster.ts";
+import { type Order, useFaultCluster } from "./use-fault-cluster.ts";
 
 // The hardest faults of the campaign, one at a time, in the order of events that is hardest to survive.
 
 const HAS_CLOCK = hasFakeTime();
 const HOUR_MS = 3_600_000;
+const JUMP_MS = 400 * 24 * HOUR_MS;
 const REDEEM_WAIT_MS = 8_000;
 /** Time for servers and processes to recover on a busy machine. Milliseconds. */
 const RECOVERED_MS = 60_000;
@@ -228,6 +230,62 @@ it.skipIf(!HAS_CLOCK)(
   },
 );
 
+/** Redeems, and expects the answer to have the host's time. */
+async function redeemRightly(order: Order): Promise<void> {
+  const { status, body } = await redeem(order, api);
+  expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
+  expect(Math.abs(Date.parse(body.redeemedAt) - Date.now())).toBeLessThan(20_000);
+}
+
+it.skipIf(!HAS_CLOCK)(
+  "a database whose clock jumps ahead by 400 days expires and refuses nothing, also by workers that start meanwhile",
+  async () => {
+    await redeemRightly(newOrder());
+    await postgres.clock.set(JUMP_MS);
+    // No process may have read the clock since.
+    await redeemRightly(newOrder());
+    await until(async () => (await get(api, "/readyz")).body?.clockAheadSeconds > 0);
+    await Promise.all(cluster.workers.map((worker) => worker.kill()));
+    await cluster.heal();
+    await until(async () => {
+      const { rows } = await cluster.db.query(
+        "SELECT moved_at > now() - interval '1 day' AS swept FROM sweep_positions WHERE task = 'check_chains'",
+      );
+      return rows[0]?.swept;
+    }, RECOVERED_MS);
+    await redeemRightly(newOrder());
+    await postgres.clock.set(0);
+    await redeemRightly(newOrder());
+    const { rows } = await cluster.db.query("SELECT FROM voucher_events WHERE event_type = 'voucher.instance.expired'");
+    expect(rows).toHaveLength(0);
+  },
+);
+
+it.skipIf(!HAS_CLOCK)(
+  "a voucher that has expired is not redeemed while the database's clock is set back by 400 days",
+  async () => {
+    const { db } = cluster;
+    const { id, body } = newOrder();
+    const { rows } = await db.query(
+      "SELECT product_id FROM batches WHERE id = (SELECT batch_id FROM vouchers WHERE id = $1)",
+      [id],
+    );
+    const validUntil = new Date(Date.now() + 2_000);
+    const { vouchers } = await issueTestBatch(db, { productId: rows[0].product_id }, 1, { validUntil });
+    await until(async () => {
+      const closed = await db.query("SELECT closed_until > $1 AS is FROM redemptions_closed", [validUntil]);
+      return closed.rows[0].is;
+    }, RECOVERED_MS);
+    const expired = { body: { ...body, code: vouchers[0]?.code } };
+    for (const offsetMs of [0, -JUMP_MS, 0]) {
+      await postgres.clock.set(offsetMs);
+      expect((await redeem(expired, api)).body.code).toBe("voucher_expired");
+      await redeemRightly(newOrder());
+    }
+    expect((await get(api, "/readyz")).body).not.toHaveProperty("clockAheadSeconds");
+  },
+);
+
 it.skipIf(!HAS_CLOCK)(
   "the list of faults does not say that the sweeper stopped when the database's clock is set back or ahead",
   async () => {
@@ -244,12 +302,13 @@ it.skipIf(!HAS_CLOCK)(
       return (await faults()).includes("VouchersChainBroken");
     }, 40_000);
     await cluster.db.query("DELETE FROM broken_chains");
-    await postgres.clock.set(0);
+    await postgres.clock.set(HOUR_MS);
     const found = await until(async () => {
       const listed = await faults();
       return listed.includes("VouchersClockAhead") && !listed.includes("VouchersChainBroken") && listed;
     }, 40_000);
     expect(found).not.toContain("VouchersSweeperStopped");
+    await postgres.clock.set(0);
   },
 );
 

@@ -15,18 +15,26 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
 /** The host's clock and the database's both round to milliseconds. */
 export const ROUNDING_MS = 2;
 
+/** A larger difference is a jump, which a process believes only if it has not seen the clock before. Milliseconds. */
+const JUMP_MS = 10_000;
+/** How far the service's times may be ahead during a jump, because a reading of the clock took long. Milliseconds. */
+const AHEAD_MAX_MS = 15_000;
+
 /** The times at which a clock ran ahead of the host's clock by an offset. */
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /**
- * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates its times to those of the
- * host.
+ * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times of the service's
+ * records to those of the host. While the clock has jumped ahead, they do not follow it; while it has jumped back, they
+ * stand still.
  */
 export class SteppedClock {
   /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
   readonly steadily = pLimit(1);
   readonly #file: string | null;
   readonly #spans: Span[] = [{ offsetMs: 0, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
+  /** The last offset that was no jump. */
+  #steadyMs = 0;
 
   /** Without a file the clock never steps. */
   constructor(file: string | null = null) {
@@ -58,8 +66,14 @@ export class SteppedClock {
       writeFileSync(`${this.#file}.next`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}`);
       renameSync(`${this.#file}.next`, this.#file);
       // Both offsets count while the file is replaced.
-      (this.#spans.at(-1) as Span).untilMs = Date.now();
-      this.#spans.push({ offsetMs, fromMs, untilMs: Number.POSITIVE_INFINITY });
+      const untilMs = Date.now();
+      for (const span of this.#spans) span.untilMs = Math.min(span.untilMs, untilMs);
+      const steadyMs = this.#steadyMs;
+      if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
+      // A process that starts while the clock is ahead uses the host's.
+      const isAhead = offsetMs - steadyMs > JUMP_MS;
+      const shown = isAhead ? [Math.max(0, steadyMs) + AHEAD_MAX_MS, Math.min(0, steadyMs)] : [offsetMs];
+      for (const one of shown) this.#spans.push({ offsetMs: one, fromMs, untilMs: Number.POSITIVE_INFINITY });
     });
   }
 

@@ -116,10 +116,13 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/acts/db/operators.sql", ["test/console/sign-in"], {
     "a revoked operator does not sign in": ["ANY ($1::bytea[]) AND o.revoked_at IS NULL", "ANY ($1::bytea[])"],
     "an operator who has expired does not sign in": [
-      "(o.expires_at IS NULL OR o.expires_at > clock_timestamp())\n   AND (t.",
+      "(o.expires_at IS NULL OR o.expires_at > least(clock_timestamp(), $2::timestamptz))\n   AND (t.",
       "true\n   AND (t.",
     ],
-    "a token that was rotated does not sign in": ["(t.expires_at IS NULL OR t.expires_at > clock_timestamp())", "true"],
+    "a token that was rotated does not sign in": [
+      "(t.expires_at IS NULL OR t.expires_at > least(clock_timestamp(), $2::timestamptz))",
+      "true",
+    ],
   }),
   ...guardsOf("src/console/sign-in/operator-tokens.ts", ["test/console/sign-in"], {
     "a JWT without a role does not sign in": ["values.includes(role)) ?? null", `values.includes(role)) ?? "viewer"`],

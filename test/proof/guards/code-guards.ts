@@ -40,10 +40,16 @@ export const CODE_GUARDS: CodeGuard[] = [
         "false",
       ],
       "a worker that is connected to another database does not redeem": ["isForeign || ", ""],
-      "a redemption is not dated into closed time": ["closedUntil > now ? closedUntil : now", "now"],
-      "redeeming ends the reservation": ["...endReservations([...consumed, ...expired], redeemedAt),", ""],
+      "redeeming ends the reservation": ["...endReservations([...consumed, ...expired], now),", ""],
     },
   ),
+  ...guardsOf("src/platform/db/database-clock.ts", ["test/core/jumped-clock", "test/core/redeem/redemption-times"], {
+    "a redemption is not dated into closed time": ["Math.max(closedMs, ", "Math.max(0, "],
+    "a decision does not follow a jump ahead": ["Math.min(now.getTime(), latestMs)", "now.getTime()"],
+    "a statement does not follow a jump ahead": ["clock?.isKnown ? clock.latestNow() : null", "null"],
+    "nothing is decided days before the closed time": ["closedMs - latestMs > DISPUTED_MS", "false"],
+    "a process that starts doubts a database that is days ahead": ["atMs - hostMs > DISPUTED_MS", "false"],
+  }),
   ...guardsOf(
     "src/core/redeem/redeem-voucher.ts",
     ["test/core/redeem/redeem.test", "test/core/redeem/reference-races", "test/core/redeem/redeem-outcomes"],

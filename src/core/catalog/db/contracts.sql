@@ -14,11 +14,11 @@ UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_tim
 -- name: find_contract_status(id)
 SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 
--- name: end_overdue_contracts(limit)
+-- name: end_overdue_contracts(limit, latest?)
 -- Sets Active contracts whose ends_at has passed to Ended. Skips locked contracts.
-UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = statement_timestamp()
+UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = least(statement_timestamp(), $2::timestamptz)
  WHERE c.id = ANY (ARRAY(
-         SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= statement_timestamp()
+         SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= least(statement_timestamp(), $2::timestamptz)
           ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
 -- name: insert_link(code, contract_id, product_id)

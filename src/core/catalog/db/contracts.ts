@@ -8,6 +8,7 @@ import {
   textOf,
   timestamptz,
 } from "../../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { ContractStatus, MemberRole } from "../audience.ts";
@@ -40,7 +41,7 @@ export const moveContract = sql.executeOne("move_contract", {
 });
 /** The recorded status: an Active contract may be past its end. */
 export const findContractStatus = sql.value("find_contract_status", { status: textOf<ContractStatus>() }, { id: text });
-export const endOverdueContracts = sql.execute("end_overdue_contracts", { limit: integer });
+export const endOverdueContracts = withLatest(sql.execute("end_overdue_contracts", { limit: integer, ...LATEST }));
 export const insertLink = sql.executeOne("insert_link", { code: text, contractId: text, productId: text });
 export const findLinkedProduct = sql.row("find_linked_product", LINKED_PRODUCT, { code: text });
 const insertContractRow = sql.execute("insert_contract", {

@@ -1,19 +1,20 @@
--- name: find_keys_by_secret(secret_hash)
+-- name: find_keys_by_secret(secret_hash, latest?)
 -- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
 -- usableMs: milliseconds until the key or the secret expires; null if neither does.
 -- useIsDue: whether the last recorded use is more than a minute old or missing. sandbox: whether the key's organization is a sandbox.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
-       (extract(epoch FROM least(k.expires_at, s.expires_at) - clock_timestamp()) * 1000)::float8 AS "usableMs",
+       (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
        coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS "useIsDue",
        coalesce(o.sandbox, false) AS sandbox
   FROM api_key_secrets AS s
+ CROSS JOIN (SELECT least(clock_timestamp(), $2::timestamptz) AS now) AS clock
   JOIN api_keys AS k ON k.id = ANY (ARRAY[s.key_id])
   LEFT JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id])
   LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
  WHERE s.secret_hash = ANY ($1::bytea[]) AND k.revoked_at IS NULL
-   AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())
-   AND (s.expires_at IS NULL OR s.expires_at > clock_timestamp());
+   AND (k.expires_at IS NULL OR k.expires_at > clock.now)
+   AND (s.expires_at IS NULL OR s.expires_at > clock.now);
 
 -- name: record_key_usage(key_id)
 -- Records that keys are in use. Writes a key at most once a minute, and in id order, so that concurrent calls cannot deadlock.

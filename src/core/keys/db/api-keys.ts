@@ -10,6 +10,7 @@ import {
   textOf,
   timestamptz,
 } from "../../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { Scope } from "../api-keys.ts";
@@ -59,10 +60,8 @@ export const findKeyPlace = sql.row(
   { organizationId: orNull(text), before: orNull(text) },
   { keyId: text, pageSize: integer },
 );
-const selectWorkingKeys = sql.rows(
-  "find_keys_by_secret",
-  { secretHash: text, ...API_KEY },
-  { secretHash: arrayOf(bytea) },
+const selectWorkingKeys = withLatest(
+  sql.rows("find_keys_by_secret", { secretHash: text, ...API_KEY }, { secretHash: arrayOf(bytea), ...LATEST }),
 );
 const insertKeyRow = sql.execute("insert_key", {
   id: text,
@@ -81,7 +80,7 @@ const selectKeyPage = sql.rows("select_keys", LISTED_KEY, {
 
 /** The working keys of these secrets (SHA-256 in hex), by the hash. A hash without a working key is left out. */
 export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
-  const rows = await selectWorkingKeys(db, hashes.map(bytesOf));
+  const rows = await selectWorkingKeys(db, { secretHash: hashes.map(bytesOf) });
   return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
 }
 

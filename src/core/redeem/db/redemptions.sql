@@ -160,10 +160,11 @@ WITH ended AS (
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') FROM ended;
 
--- name: begin_generation
+-- name: begin_generation(latest?)
 -- Begins the next generation of ends, once an hour. A trigger waits for transactions that ran keep_generation.
-UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock_timestamp()
- WHERE g.singleton AND g.started_at < clock_timestamp() - interval '1 hour';
+UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock.now
+  FROM (SELECT least(clock_timestamp(), $1::timestamptz) AS now) AS clock
+ WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
 -- Deletes ends of two generations ago. An attempt that has not seen them redeems nothing. Does not wait for a call that ends a reference again.

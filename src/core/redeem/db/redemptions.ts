@@ -11,7 +11,7 @@ import {
   text,
   timestamptz,
 } from "../../../platform/db/columns.ts";
-import type { DatabaseClock } from "../../../platform/db/database-clock.ts";
+import { type DatabaseClock, LATEST, latestTime } from "../../../platform/db/database-clock.ts";
 import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import type { Confirmation } from "../redeem.ts";
@@ -143,7 +143,7 @@ const tryLockToEnd = sql.values(
   { n: integer },
   { organizationId: arrayOf(text), externalRef: arrayOf(text) },
 );
-const beginGeneration = sql.execute("begin_generation");
+const beginGeneration = sql.execute("begin_generation", LATEST);
 const deleteEnds = sql.execute("delete_old_ends", { limit: integer });
 
 /** A partner's order reference within its organization. */
@@ -294,6 +294,6 @@ export const endReferences = sql.prepareAll("end_references", { organizationId: 
  * needs; returns how many.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
-  await beginGeneration(pool);
+  await beginGeneration(pool, latestTime(pool));
   return deleteEnds(pool, limit);
 }

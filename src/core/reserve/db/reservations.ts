@@ -1,4 +1,5 @@
 import { arrayOf, bigint, integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import { announceExpiredReservations } from "../../chain/db/outbox.ts";
@@ -37,28 +38,23 @@ export const deleteOldReservations = sql.requiredRow(
   },
   { afterTicket: text, beforeTicket: text, endedBefore: timestamptz, limit: integer },
 );
-const selectOverdue = sql.rows(
-  "select_overdue_reservations",
-  {
-    ticket: text,
-    voucherId: text,
-    expiresAt: timestamptz,
-  },
-  { after: timestamptz, afterTicket: text, limit: integer },
+const selectOverdue = withLatest(
+  sql.rows(
+    "select_overdue_reservations",
+    { ticket: text, voucherId: text, expiresAt: timestamptz },
+    { after: timestamptz, afterTicket: text, limit: integer, ...LATEST },
+  ),
 );
-const selectLive = sql.rows(
-  "select_live_reservations",
-  {
-    ticket: text,
-    voucherId: text,
-    keyId: text,
-    expiresAt: timestamptz,
-    ageMs: bigint,
-    leftMs: bigint,
-  },
-  { after: timestamptz, afterTicket: text, limit: integer },
+const selectLive = withLatest(
+  sql.rows(
+    "select_live_reservations",
+    { ticket: text, voucherId: text, keyId: text, expiresAt: timestamptz, ageMs: bigint, leftMs: bigint },
+    { after: timestamptz, afterTicket: text, limit: integer, ...LATEST },
+  ),
 );
-const selectLiveOf = sql.values("select_live_tickets", { ticket: text }, { ticket: arrayOf(text) });
+const selectLiveOf = withLatest(
+  sql.values("select_live_tickets", { ticket: text }, { ticket: arrayOf(text), ...LATEST }),
+);
 const endRows = sql.prepareAll(
   "end_reservations",
   { ticket: text, state: text, reason: orNull(text) },
@@ -118,5 +114,5 @@ export function selectLiveReservations(db: Queryable, after: ReservationPosition
 
 /** Returns the tickets whose reservation is live. */
 export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
-  return new Set(await selectLiveOf(db, tickets));
+  return new Set(await selectLiveOf(db, { ticket: tickets }));
 }

@@ -60,11 +60,11 @@ SELECT v.id AS "voucherId", v.last_sequence AS "lastSequence", v.sealed_sequence
        encode(v.sealed_hash, 'hex') AS "sealedHash"
   FROM vouchers AS v WHERE v.id > $1::text AND v.id <= $2::text ORDER BY v.id;
 
--- name: lock_expired_batch(only?, except)
+-- name: lock_expired_batch(only?, except, latest?)
 -- Of the batches with expiries to record, locks the one that expired first. Skips batches that another transaction has locked. Only sweepers
 -- and advance_sandbox lock batches, always before vouchers, so no transaction waits for a batch while it has a voucher locked.
 SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count AS "voucherCount" FROM batches AS b
- WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT clock_timestamp()) AND b.id <> ALL ($2::text[])
+ WHERE b.expiry_recorded_to < b.voucher_count AND b.valid_until <= (SELECT least(clock_timestamp(), $3::timestamptz)) AND b.id <> ALL ($2::text[])
    AND ($1::text[] IS NULL OR b.id IN (SELECT unnest($1::text[])))
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 

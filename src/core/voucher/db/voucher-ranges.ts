@@ -1,4 +1,5 @@
 import { arrayOf, boolean, integer, orNull, real, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus } from "../voucher.ts";
@@ -37,14 +38,12 @@ export const selectChainHeadsOfRange = sql.rows(
   { after: text, last: text },
 );
 /** Null if each batch with expiries to record is locked, or none exists. Those up to `recordedTo` are recorded. */
-export const lockExpiredBatch = sql.row(
-  "lock_expired_batch",
-  {
-    batchId: text,
-    recordedTo: integer,
-    voucherCount: integer,
-  },
-  { only: orNull(arrayOf(text)), except: arrayOf(text) },
+export const lockExpiredBatch = withLatest(
+  sql.row(
+    "lock_expired_batch",
+    { batchId: text, recordedTo: integer, voucherCount: integer },
+    { only: orNull(arrayOf(text)), except: arrayOf(text), ...LATEST },
+  ),
 );
 export const lockUnrecordedExpiries = sql.values(
   "lock_unrecorded_expiries",

@@ -1,9 +1,9 @@
 -- name: resolve_vouchers(organization_id, code_key?, ticket?, external_ref?)
 -- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the
 -- same result as an unknown one. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also
--- gives the database's time, the reservation that is live at that time, the redemption of an external reference of the organization, and the
+-- gives the database's time, the closed time, the reservation that is live at that time, the redemption of an external reference of the organization, and the
 -- version of the reference's last end (0 without one) with the generation of ends. OFFSET 0 as in read_locked_vouchers.
-SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
+SELECT (w.n - 1)::int AS n, clock.now, clock.closed_until AS "closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", b.valid_until AS "voucher.validUntil",
        b.retail_price_usd AS "voucher.retailPriceUsd", b.price_usd AS "voucher.priceUsd", b.benefit_months AS "voucher.benefitMonths",
        b.usage_unit_label AS "voucher.usageUnitLabel", p.name AS "voucher.productName", p.key AS "voucher.productKey",
@@ -15,6 +15,7 @@ SELECT (w.n - 1)::int AS n, clock.now, clock.generation, coalesce(e.version, 0) 
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
        WITH ORDINALITY AS w (organization_id, code_key, ticket, external_ref, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now,
+                    (SELECT c.closed_until FROM redemptions_closed AS c WHERE c.singleton) AS closed_until,
                     (SELECT g.generation FROM reference_generation AS g WHERE g.singleton) AS generation) AS clock
   LEFT JOIN LATERAL (
        SELECT c.* FROM vouchers AS c WHERE c.organization_id = w.organization_id AND c.code_key = w.code_key
@@ -41,7 +42,7 @@ SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
 -- name: read_locked_vouchers(voucher_id)
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
--- state Live, even past its end. Inserting a redemption before closedUntil fails; `now` is before closedUntil only after the clock was set back.
+-- state Live, even past its end. Inserting a redemption before closedUntil fails.
 -- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
        v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",

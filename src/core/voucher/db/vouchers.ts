@@ -11,6 +11,7 @@ import {
   textOf,
   timestamptz,
 } from "../../../platform/db/columns.ts";
+import { timeOf } from "../../../platform/db/database-clock.ts";
 import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import type { Reservation } from "../reservation.ts";
@@ -74,6 +75,7 @@ const selectResolved = sql.rows(
   {
     n: integer,
     now: timestamptz,
+    closedUntil: timestamptz,
     generation: bigint,
     seenEnd: bigint,
     voucher: outerJoined(VOUCHER),
@@ -130,7 +132,7 @@ export interface WantedVoucher {
 
 /** One wanted voucher as one snapshot shows it. */
 export interface ResolvedVoucher {
-  /** The database's clock. */
+  /** The time by which to decide. */
   now: Date;
   voucher: Voucher | null;
   /** The reservation that is live at `now`. */
@@ -148,7 +150,7 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
   const rows = await selectResolved(db, columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
-  for (const row of rows) resolved[row.n] = row;
+  for (const row of rows) resolved[row.n] = { ...row, now: timeOf(db, row.now, row.closedUntil) };
   return resolved;
 }
 
@@ -160,11 +162,6 @@ export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly str
 /** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
 export interface LockedVouchers {
   now: Date;
-  /**
-   * The database refuses a redemption whose time is before this one. Later than `now` only after the database's clock
-   * was set back.
-   */
-  closedUntil: Date;
   vouchers: Map<string, LockedVoucher>;
 }
 
@@ -178,7 +175,7 @@ export async function readLockedVouchers(tx: Transaction, voucherIds: readonly s
   const first = rows[0];
   if (first === undefined) throw new Error("there is no such voucher");
   const { now, closedUntil } = first;
-  return { now, closedUntil, vouchers: new Map(rows.map((row) => [row.id, row])) };
+  return { now: timeOf(tx, now, closedUntil), vouchers: new Map(rows.map((row) => [row.id, row])) };
 }
 
 /** A change of a chain head since it was read. */
