@@ -1,5 +1,6 @@
 import type { EventType } from "../core/chain/chain.ts";
 import { nextEvent } from "../core/chain/chain.ts";
+import { findDamaged } from "../core/chain/db/broken-chains.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { advanceChains, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
 import { formsOf } from "../core/voucher/references.ts";
@@ -37,6 +38,8 @@ export interface ErasureResult {
   vouchers: number;
   events: number;
   references: number;
+  /** Vouchers of which nothing was erased, because their chains accept no further event. Absent without any. */
+  damaged?: number;
 }
 
 /** The result of a replay. */
@@ -46,7 +49,9 @@ export interface ReplayResult extends ErasureResult {
 }
 
 /** The result of one transaction. */
-interface ErasedPortion extends ErasureResult {
+interface ErasedPortion extends Omit<ErasureResult, "damaged"> {
+  /** The ids of damaged vouchers. */
+  damaged: readonly string[];
   erased: { voucherId: string; sequences: number[] }[];
   /** The vouchers that the transaction could lock. */
   locked: ReadonlySet<string>;
@@ -79,10 +84,12 @@ export async function erasePerson(
   upTo: Date | null = null,
 ): Promise<ErasureResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
-  const add = (portion: ErasureResult) => {
-    total.vouchers += portion.vouchers;
-    total.events += portion.events;
-    total.references += portion.references;
+  // A voucher may be found twice.
+  const damaged = new Set<string>();
+  const add = (portion: ErasedPortion) => {
+    for (const id of portion.damaged) damaged.add(id);
+    addCounts(total, { ...portion, damaged: 0 });
+    if (damaged.size > 0) total.damaged = damaged.size;
     onPortion({ ...total });
   };
   // The audit arguments name the kind of subject and the reason only. The entry's entity identifies the subject.
@@ -157,9 +164,7 @@ export async function eraseEventsAgain(
     const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
       const work: Work = { voucherIds, lock, person, reason: null, upTo, choose };
       const portion = await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, work));
-      total.vouchers += portion.vouchers;
-      total.events += portion.events;
-      total.references += portion.references;
+      addCounts(total, { ...portion, damaged: portion.damaged.length });
       return portion.locked;
     };
     await lockBusyLast(ctx, [[voucherId]], eraseAll, awaitFreeTexts(ctx));
@@ -179,7 +184,22 @@ const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
   }
 };
 
-const NOTHING: ErasedPortion = { vouchers: 0, events: 0, references: 0, erased: [], locked: new Set() };
+const NOTHING: ErasedPortion = {
+  vouchers: 0,
+  events: 0,
+  references: 0,
+  damaged: [],
+  erased: [],
+  locked: new Set(),
+};
+
+/** Adds the counts of a part of a run. */
+export function addCounts(total: ErasureResult, { vouchers, events, references, damaged = 0 }: ErasureResult): void {
+  total.vouchers += vouchers;
+  total.events += events;
+  total.references += references;
+  if (damaged > 0) total.damaged = (total.damaged ?? 0) + damaged;
+}
 
 function eraseAudited(
   ctx: AuditContext,
@@ -231,8 +251,10 @@ async function eraseLocked(
   if (locked.size === 0) return NOTHING;
   const voucherIds = [...locked];
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const damaged = await findDamaged(tx, voucherIds);
+  for (const id of damaged) vouchers.delete(id);
   const erasable = await selectErasableEvents(tx, {
-    voucherId: voucherIds,
+    voucherId: [...vouchers.keys()],
     eventTypes: TYPES[person.by],
     userId: person.by === "user" ? person.userId : null,
   });
@@ -254,6 +276,7 @@ async function eraseLocked(
   const { texts, ...counts } = await eraseEvents(tx, found, upTo);
   return {
     ...counts,
+    damaged,
     locked,
     references: texts,
     erased: chains.map(({ id }) => ({

@@ -10,7 +10,7 @@ import {
   selectErasedUsers,
   selectErasures,
 } from "./db/erasures.ts";
-import { type ErasureResult, eraseEventsAgain, erasePerson, type ReplayResult } from "./erase-person.ts";
+import { addCounts, type ErasureResult, eraseEventsAgain, erasePerson, type ReplayResult } from "./erase-person.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
 const form = z.string().refine(isErasedForm);
@@ -63,23 +63,18 @@ export async function replayErasures(
   onStep: () => void = () => undefined,
 ): Promise<ReplayResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
-  const add = (result: ErasureResult) => {
-    total.vouchers += result.vouchers;
-    total.events += result.events;
-    total.references += result.references;
-  };
   const dated = items.map((item) => ({ ...item, erasedAt: new Date(item.erasedAt) }));
   const { otherEvents, ...again } = await eraseEventsAgain(ctx, dated, onStep);
-  add(again);
+  addCounts(total, again);
   const forms = references.map(({ organizationId, reference }) => ({ organizationId, form: reference }));
   for (const { form, ...found } of await findReferencesToErase(ctx.pool, columnsOf(forms, "organizationId", "form"))) {
     const listed = references.find(
       ({ organizationId, reference }) => organizationId === found.organizationId && reference === form,
     );
-    add(await erasePerson(ctx, { by: "reference", ...found }, null, onStep, timeOf(listed?.erasedAt)));
+    addCounts(total, await erasePerson(ctx, { by: "reference", ...found }, null, onStep, timeOf(listed?.erasedAt)));
   }
   for (const { userId, form } of await findUsersToErase(ctx.pool, users)) {
-    add(await erasePerson(ctx, { by: "user", userId }, null, onStep, timeOf(usersErasedAt[form])));
+    addCounts(total, await erasePerson(ctx, { by: "user", userId }, null, onStep, timeOf(usersErasedAt[form])));
   }
   return { ...total, otherEvents };
 }

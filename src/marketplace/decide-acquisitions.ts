@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { isContractActive } from "../core/catalog/audience.ts";
 import { decideOffers, type OfferRefusal, type OpenBatch } from "../core/catalog/offer.ts";
 import { type EventContent, nextEvent } from "../core/chain/chain.ts";
+import { findDamaged } from "../core/chain/db/broken-chains.ts";
 import { insertPendingEvents } from "../core/chain/db/events.ts";
 import type { Undecided } from "../core/commit/group-committer.ts";
 import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
@@ -14,7 +15,6 @@ import {
   type AcquiredVoucher,
   type Acquirer,
   type AcquisitionKey,
-  findDamaged,
   insertAcquisitions,
   type NewAcquisition,
   readAcquirers,

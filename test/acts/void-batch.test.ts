@@ -1,8 +1,10 @@
 import pg from "pg";
 import { expect, it } from "vitest";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
+import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import type { PartnerClient } from "../support/client.ts";
-import { besideTransaction, lockRows, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, bypassTriggers, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { issueVouchers, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -38,6 +40,31 @@ it("voidBatch voids what is left, ends reservations, seals the reason, and count
   // Each transaction has its own audit entry, which counts what it voided.
   expect((await voidedCounts(batchId)).reduce((sum, count) => sum + count, 0)).toBe(2_499);
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
+});
+
+it("voidBatch, an erasure and the sweeper leave out damaged vouchers, and both acts count them", async () => {
+  const { batchId, vouchers } = await issueBatch(6);
+  const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
+  await servers.db.query(
+    `INSERT INTO voucher_events (occurred_at, sequence, voucher_id, seal_status, event_type, data)
+     VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
+    [beyond],
+  );
+  // The head says that there is a Pending event, and there is none.
+  await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [ahead]);
+  expect(await voidAll(batchId)).toEqual({ voided: 4, alreadyFinal: 0, damaged: 2 });
+  expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 4, damaged: 2 });
+  const erased = await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: beyond }, null);
+  expect(erased).toEqual({ vouchers: 0, events: 0, references: 0, damaged: 1 });
+  const past = "UPDATE batches SET valid_until = now() - interval '1 second' WHERE id = $1";
+  await bypassTriggers(servers.db, past, [batchId]);
+  const recorded = await recordExpiries(provisioning(servers.db), performance.now(), [batchId]);
+  expect(recorded).toBe(0);
+  const { rows } = await servers.db.query("SELECT expiry_recorded_to FROM batches WHERE id = $1", [batchId]);
+  expect(rows).toEqual([{ expiry_recorded_to: 6 }]);
+  // Repairs the chains as a restore would, so that the invariants hold again.
+  await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [beyond]);
+  await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 1 WHERE id = $1", [ahead]);
 });
 
 it("voidBatch keeps what it has voided when it is interrupted, and the next run voids the rest", async () => {

@@ -71,16 +71,18 @@ async function voidAll(
   read: () => Promise<Schemas["Batch"]>,
   voidSome: () => Promise<Schemas["VoidedBatch"]>,
   patienceMs: number,
-): Promise<{ voided: number; alreadyFinal: number }> {
+): Promise<{ voided: number; alreadyFinal: number; damaged?: number }> {
   const before = await read();
+  let damaged = 0;
   let least = Number.POSITIVE_INFINITY;
   for (let giveUpAt = 0; least > 0; ) {
-    const { remaining } = await voidSome();
+    const { remaining, ...done } = await voidSome();
+    damaged = done.damaged ?? 0;
     if (remaining < least) giveUpAt = performance.now() + patienceMs;
     least = Math.min(least, remaining);
     if (least > 0 && performance.now() > giveUpAt)
       throw new OutcomeUnknown(`${remaining} vouchers of the batch ${before.id} are not voided yet`);
   }
   const voided = (await read()).voided - before.voided;
-  return { voided, alreadyFinal: before.count - voided };
+  return { voided, alreadyFinal: before.count - voided - damaged, ...(damaged > 0 && { damaged }) };
 }

@@ -1,6 +1,6 @@
 import { normaliseText } from "../../platform/text.ts";
 import { act } from "../act.ts";
-import { type BatchVoidResult, readBatchSize, voidBatch as voidAll } from "../void-batch.ts";
+import { type BatchVoidResult, readBatchSize, remainingOf, voidBatch as voidAll } from "../void-batch.ts";
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
 
@@ -31,12 +31,12 @@ export const voidBatch = act({
   progress: { doing: "Voiding", of: "vouchers", done: "voided" },
   async run(ctx, id, { reason }, advance): Promise<BatchVoidResult> {
     const size = await readBatchSize(ctx, id);
-    return voidAll(ctx, id, reason, (soFar) => advance(soFar.voided + soFar.alreadyFinal, size, soFar));
+    return voidAll(ctx, id, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
   },
-  said: ({ voided, alreadyFinal }, _values, id) =>
+  said: ({ voided, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id}: ${pluralize(voided, "voucher")} voided.${
       alreadyFinal === 0 ? "" : ` Redeemed, voided or expired before: ${formatCount(alreadyFinal)}.`
-    }`,
+    }${damaged === 0 ? "" : ` Damaged, so not voided: ${formatCount(damaged)}.`}`,
   partly: ({ voided }) => `Voided so far: ${formatCount(voided)}. The same command voids the rest.`,
   isReport: true,
 });

@@ -6,6 +6,7 @@ import { advanceExpiry, lockExpiredBatch, lockUnrecordedExpiries } from "../vouc
 import { advanceChains, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { finalRefusal } from "../voucher/voucher.ts";
 import { nextEvent } from "./chain.ts";
+import { findDamaged } from "./db/broken-chains.ts";
 import { appendEvents, openSinks, readPending } from "./seal-events.ts";
 
 interface Deps {
@@ -18,9 +19,9 @@ const SERIALS_MAX = 500;
 
 /**
  * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number.
- * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips locked vouchers. The
- * batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the events: every
- * reader sees a voucher past `validUntil` as Expired.
+ * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips damaged vouchers, and
+ * locked ones: the batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on
+ * the events: every reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  * @param onlyBatchIds the batches to record. Null means all batches.
  */
@@ -50,9 +51,11 @@ async function recordRange(
   if (batch === null) return null;
   const { batchId, recordedTo } = batch;
   const last = Math.min(recordedTo + SERIALS_MAX, batch.voucherCount);
-  const voucherIds = await lockUnrecordedExpiries(tx, { batchId, after: recordedTo, last });
+  const locked = await lockUnrecordedExpiries(tx, { batchId, after: recordedTo, last });
+  const damaged = await findDamaged(tx, locked);
+  const voucherIds = locked.filter((id) => !damaged.includes(id));
   const recorded = voucherIds.length === 0 ? 0 : await recordLocked(ctx, tx, voucherIds);
-  const newRecordedTo = await advanceExpiry(tx, { batchId, after: recordedTo, last });
+  const newRecordedTo = await advanceExpiry(tx, { batchId, after: recordedTo, last, damaged });
   return { batchId, recorded, complete: newRecordedTo === last };
 }
 

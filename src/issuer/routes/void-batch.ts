@@ -1,6 +1,6 @@
 import { voidBatch as act } from "../../acts/batch/void.ts";
 import { bodyOf, valuesIn } from "../../acts/fields.ts";
-import { type BatchVoidResult, readBatchSize } from "../../acts/void-batch.ts";
+import { type BatchVoidResult, readBatchSize, remainingOf } from "../../acts/void-batch.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { examples } from "../../platform/api/example.ts";
 import { count, named, sampleOf } from "../../platform/api/fields.ts";
@@ -21,6 +21,11 @@ const PORTION_MS = 2_500;
 const voidedBatch = named("VoidedBatch", {
   voided: count(0, "Vouchers that this call has voided.", 480),
   alreadyFinal: count(0, "Vouchers that were redeemed, voided or expired before this call reached them.", 20),
+  damaged: count(
+    1,
+    "Vouchers that cannot be voided until an operator repairs their histories. Absent without any.",
+    1,
+  ).optional(),
   remaining: count(0, "Vouchers that this call has not reached. If it is not 0, repeat the call.", 0),
 });
 
@@ -66,7 +71,7 @@ export const voidBatch = endpoint({
           }
           if (!isEnd(error) && !isLockTimeout(error)) throw error;
         }
-        return { ...soFar, remaining: size - soFar.voided - soFar.alreadyFinal };
+        return { ...soFar, remaining: remainingOf(size, soFar) };
       },
       [act.name, { id, ...givenIn(body) }],
       { maxMs: PLACE_WAIT_MS },

@@ -75,11 +75,6 @@ SELECT v.id FROM vouchers AS v
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
--- name: find_damaged(voucher_id)
--- Returns those of the locked vouchers whose chains have an event beyond the head, so that no other event can be added.
-SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[])
-   AND EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.last_sequence OFFSET 0);
-
 -- name: set_damaged_aside(voucher_id)
 -- Makes locked vouchers unavailable to users for good.
 UPDATE vouchers AS v SET pickable = false WHERE v.id = ANY ($1::text[]);

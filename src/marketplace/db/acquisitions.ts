@@ -152,8 +152,6 @@ export const pickFreeVouchers = sql.values(
 /** @throws DatabaseError 55P03 when the lock is not granted within `lock_timeout`. */
 export const pickVoucher = sql.value("pick_voucher", { id: text }, { batchId: text });
 
-export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId: arrayOf(text) });
-
 const makeUnavailable = sql.prepare("set_damaged_aside", { voucherId: arrayOf(text) });
 
 /** Statements that make damaged vouchers unavailable to users for good, and record their chains as broken. */

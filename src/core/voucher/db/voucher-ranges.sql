@@ -69,26 +69,24 @@ SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count 
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries(batch_id, after, last)
--- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and damaged
--- ones, whose chains have an event beyond the head. OFFSET 0 keeps a plan that was made while there were no expiries
--- from reading all of them.
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones. OFFSET 0
+-- keeps a plan that was made while there were no expiries from reading all of them.
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
    AND v.status = 'Active'
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
-   AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: advance_expiry(batch_id, after, last)
+-- name: advance_expiry(batch_id, after, last, damaged)
 -- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first Active voucher in a range whose expiry
--- is not recorded, or the end of the range if there is none. Damaged vouchers and OFFSET 0 as in lock_unrecorded_expiries.
+-- is not recorded, or the end of the range if there is none. Leaves out damaged vouchers. OFFSET 0 as in lock_unrecorded_expiries.
 UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v
           WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
             AND NOT EXISTS (
                   SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
-            AND NOT EXISTS (SELECT 1 FROM voucher_events AS d WHERE d.voucher_id = v.id AND d.sequence > v.last_sequence OFFSET 0)
+            AND v.id <> ALL ($4::text[])
        ), $3::int)
  WHERE b.id = $1::text
 RETURNING b.expiry_recorded_to AS "recordedTo";

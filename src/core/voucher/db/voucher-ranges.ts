@@ -53,7 +53,7 @@ export const lockUnrecordedExpiries = sql.values(
 export const advanceExpiry = sql.requiredValue(
   "advance_expiry",
   { recordedTo: integer },
-  { batchId: text, after: integer, last: integer },
+  { batchId: text, after: integer, last: integer, damaged: arrayOf(text) },
 );
 export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real });
 export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text });
