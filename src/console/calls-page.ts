@@ -37,8 +37,8 @@ ${renderFigures(
 )}
 <p class="fine">The newest ${CALLS_MAX} calls of the last hour, with the organization's keys; they appear after a \
 second.
-Neither bodies nor codes nor references are kept. Of an id that the caller has sent, a digest is shown, which begins \
-with <code>given:</code>; it may repeat. The search finds it by the id itself.</p>
+Neither bodies nor codes nor references are kept. An id after <code>given:</code> was sent by the caller, and may \
+repeat; if it is no UUID, its digest is shown. The search finds a call by the id itself.</p>
 ${
   key === "" && request === ""
     ? null

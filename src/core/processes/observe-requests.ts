@@ -42,12 +42,16 @@ const NO_ROUTE = "none";
 /** Methods that have their own label. All others share one, because callers can send any method. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
+/** A UUID, or 128 bits in hex as trace ids have them: it names nothing but the request. */
+const RANDOM_ID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+
 /**
- * The form in which a caller's own request id is logged and kept. The id may repeat a reference, which an erasure could
- * not find there. Null for a text that no request has as its id.
+ * The form in which a caller's own request id is logged and kept: itself if it is random, otherwise a digest. Another
+ * id may repeat a reference, which an erasure could not find there. Null for a text that no request has as its id.
  */
 export function keptRequestId(secrets: readonly TokenSecret[], given: string): string | null {
-  return ACCEPTED_ID.test(given) ? `given:${digestOf(secrets, given)}` : null;
+  if (!ACCEPTED_ID.test(given)) return null;
+  return `given:${RANDOM_ID.test(given) ? given : digestOf(secrets, given)}`;
 }
 
 interface ObservingDeps {

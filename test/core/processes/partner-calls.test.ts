@@ -69,6 +69,12 @@ it("the search finds a call of the last hour by its request id, and each view le
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
 });
 
+it("a caller's request id is kept as it is only if it is a UUID or 32 hexadecimal digits", () => {
+  const random = [crypto.randomUUID(), "4BF92F3577B34DA6A3CE929D0E0E4736"];
+  expect(random.map(keptForm)).toEqual(random.map((id) => `given:${id}`));
+  for (const id of ["order-4711", `${crypto.randomUUID()}-4711`, "4711"]) expect(keptForm(id)).not.toContain("4711");
+});
+
 it("a request id that repeats a reference is answered, found by itself, and neither logged nor kept", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
