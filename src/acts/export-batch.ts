@@ -47,13 +47,25 @@ export interface Serials {
   to: number;
 }
 
-/** Reads codes for a caller that cannot take back what it sent. Commits the audit entry before the first chunk. */
-export async function sendCodes(ctx: AuditContext, batchId: string, { from, to }: Serials) {
+/**
+ * Reads codes for a caller that cannot take back what it got. Commits the audit entry before the first chunk. Each step
+ * is passed to `run`, which gives it a connection.
+ */
+export async function* readCodes(
+  run: <T>(step: (ctx: AuditContext) => Promise<T>) => Promise<T>,
+  batchId: string,
+  { from, to }: Serials,
+): AsyncGenerator<Awaited<ReturnType<typeof selectVouchersOfBatch>>> {
   const states = { before: { codesExported: 0 }, after: () => ({ codesExported: to - from + 1 }) };
-  await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);
-  return (async function* () {
-    for (let after = from - 1; after < to; after += CHUNK_SIZE) {
-      yield await selectVouchersOfBatch(ctx.pool, { batchId, after, limit: Math.min(CHUNK_SIZE, to - after) });
-    }
-  })();
+  await run((ctx) => withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states));
+  for (let after = from - 1; after < to; after += CHUNK_SIZE) {
+    const limit = Math.min(CHUNK_SIZE, to - after);
+    yield await run(({ pool }) => selectVouchersOfBatch(pool, { batchId, after, limit }));
+  }
+}
+
+/** The parts of a CSV file of codes. */
+export async function* codesCsv(chunks: AsyncIterable<readonly IssuedVoucher[]>): AsyncGenerator<string> {
+  yield CODES_HEAD;
+  for await (const vouchers of chunks) yield vouchers.map(codesLine).join("");
 }

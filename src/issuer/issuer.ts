@@ -105,10 +105,10 @@ async function whileKeyWorks<T>(
   run: (assertGoing: () => void) => Promise<T>,
 ): Promise<T> {
   const done = new AbortController();
-  const hasEnded = watchForEnd(() => hasKeyEnded(pool, keyId), done.signal);
+  const ended = watchForEnd(() => hasKeyEnded(pool, keyId), done.signal);
   try {
     return await run(() => {
-      if (hasEnded()) throw new KeyEnded();
+      if (ended.aborted) throw new KeyEnded();
       if (stopping.aborted) throw new Stopping();
     });
   } finally {

@@ -10,6 +10,7 @@ import { openReferenceEnds } from "../core/redeem/end-references.ts";
 import { openRedemptionReads } from "../core/redeem/read-redemption.ts";
 import { openReservationCommitter } from "../core/reserve/reservation-committer.ts";
 import { openVoucherReads } from "../core/voucher/resolve-voucher.ts";
+import { openFiles } from "../platform/http/send-file.ts";
 import { openLimits } from "../platform/limits/open-limits.ts";
 import { PauseWatch } from "../platform/pauses.ts";
 import type { ServiceContext } from "./open-service.ts";
@@ -27,6 +28,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     keys: use(new KeyAuthenticator(pool, log)),
     users: new UserAuthenticator(config.users, deployment.clock),
     limits: openLimits(config, redis, log),
+    sendFile: openFiles(),
     calls: use(new PartnerCalls({ redis, deployment, log, onDropped })),
     pauses: use(new PauseWatch(log)),
     voucherReads: openVoucherReads(observed),

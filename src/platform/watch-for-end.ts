@@ -6,16 +6,16 @@ const LOOK_EVERY_MS = 400;
 /**
  * Checks again and again, until the signal aborts, whether the key or sign-in that a long act depends on has ended. A
  * check that fails says nothing: the next one follows.
- * @returns whether a check has found an end.
+ * @returns a signal that aborts once a check has found an end.
  */
-export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): () => boolean {
-  let ended = false;
+export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): AbortSignal {
+  const ended = new AbortController();
   const look = async () => {
     for await (const _ of setInterval(LOOK_EVERY_MS, null, { signal: until })) {
-      ended ||= await hasEnded().catch(() => false);
+      if ((await hasEnded().catch(() => false)) && !until.aborted) return ended.abort();
     }
   };
   // The loop rejects when the signal aborts.
   void look().catch(() => undefined);
-  return () => ended;
+  return ended.signal;
 }

@@ -21,7 +21,8 @@ import { readForm } from "../platform/http/middleware/form-body.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { basicCredentials } from "../platform/http/middleware/request-headers.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
-import { respondText, sendCsv } from "../platform/http/respond.ts";
+import { respondText } from "../platform/http/respond.ts";
+import type { SendFile } from "../platform/http/send-file.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 import { monthOf, renderMonthPage, startOfMonth } from "./month-page.ts";
@@ -74,7 +75,7 @@ type PortalDeps = DepsOf<typeof listRedemptions> &
   DepsOf<typeof findRedemption> &
   DepsOf<typeof readVoucherHistory> &
   DepsOf<typeof readConfirmed> &
-  DepsOf<typeof admitKey> & { config: Site; limits: Limits };
+  DepsOf<typeof admitKey> & { config: Site; limits: Limits; sendFile: SendFile };
 
 /** Mounts a page or a file below the path of the portal, for callers that have signed in. */
 type Serve = (path: string, handler: RequestHandler) => void;
@@ -161,10 +162,13 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
     if (from === undefined || to === undefined) throw missingFields({ from, to });
     const { until, pages } = readAllRedemptions(deps, caller, { from, to }, await deps.completeUntil(caller));
     const isMonth = [from, to].every((at, later) => at.getTime() === startOfMonth(monthOf(from), later).getTime());
-    response.attachment(`redemptions-${isMonth ? monthOf(from) : dayOf(from)}.csv`).vary("Accept-Language");
+    response.vary("Accept-Language");
     const language = (request.acceptsLanguages(SPREADSHEET_LANGUAGES) || "en") as SpreadsheetLanguage;
-    const headers = { "Complete-Until": until.toISOString() };
-    await sendCsv(response, { headers, parts: spreadsheetCsv(pages, language) });
+    const headers = {
+      "Content-Disposition": `attachment; filename=redemptions-${isMonth ? monthOf(from) : dayOf(from)}.csv`,
+      "Complete-Until": until.toISOString(),
+    };
+    await deps.sendFile(response, { headers, parts: spreadsheetCsv(pages, language) });
   };
 }
 

@@ -1,5 +1,4 @@
 import type { ListedRedemptionView } from "../core/redeem/api/redemptions.ts";
-import { mayBeChanged } from "./spreadsheet-text.ts";
 
 /** How spreadsheets of a language separate columns and decimals in a CSV file. */
 const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;
@@ -10,25 +9,31 @@ export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLangu
 /** A byte order mark, without which Excel does not read UTF-8. */
 const MARK = "\ufeff";
 
-/** A text that a spreadsheet does not change: with an apostrophe before it if needed. */
-const asText = (value: string | null) => (value !== null && mayBeChanged(value) ? `'${value}` : (value ?? ""));
+/** A cell in quotes, with an apostrophe before a text that a spreadsheet would run as a formula. */
+const cellOf = (value: string | number | null) =>
+  `"${String(value ?? "")
+    .replace(/^(?=[=+\-@\t\r])/, "'")
+    .replaceAll('"', '""')}"`;
 
-type Column = readonly [name: string, cell: (redemption: ListedRedemptionView, decimal: string) => string | number];
+type Column = readonly [
+  name: string,
+  cell: (redemption: ListedRedemptionView, decimal: string) => string | number | null,
+];
 
 const COLUMNS: readonly Column[] = [
-  ["externalRef", ({ externalRef }) => asText(externalRef)],
+  ["externalRef", ({ externalRef }) => externalRef],
   ["voucherInstanceId", ({ voucherInstanceId }) => voucherInstanceId],
-  ["redeemCode", ({ redeemCode }) => asText(redeemCode)],
+  ["redeemCode", ({ redeemCode }) => redeemCode],
   ["serial", ({ serial }) => serial],
-  ["productName", ({ productName }) => asText(productName)],
-  ["productKey", ({ productKey }) => asText(productKey)],
+  ["productName", ({ productName }) => productName],
+  ["productKey", ({ productKey }) => productKey],
   ["discountPriceUsd", ({ discountPriceUsd }, decimal) => discountPriceUsd.toFixed(2).replace(".", decimal)],
   ["currency", () => "USD"],
   ["benefitMonths", ({ benefitMonths }) => benefitMonths],
   ["redeemedAtUtc", ({ redeemedAt }) => redeemedAt.slice(0, 19).replace("T", " ")],
-  ["ticket", ({ ticket }) => ticket ?? ""],
+  ["ticket", ({ ticket }) => ticket],
   ["keyId", ({ keyId }) => keyId],
-  ["keyLabel", ({ keyLabel }) => asText(keyLabel)],
+  ["keyLabel", ({ keyLabel }) => keyLabel],
   ["verifyUrl", ({ verifyUrl }) => verifyUrl],
 ];
 
@@ -41,10 +46,7 @@ export async function* spreadsheetCsv(
   language: SpreadsheetLanguage,
 ): AsyncGenerator<string> {
   const [separator, decimal] = SEPARATORS[language];
-  const special = new RegExp(`["${separator}\\r\\n]`);
-  const quote = (value: string | number) =>
-    special.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : value;
-  const lineOf = (values: (string | number)[]) => `${values.map(quote).join(separator)}\r\n`;
+  const lineOf = (values: readonly (string | number | null)[]) => `${values.map(cellOf).join(separator)}\r\n`;
   yield MARK + lineOf(COLUMNS.map(([name]) => name));
   for await (const page of pages) {
     yield page.map((one) => lineOf(COLUMNS.map(([, cell]) => cell(one, decimal)))).join("");

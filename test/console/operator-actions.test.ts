@@ -1,10 +1,12 @@
 import pg from "pg";
 import { expect, it, vi } from "vitest";
 import { createKey } from "../../src/acts/key/create.ts";
+import { revokeOperator } from "../../src/acts/operator/revoke.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
-import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { makeOperator } from "../support/operators.ts";
+import { besideTransaction, exportWhileLocked, untilWaiting } from "../support/outside-transaction.ts";
 import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
@@ -40,11 +42,13 @@ it("the console leads from an organization to a redeemed voucher, and audit entr
   const batch = await go(batchForm, { ...BATCH, count: "30", windows: ["claim", "buy"] });
   const csv = await open(`${batch}/codes.csv`, {});
   expect(csv.headers.get("content-type")).toContain("text/csv");
+  expect(csv.headers.get("content-length")).toBe(String(csv.text.length));
   const [head, ...lines] = csv.text.trim().split("\n");
   expect([head, lines.length]).toEqual(["id,code,serial", 30]);
   const [, code = ""] = lines[0]?.split(",") ?? [];
   const sheet = await open(`${batch}/print`, { from: "1", to: "30" });
   for (const line of lines) expect(sheet.text).toContain(line.split(",")[1]);
+  expect(sheet.headers.get("content-length")).toBe(String(Buffer.byteLength(sheet.text)));
   const organizationId = idIn(brandForm);
   const shown = await open(`/organizations/${organizationId}/keys/new`, {
     label: "till 1",
@@ -307,6 +311,16 @@ it("codes are sent only for a POST of this site: a GET asks which to print, and 
   const batch = await open(`/batches/${batchId}`);
   expect(batch.text).toContain(`<form action="/ops/batches/${batchId}/codes.csv" method="post">`);
   expect(batch.text).not.toContain(`href="/ops/batches/${batchId}/codes.csv"`);
+});
+
+it("codes and print sheets are refused once their operator is revoked, even while rows are locked", async () => {
+  const { batchId } = await makeBatch(1);
+  for (const what of ["codes.csv", "print"]) {
+    const { id, headers } = await makeOperator(db, "operator");
+    const file = () => open(`/batches/${batchId}/${what}`, {}, { headers });
+    const refused = await exportWhileLocked(db, batchId, file, () => revokeOperator.run(provisioning(db), id, {}));
+    expect([refused.status, refused.text.includes("This sign-in ended")], what).toEqual([401, true]);
+  }
 });
 
 it("the console offers, accepts and ends a referrer's contract, and makes a link with its QR code", async () => {

@@ -5,13 +5,13 @@ import { until } from "../support/until.ts";
 it("watchForEnd detects an end even after its previous check failed", async () => {
   const done = new AbortController();
   let asked = 0;
-  const hasEnded = watchForEnd(async () => {
+  const ended = watchForEnd(async () => {
     asked += 1;
     if (asked === 1) throw new Error("the database does not respond");
     return true;
   }, done.signal);
-  expect(hasEnded()).toBe(false);
-  await until(async () => hasEnded(), 5_000);
+  expect(ended.aborted).toBe(false);
+  await until(async () => ended.aborted, 5_000);
   done.abort();
   expect(asked).toBe(2);
 });

@@ -112,18 +112,16 @@ describe("the numbers of the portal", () => {
     const sent = await fetch(`${api.url}/portal${path}`, { headers: basic(reader) });
     const listed = await listedFrom(daysAgo(1), 1);
     const [head, ...lines] = csv.text.trimEnd().split("\r\n");
-    expect(head).toMatch(/^externalRef,/);
-    expect(
-      Buffer.from(await sent.arrayBuffer())
-        .subarray(0, 3)
-        .toString("hex"),
-    ).toBe("efbbbf");
-    expect(lines.map((line) => line.split(",")[0])).toEqual(listed.map(({ externalRef }) => externalRef));
-    expect(lines[0]).toMatch(/,19\.99,USD,0,\d{4}-\d\d-\d\d 00:00:00,/);
+    expect(head).toMatch(/^"externalRef",/);
+    const bytes = Buffer.from(await sent.arrayBuffer());
+    expect(bytes.subarray(0, 3).toString("hex")).toBe("efbbbf");
+    expect(sent.headers.get("content-length")).toBe(String(bytes.length));
+    expect(lines.map((line) => line.split(",")[0])).toEqual(listed.map(({ externalRef }) => `"${externalRef}"`));
+    expect(lines[0]).toMatch(/,"19\.99","USD","0","\d{4}-\d\d-\d\d 00:00:00",/);
     const german = { headers: { ...basic(reader), "accept-language": "de-DE,de;q=0.9,en;q=0.8" } };
     const inGerman = await browse(`${api.url}/portal/redemptions.csv?from=${daysAgo(1)}&to=${daysAgo(1)}`, german);
     expect(inGerman.text.trimEnd().split("\r\n")).toHaveLength(302);
-    expect(inGerman.text).toContain(";19,99;USD;");
+    expect(inGerman.text).toContain(';"19,99";"USD";');
     expect(csv.headers.get("complete-until")).toBe(`${daysAgo(0)}T00:00:00.000Z`);
     expect(csv.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(csv.headers.get("content-disposition")).toBe(`attachment; filename=redemptions-${daysAgo(1)}.csv`);

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { onTestFinished } from "vitest";
+import { lockEntity } from "../../src/acts/db/audit-entries.ts";
 import { until, untilOr } from "./until.ts";
 
 /** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
@@ -34,6 +35,36 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
     await lockRows(outside, voucherIds);
     return work();
   });
+}
+
+/** The response to a call that exports a batch, while `happen` runs when it waits for the first codes. */
+export function exportWhileLocked<T>(
+  db: pg.Pool,
+  batchId: string,
+  call: () => Promise<T>,
+  happen: () => Promise<unknown>,
+): Promise<T> {
+  return besideTransaction(db, async (holder) => {
+    // The audit entry comes first, and the look-up of the batch before it reads vouchers too.
+    await lockEntity(holder, { type: "Batch", id: batchId });
+    const response = call();
+    await untilWaiting(db, 1);
+    return besideTransaction(db, async (outside) => {
+      await outside.query("LOCK TABLE vouchers IN ACCESS EXCLUSIVE MODE");
+      await holder.query("ROLLBACK");
+      await until(async () => (await waitingFor(db, "%FROM vouchers%")) > 0);
+      await happen();
+      return response;
+    });
+  });
+}
+
+async function waitingFor(db: pg.Pool, statement: string): Promise<number> {
+  const { rows } = await db.query<{ waiting: number }>(
+    `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE ${IS_WAITING} AND query LIKE $1`,
+    [statement],
+  );
+  return rows[0]?.waiting ?? 0;
 }
 
 /**

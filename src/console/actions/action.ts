@@ -12,6 +12,7 @@ import type { Site } from "../../pages/layout.ts";
 import type { RandomBytes } from "../../platform/base32.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
+import type { SendFile } from "../../platform/http/send-file.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
 /** What forms and actions need from the process that serves them. */
@@ -22,6 +23,7 @@ export type ActionDeps = DepsOf<typeof releaseLease> &
     config: Site;
     randomBytes: RandomBytes;
     queueViews: Pick<QueueViews, "open">;
+    sendFile: SendFile;
   };
 
 /** One choice of a field: the value that is sent, and the text that the operator reads. */

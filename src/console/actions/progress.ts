@@ -41,13 +41,13 @@ export function openProgress(
   let shownAt = Number.NEGATIVE_INFINITY;
   const left = new AbortController();
   response.once("close", () => left.abort());
-  let hasSignInEnded: (() => boolean) | null = null;
+  let ended: AbortSignal | null = null;
   return {
     /** Begins the page on the first call. @throws RunLeft, SignInEnded. */
     advance(done: number, total: number, soFar?: object): void {
       if (response.closed || stopping.aborted) throw new RunLeft();
-      hasSignInEnded ??= watchForEnd(async () => !(await run.stillHolds()), left.signal);
-      if (hasSignInEnded()) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
+      ended ??= watchForEnd(async () => !(await run.stillHolds()), left.signal);
+      if (ended.aborted) throw new SignInEnded(run.partly(done, total, soFar) ?? "Nothing was done.");
       // A run that ends in one step needs no progress.
       if (tail === null && done >= total) return;
       if (tail === null) {

@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from "express";
-import { CODES_HEAD, codesLine, type Serials, sendCodes } from "../../acts/export-batch.ts";
+import { codesCsv, readCodes, type Serials } from "../../acts/export-batch.ts";
 import type { IssuedVoucher } from "../../acts/issue-batch.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { ASSETS } from "../../pages/assets.ts";
@@ -10,7 +10,6 @@ import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
-import { CSV, sendParts } from "../../platform/http/respond.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openLineage } from "./serve-action.ts";
@@ -26,13 +25,9 @@ const LABELS_MAX = 1_200;
 export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/codes.csv", request)) as Lineage;
-    const chunks = await openCodes(ctx, console, request, { from: 1, to: Number(lineage.voucherCount) });
-    response.set({ "Cache-Control": "no-store", "Content-Type": CSV }).attachment(`${lineage.batchId}.csv`);
-    const parts = async function* () {
-      yield CODES_HEAD;
-      for await (const vouchers of chunks) yield vouchers.map(codesLine).join("");
-    };
-    await sendParts(response, parts());
+    const codes = openCodes(ctx, console, request, { from: 1, to: Number(lineage.voucherCount) });
+    const headers = { "Content-Disposition": `attachment; filename=${lineage.batchId}.csv` };
+    await ctx.sendFile(response, { headers, parts: codesCsv(codes) });
   };
 }
 
@@ -50,24 +45,23 @@ export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandle
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
     const serials = serialsOf(request, Number(lineage.voucherCount));
-    const active: Label[] = [];
-    for await (const vouchers of await openCodes(ctx, console, request, serials)) {
-      active.push(...vouchers.filter(({ status }) => status === "Active"));
-    }
-    const [head = "", tail = ""] = renderPrintPage(ctx, lineage, serials, active.length).markup.split(SHEETS.markup);
-    response.set("Cache-Control", "no-store").type("html");
+    const codes = openCodes(ctx, console, request, serials);
     const parts = async function* () {
+      const active: Label[] = [];
+      for await (const vouchers of codes) active.push(...vouchers.filter(({ status }) => status === "Active"));
+      const [head = "", tail = ""] = renderPrintPage(ctx, lineage, serials, active.length).markup.split(SHEETS.markup);
       yield head;
       yield* renderSheets(lineage, active);
       yield tail;
     };
-    await sendParts(response, parts());
+    await ctx.sendFile(response, { headers: { "Content-Type": "text/html; charset=utf-8" }, parts: parts() });
   };
 }
 
 function openCodes(ctx: ActionDeps, console: Console, request: Request, serials: Serials) {
   const id = String(request.params.id);
-  return sendCodes(actingAs(request, ctx, console, "batch export", { id, ...serials }), id, serials);
+  const act = actingAs(request, ctx, console, "batch export", { id, ...serials });
+  return readCodes((step) => step(act), id, serials);
 }
 
 function serialsOf({ body }: Request, size: number): Serials {
@@ -117,7 +111,7 @@ ${SHEETS}`,
 /** The content of a voucher's label. */
 type Label = Pick<IssuedVoucher, "code" | "serial">;
 
-/** Renders the sheets while they are sent, a few labels in each turn of the event loop. */
+/** Renders the sheets, a few labels in each turn of the event loop. */
 async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncGenerator<string> {
   for (let at = 0; at < labels.length; at += PIECE) {
     await nextPiece();

@@ -36,6 +36,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
     if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {
       response.locals.operator = operator;
+      response.locals.reader = { id: `${operator.by} ${operator.name}`, stillHolds: operator.stillHolds };
       return next();
     }
     ctx.report.faults.count("signInsFailed");

@@ -29,8 +29,8 @@ export interface PlaceWait {
   /** Longest wait. After it, the call gets `overloaded`. Milliseconds. */
   maxMs?: number;
   /**
-   * Set if the call reads the next part of a response that has begun. It is not refused when too many calls wait: that
-   * would cut the response off. A response has at most one such call at a time.
+   * Set if the call reads the next part of a file. It is not refused when too many calls wait: what was read before
+   * would be lost. A file has at most one such call at a time.
    */
   continues?: boolean;
 }

@@ -13,7 +13,8 @@ import { type Visitor, visitorOf } from "./middleware/caller-signal.ts";
 import { jsonBody } from "./middleware/json-body.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 import { languageOf } from "./middleware/reader-language.ts";
-import { type CsvContent, respondCsv, respondJson, respondText, type TEXT } from "./respond.ts";
+import { respondCsv, respondJson, respondText, type TEXT } from "./respond.ts";
+import type { RowFile, SendFile } from "./send-file.ts";
 
 /** Names of the parameters in a path: `/r/:code/claim` has `code`. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest}`
@@ -85,7 +86,7 @@ interface Definition<
       EndpointRequest<Caller, ParameterOf<Path>, z.output<Query>, unknown>,
       "caller" | "parameters" | "query"
     >,
-  ) => Promise<CsvContent>;
+  ) => Promise<RowFile>;
   /** Callers that do not prefer JSON get a page, whose route is mounted before this one. */
   hasPage?: true;
   /** Replaces the examples of the response schema. */
@@ -115,6 +116,7 @@ export type DepsOf<Service extends (deps: any, ...rest: any[]) => unknown> = Par
 
 interface RouteDeps {
   config: Pick<Config, "corsOrigins">;
+  sendFile: SendFile;
 }
 
 /**
@@ -187,7 +189,9 @@ export function endpoint<
         [method]: [
           ...access.guard(deps),
           ...(body === undefined ? [] : jsonBody),
-          ...(csv === undefined ? [] : [respondCsv((request, response) => csv(deps, read(request, response)))]),
+          ...(csv === undefined
+            ? []
+            : [respondCsv(deps.sendFile, (request, response) => csv(deps, read(request, response)))]),
           (definition.contentType === undefined ? respondJson : respondText)(async (request, response) => {
             const asked = read(request, response);
             const given = await readBody(deps, asked.caller, request.body);

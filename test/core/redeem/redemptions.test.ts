@@ -120,7 +120,9 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   const answer = await get(`?to=${to}&limit=1`);
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("complete-until")).toBe(to);
-  const [heading, ...lines] = (await answer.text()).split("\r\n");
+  const text = await answer.text();
+  expect(answer.headers.get("content-length")).toBe(String(Buffer.byteLength(text)));
+  const [heading, ...lines] = text.split("\r\n");
   const columns = heading?.split(",") as (keyof (typeof listed)[number])[];
   expect(columns).toEqual([
     ...["externalRef", "voucherInstanceId", "redeemCode", "serial", "productName", "productKey"],

@@ -73,7 +73,7 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf("src/issuer/issuer.ts", ["test/issuer/issuer-faults"], {
-    "an act stops when its key ends": ["if (hasEnded()) throw new KeyEnded();", ""],
+    "an act stops when its key ends": ["if (ended.aborted) throw new KeyEnded();", ""],
   }),
   ...guardsOf("src/issuer/act-endpoint.ts", ["test/issuer/issuer-routes"], {
     "an act of a program is on an own entity": ["await ctx.requireOwn(on, parameters.id);", ""],
@@ -93,16 +93,12 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/issuer/routes/void-voucher.ts", ["test/issuer/issuer-routes"], {
     "a program voids its own vouchers only": [`await ctx.requireOwn("voucher", id);`, ""],
   }),
-  ...guardsOf("src/issuer/stream-codes.ts", ["test/issuer/codes-file"], {
-    "a file of codes breaks off when its key ends": [
-      `if (await hasKeyEnded(pool, caller.keyId)) throw new AppError("unknown_key");`,
-      "",
-    ],
-    "a file of codes is not cut because the service is busy": [", undefined, { continues: true }", ""],
+  ...guardsOf("src/issuer/routes/batch-vouchers.ts", ["test/issuer/codes-file"], {
+    "a file of codes is not refused in the middle because the service is busy": [", { continues: true }", ""],
   }),
   ...guardsOf("src/acts/export-batch.ts", ["test/issuer/issuer-routes"], {
     "codes that are sent leave an audit entry": [
-      `await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states);`,
+      `await run((ctx) => withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states));`,
       "",
     ],
   }),

@@ -238,6 +238,20 @@ export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/platform/http/middleware/json-body.ts", ["test/platform/http/bad-input"], {
     "text that Postgres cannot store is refused": ["field !== null", "false"],
   }),
+  ...guardsOf("src/platform/http/send-file.ts", ["test/platform/http/send-file"], {
+    "a file says how long it is": [`, "Content-Length": String(place.size)`, ""],
+    "a file that is sent ends with its sign-in": [
+      `ended.addEventListener("abort", () => breakOff(signInEnded()), { once: true });`,
+      "",
+    ],
+    "a file that is made ends with its sign-in": ["[left, ended, late]", "[left, late]"],
+    "a file is made in a bounded time": ["[left, ended, late]", "[left, ended]"],
+    "a reader has few files at a time": ["before >= eachMax", "false"],
+    "a process sends few files at a time": ["files >= filesMax", "false"],
+    "a file has a bounded size": ["this.size <= bytesMax", "true"],
+    "all files together have a bounded size": ["total > totalMax", "false"],
+    "a file on disk has no name": ["await unlink(path);", ""],
+  }),
   ...guardsOf("src/platform/outgoing/send-webhook.ts", ["test/platform/outgoing/send-webhook"], {
     "a webhook goes to public addresses only": ["addresses.filter(mayConnectTo)", "addresses"],
     "a receiver cannot send without end": ["received <= RECEIVED_MAX", "true"],

@@ -105,7 +105,9 @@ export async function admitKey(
     await consumeRefusalLimit(deps, request, response);
     throw new AppError("missing_key");
   }
-  const key = await deps.keys.authenticate(by.secret, networkOf(request.ip));
+  const { secret } = by;
+  const look = () => deps.keys.authenticate(secret, networkOf(request.ip));
+  const key = await look();
   if (key === null) {
     await consumeRefusalLimit(deps, request, response);
     throw new AppError("unknown_key");
@@ -116,6 +118,8 @@ export async function admitKey(
   if (!key.allows(request.ip ?? "")) throw new AppError("address_not_allowed");
   by.assertScopes(key.scopes);
   await consumeRateLimit(response, by.limiter, key.id);
+  const stillHolds = async () => (await look()) !== null;
+  response.locals.reader = { id: key.id, stillHolds };
   response.locals.caller = {
     keyId: key.id,
     organizationId: key.organizationId,

@@ -25,7 +25,9 @@ With \`externalRef\`, the response is that of \`GET /partner/redemptions/{extern
 change a path with an encoded slash.
 
 With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \
-\`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches.`,
+\`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches. \
+The file begins when it is whole, after at most 50 seconds. One with fewer bytes than its \`Content-Length\` was cut. \
+A key has two files at a time.`,
   access: partnerKey("voucher.read"),
   query: redemptionsQuery,
   response: z.union([redemptionsResponse, redeemResponse]).meta({ id: "RedemptionsPageOrRedemption" }),

@@ -107,6 +107,14 @@ export const DE: Sentences = {
     earlierSecretsFull: (max) =>
       `Höchstens ${max} frühere Geheimnisse eines Webhook-Endpunkts können noch signieren. Wechseln Sie das ` +
       "Geheimnis später.",
+    filesFull: (max) =>
+      `Höchstens ${max} Dateien werden gleichzeitig an Sie gesendet. Warten Sie, bis eine davon angekommen ist.`,
+    fileTooLarge: (megabytes) =>
+      `Die Datei hätte mehr als ${megabytes} MB. Wählen Sie einen kürzeren Zeitraum, oder lesen Sie die Liste Seite ` +
+      "für Seite.",
+    fileTooSlow: (seconds) =>
+      `Die Datei konnte nicht innerhalb von ${seconds} Sekunden erstellt werden. Wählen Sie einen kürzeren Zeitraum, ` +
+      "oder versuchen Sie es später noch einmal.",
     notVoided: {
       voucher_used: "Dieser Gutschein wurde bereits eingelöst und kann nicht mehr storniert werden.",
       voucher_voided: "Dieser Gutschein ist bereits storniert.",

@@ -77,6 +77,11 @@ export const EN: Sentences = {
     webhooksFull: (max) => `There can be at most ${max} webhook endpoints. Delete one of them first.`,
     earlierSecretsFull: (max) =>
       `A webhook endpoint can have at most ${max} earlier secrets that still sign. Rotate the secret later.`,
+    filesFull: (max) => `At most ${max} files are sent to you at once. Wait until one of them has arrived.`,
+    fileTooLarge: (megabytes) =>
+      `The file would have more than ${megabytes} MB. Ask for a shorter range, or read the list page by page.`,
+    fileTooSlow: (seconds) =>
+      `The file could not be made within ${seconds} seconds. Ask for a shorter range, or try again later.`,
     notVoided: {
       voucher_used: "This voucher has already been used, so it cannot be cancelled.",
       voucher_voided: "This voucher is already cancelled.",

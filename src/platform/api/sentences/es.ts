@@ -93,6 +93,11 @@ export const ES: Sentences = {
     earlierSecretsFull: (max) =>
       `Como máximo ${max} secretos anteriores de un punto de conexión de webhook pueden seguir firmando. Cambie el ` +
       "secreto más tarde.",
+    filesFull: (max) => `Se le envían como máximo ${max} archivos a la vez. Espere a que uno de ellos haya llegado.`,
+    fileTooLarge: (megabytes) =>
+      `El archivo tendría más de ${megabytes} MB. Elija un período más corto o lea la lista página por página.`,
+    fileTooSlow: (seconds) =>
+      `El archivo no se pudo preparar en ${seconds} segundos. Elija un período más corto o inténtelo más tarde.`,
     notVoided: {
       voucher_used: "Este vale ya se ha usado y no se puede anular.",
       voucher_voided: "Este vale ya está anulado.",

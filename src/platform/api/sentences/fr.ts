@@ -98,6 +98,12 @@ export const FR: Sentences = {
     earlierSecretsFull: (max) =>
       `Au plus ${max} anciens secrets d'un point de terminaison webhook peuvent encore signer. Changez le secret ` +
       "plus tard.",
+    filesFull: (max) => `Au plus ${max} fichiers vous sont envoyés en même temps. Attendez que l'un d'eux soit arrivé.`,
+    fileTooLarge: (megabytes) =>
+      `Le fichier aurait plus de ${megabytes} Mo. Choisissez une période plus courte, ou lisez la liste page par page.`,
+    fileTooSlow: (seconds) =>
+      `Le fichier n'a pas pu être préparé en ${seconds} secondes. Choisissez une période plus courte, ou réessayez ` +
+      "plus tard.",
     notVoided: {
       voucher_used: "Ce bon a déjà été utilisé et ne peut plus être annulé.",
       voucher_voided: "Ce bon est déjà annulé.",

@@ -97,6 +97,13 @@ export const NL: Sentences = {
     webhooksFull: (max) => `Er kunnen hoogstens ${max} webhook-eindpunten zijn. Verwijder er eerst een.`,
     earlierSecretsFull: (max) =>
       `Hoogstens ${max} eerdere geheimen van een webhook-eindpunt kunnen nog ondertekenen. Wissel het geheim later.`,
+    filesFull: (max) =>
+      `Er worden hoogstens ${max} bestanden tegelijk naar u gestuurd. Wacht tot een daarvan is aangekomen.`,
+    fileTooLarge: (megabytes) =>
+      `Het bestand zou meer dan ${megabytes} MB hebben. Kies een kortere periode, of lees de lijst pagina voor pagina.`,
+    fileTooSlow: (seconds) =>
+      `Het bestand kon niet binnen ${seconds} seconden worden gemaakt. Kies een kortere periode, of probeer het ` +
+      "later opnieuw.",
     notVoided: {
       voucher_used: "Deze voucher is al gebruikt en kan niet meer worden geannuleerd.",
       voucher_voided: "Deze voucher is al geannuleerd.",

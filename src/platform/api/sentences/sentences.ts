@@ -15,6 +15,9 @@ export interface Sentences {
     sandboxFull(max: number): string;
     webhooksFull(max: number): string;
     earlierSecretsFull(max: number): string;
+    filesFull(max: number): string;
+    fileTooLarge(megabytes: number): string;
+    fileTooSlow(seconds: number): string;
     /** Why a voucher cannot be voided. */
     notVoided: Record<"voucher_used" | "voucher_voided" | "voucher_expired", string>;
     /** The thing that a caller names belongs to another organization, or does not exist. */

@@ -1,0 +1,168 @@
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { Response } from "express";
+import { AppError } from "../api/errors.ts";
+import { CallerLeft } from "../batching/fair-slots.ts";
+import { watchForEnd } from "../watch-for-end.ts";
+import { signalOf } from "./middleware/caller-signal.ts";
+
+/** A file that is made from rows while they are read. */
+export interface RowFile {
+  /** Further headers, and others than those of CSV. */
+  headers: Record<string, string>;
+  /** Nothing is read before the file has its place. An error before the last part becomes the response. */
+  parts: AsyncIterable<string>;
+}
+
+/** The key or the operator that a request is signed in with. */
+interface Reader {
+  id: string;
+  /** Whether the sign-in is still valid. */
+  stillHolds(): Promise<boolean>;
+}
+
+declare global {
+  namespace Express {
+    interface Locals {
+      /** Set by each guard after which files can be read. */
+      reader?: Reader;
+    }
+  }
+}
+
+/** The limits on files, in one process. */
+export const FILE_LIMITS = {
+  /** Maximum number of concurrent files of one reader. */
+  eachMax: 2,
+  /** Maximum number of concurrent files. While one is made, it holds a few thousand rows: two megabytes. */
+  filesMax: 32,
+  /** Maximum size of a file. A million redemptions take 330 MB, 100 000 codes 6 MB. Bytes. */
+  bytesMax: 512 * 2 ** 20,
+  /** Maximum size of all files together, on the disk of the temporary folder. Bytes. */
+  totalMax: 2 * 2 ** 30,
+  /** Longest time to make a file. By default, nginx and others wait 60 seconds for the first byte. Milliseconds. */
+  makeMs: 50_000,
+};
+
+/** How much of a file is in memory while it is sent. Bytes. */
+const PIECE = 64 * 1024;
+
+/**
+ * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` says
+ * where it ends: with any proxy, and in HTTP/1.0 too, a file that is cut does not look whole. When the sign-in of the
+ * reader ends, so does the file, within a second. A HEAD request gets the headers that are known without the file.
+ * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; what `parts` throw.
+ */
+export type SendFile = (response: Response, file: RowFile) => Promise<void>;
+
+/** The media type of CSV. */
+const CSV = "text/csv; charset=utf-8";
+
+/** The place of a file in the process, and on its disk. */
+interface Place {
+  file: FileHandle | null;
+  /** Bytes. */
+  size: number;
+  /** @throws AppError if the file, or all together, become too large. */
+  grow(bytes: number): void;
+  leave(): void;
+}
+
+/** Opens the places of a process for files. */
+export function openFiles(limits = FILE_LIMITS): SendFile {
+  const takePlace = openPlaces(limits);
+  return async (response, { headers, parts }) => {
+    const sent = { "Cache-Control": "no-store", "Content-Type": CSV, ...headers };
+    if (response.req.method === "HEAD") return void response.set(sent).end();
+    const { reader } = response.locals;
+    if (reader === undefined) throw new Error("the route does not say who reads its files");
+    const place = takePlace(reader.id);
+    const left = signalOf(response);
+    const ended = watchForEnd(async () => !(await reader.stillHolds()), left);
+    const late = AbortSignal.timeout(limits.makeMs);
+    const stop = AbortSignal.any([left, ended, late]);
+    const making = fill(place, parts, stop);
+    try {
+      const stopped = Promise.withResolvers<never>();
+      stop.addEventListener("abort", () => stopped.reject(stop.reason), { once: true });
+      const file = await Promise.race([making, stopped.promise]);
+      response.set({ ...sent, "Content-Length": String(place.size) });
+      await send(response, file, ended);
+    } catch (error) {
+      if (left.aborted) throw new CallerLeft();
+      if (ended.aborted) throw signInEnded();
+      if (error !== late.reason) throw error;
+      throw new AppError("overloaded", ({ inDetail }) => inDetail.fileTooSlow(limits.makeMs / 1_000));
+    } finally {
+      // A part that is still being read keeps the place.
+      void making
+        .catch(() => undefined)
+        .then(() => place.leave())
+        .then(() => place.file?.close())
+        .catch(() => undefined);
+    }
+  };
+}
+
+/** @returns what takes a place for a file of this reader. */
+function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMITS): (id: string) => Place {
+  const openOf = new Map<string, number>();
+  let [files, total] = [0, 0];
+  return (id) => {
+    const before = openOf.get(id) ?? 0;
+    if (before >= eachMax) throw new AppError("overloaded", ({ inDetail }) => inDetail.filesFull(eachMax));
+    if (files >= filesMax) throw new AppError("overloaded");
+    openOf.set(id, before + 1);
+    files += 1;
+    return {
+      file: null,
+      size: 0,
+      grow(bytes) {
+        this.size += bytes;
+        total += bytes;
+        if (total > totalMax) throw new AppError("overloaded");
+        if (this.size <= bytesMax) return;
+        throw new AppError("invalid_request", ({ inDetail }) => inDetail.fileTooLarge(bytesMax / 2 ** 20));
+      },
+      leave() {
+        files -= 1;
+        total -= this.size;
+        const after = (openOf.get(id) ?? 1) - 1;
+        if (after > 0) openOf.set(id, after);
+        else openOf.delete(id);
+      },
+    };
+  };
+}
+
+/** Writes the parts to a file on disk without a name, which is gone when it is closed or the process ends. */
+async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSignal): Promise<FileHandle> {
+  const path = join(tmpdir(), `voucher-file-${crypto.randomUUID()}`);
+  const file = await open(path, "wx+", 0o600);
+  place.file = file;
+  await unlink(path);
+  for await (const part of parts) {
+    stop.throwIfAborted();
+    const bytes = Buffer.from(part);
+    place.grow(bytes.length);
+    await file.appendFile(bytes);
+  }
+  stop.throwIfAborted();
+  return file;
+}
+
+const signInEnded = () => new AppError("unknown_key", ({ inDetail }) => inDetail.keyEnded.nothingDone);
+
+/** Sends a file piece by piece, as fast as it is read. If it breaks off, the request log says why. */
+async function send(response: Response, file: FileHandle, ended: AbortSignal): Promise<void> {
+  const breakOff = (cause: unknown) => {
+    // Set before the connection breaks, because the request is logged at that moment.
+    response.locals.failure = cause;
+    response.destroy();
+  };
+  ended.addEventListener("abort", () => breakOff(signInEnded()), { once: true });
+  const pieces = file.createReadStream({ start: 0, highWaterMark: PIECE, autoClose: false }).once("error", breakOff);
+  await pipeline(pieces, response).catch(() => response.destroy());
+}
