@@ -11,6 +11,8 @@ export interface SavedServers {
   postgresPort: number;
   redisPort: number;
   postgresPassword: string;
+  /** Absent while a Redis of an earlier release runs. */
+  redisPassword?: string | undefined;
   reservationTokenSecret: string;
   webhookSecret: string;
   opsToken: string;

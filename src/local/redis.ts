@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connectOnce } from "../platform/redis/connect-once.ts";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
@@ -8,9 +8,13 @@ import { installDebianPackages, onPath } from "./debian-packages.ts";
 export interface LocalRedis {
   directory: string;
   port: number;
+  /** Without one, every user of the machine may use the server. */
+  password?: string | undefined;
 }
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
+/** The file with the password, which a command line would show to every user of the machine. */
+const SETTINGS_FILE = "redis.conf";
 const DOCKER_IMAGE = "redis:7.4-alpine";
 /** Longest wait for a server or process to start on a busy machine. Milliseconds. */
 export const START_MAX_MS = 60_000;
@@ -18,8 +22,8 @@ export const START_MAX_MS = 60_000;
 const CONNECT_MAX_MS = 10_000;
 
 /** Returns the connection string of a database on the server. */
-export function redisUrl(server: LocalRedis, database = 0): string {
-  return `redis://127.0.0.1:${server.port}/${database}`;
+export function redisUrl({ port, password }: LocalRedis, database = 0): string {
+  return `redis://${password === undefined ? "" : `:${password}@`}127.0.0.1:${port}/${database}`;
 }
 
 /**
@@ -29,7 +33,11 @@ export function redisUrl(server: LocalRedis, database = 0): string {
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {
   if (await answers(server)) return;
+  // Only the owner reads the directory, and so the files that Redis writes to it.
   mkdirSync(server.directory, { recursive: true });
+  chmodSync(server.directory, 0o700);
+  const settings = server.password === undefined ? "" : `requirepass ${server.password}\n`;
+  writeFileSync(join(server.directory, SETTINGS_FILE), settings, { mode: 0o600 });
   const program = onPath("redis-server") ?? onPath("valkey-server") ?? installPackage(say);
   if (program !== null) startProgram(program, server);
   else if (dockerAnswers()) startContainer(server);
@@ -63,12 +71,15 @@ const NO_REDIS = [
 function startProgram(program: string, server: LocalRedis): void {
   const location = ["--bind", "127.0.0.1", "--port", String(server.port), "--dir", server.directory];
   const background = ["--daemonize", "yes", "--logfile", join(server.directory, "server.log")];
-  execFileSync(program, [...location, ...background, ...SETTINGS], { stdio: "ignore" });
+  const file = join(server.directory, SETTINGS_FILE);
+  const settings = [file, ...location, ...background, ...SETTINGS];
+  execFileSync("sh", ["-c", 'umask 077; exec "$@"', "sh", program, ...settings], { stdio: "ignore" });
 }
 
 function startContainer(server: LocalRedis): void {
   const location = ["-p", `127.0.0.1:${server.port}:6379`, "-v", `${server.directory}:/data`];
-  execFileSync("docker", ["run", "--rm", "-d", ...location, DOCKER_IMAGE, "redis-server", ...SETTINGS], {
+  const settings = [`/data/${SETTINGS_FILE}`, ...SETTINGS];
+  execFileSync("docker", ["run", "--rm", "-d", ...location, DOCKER_IMAGE, "redis-server", ...settings], {
     stdio: "ignore",
   });
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { lockFile } from "../../packages/tlog/src/durable-file.ts";
 import { identify, isRunning } from "./process-identity.ts";
@@ -18,6 +18,8 @@ interface User {
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 export async function lockUsers<T>(root: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(root, { recursive: true });
+  // It has passwords, the data and the log's key.
+  chmodSync(root, 0o700);
   const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
   return work().finally(unlock);
 }

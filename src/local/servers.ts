@@ -161,7 +161,7 @@ function within(server: string, answer: Promise<unknown>): Promise<unknown> {
 function serversOf(root: string, saved: SavedServers): { postgres: LocalPostgres; redis: LocalRedis } {
   return {
     postgres: { directory: join(root, "postgres"), port: saved.postgresPort, password: saved.postgresPassword },
-    redis: { directory: join(root, "redis"), port: saved.redisPort },
+    redis: { directory: join(root, "redis"), port: saved.redisPort, password: saved.redisPassword },
   };
 }
 
@@ -182,6 +182,7 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
     // Another program may have taken the ports of the last run.
     postgresPort: (inUse && before.postgresPort) || (await freePort()),
     redisPort: (inUse && before.redisPort) || (await freePort()),
+    redisPassword: inUse ? before.redisPassword : (before.redisPassword ?? randomBytes(24).toString("hex")),
   };
   if (!inUse) await stopLastServers(root);
   save(root, saved);

@@ -16,6 +16,8 @@ export async function serviceEnvironment(
     ...given,
     // The local user keys are accepted only with the embedded database.
     ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
+    // Metrics and pages with a development token are for this machine, until its user opens them to others.
+    HOST: given.HOST || "127.0.0.1",
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
     RESERVATION_TOKEN_SECRET: given.RESERVATION_TOKEN_SECRET || secrets.reservationTokenSecret,

@@ -1,3 +1,4 @@
+import { isIPv6 } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
@@ -86,8 +87,9 @@ try {
     // The API never gets the log's signing key.
     processes.start("API", { ...env, BASE_URL: baseUrl, LOG_KEY_FILE: "", ...own });
   }
-  for (const each of apiPorts) await processes.untilReady(`http://127.0.0.1:${each}/readyz`);
-  for (const each of workerMetricsPorts) await processes.untilReady(`http://127.0.0.1:${each}/metrics`);
+  const host = hostFrom(config.host);
+  for (const each of apiPorts) await processes.untilReady(`http://${host}:${each}/readyz`);
+  for (const each of workerMetricsPorts) await processes.untilReady(`http://${host}:${each}/metrics`);
   rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
   // A database without a key is new, because every partner needs a key.
@@ -100,6 +102,12 @@ try {
   process.stdout.write(startLog.takeLines());
   console.error(error instanceof Error ? error.message : error);
   await stopNow(1);
+}
+
+/** The host under which this machine reaches the processes. */
+function hostFrom(host: string | null): string {
+  if (host === null || host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return isIPv6(host) ? `[${host}]` : host;
 }
 
 async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext) => Promise<T>): Promise<T> {
@@ -127,6 +135,7 @@ function describeStart(config: Config, furtherPorts: readonly number[], demo: De
   ].filter((line) => line !== null);
   return [
     `\nThe API is at ${baseUrl}. Ctrl-C stops everything.`,
+    given.HOST ? false : "Only this machine reaches it. To open it to others: HOST=0.0.0.0 npm start",
     furtherPorts.length > 0 && `Further APIs: ${furtherPorts.map((each) => `http://localhost:${each}`).join(" ")}`,
     servers?.embedded === true && `Data is kept in ${LOCAL_DIRECTORY}/.`,
     off.length > 0 && `Off, each until its variable is set: ${off.join(", ")}.`,

@@ -255,6 +255,20 @@ export function settingsOf(env: Environment): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (env[name]?.trim() ? [[name, env[name]]] : [])));
 }
 
+/** Variables of Node and of libraries with which every process would give secrets away. */
+function* findUnsafe({ NODE_TLS_REJECT_UNAUTHORIZED, DEBUG = "" }: Environment): Iterable<string> {
+  if (NODE_TLS_REJECT_UNAUTHORIZED === "0")
+    yield "NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could read what this process sends; unset it, and name your " +
+      "authority in NODE_EXTRA_CA_CERTS";
+  // The client of Redis prints its commands, which contain the password, to debug channels of this name.
+  const reaches = (pattern: string) =>
+    pattern.startsWith(REDIS_CHANNEL) ||
+    (pattern.includes("*") && REDIS_CHANNEL.startsWith(pattern.split("*", 1)[0] ?? ""));
+  if (DEBUG.split(/[\s,]+/).some(reaches))
+    yield `DEBUG is ${DEBUG}: the client of Redis would print passwords; unset it, or leave ${REDIS_CHANNEL} out`;
+}
+const REDIS_CHANNEL = "ioredis:";
+
 function readSecretFile(name: string, file: string): string {
   try {
     const text = readFileSync(file, "utf8").trim();
@@ -288,6 +302,7 @@ function readVariables<Table extends Variables>(table: Table, env: Environment):
     return data;
   };
   const values = read(table) as Values<Table>;
+  problems.push(...findUnsafe(env));
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   return values;
 }

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 import { isKeyName } from "../../packages/tlog/src/note.ts";
 import { isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
@@ -79,6 +80,10 @@ const production = z
 export const VARIABLES = {
   production,
   port: integer(0, 65_535).default(3000).meta({ title: "PORT" }),
+  /** The address on which PORT and METRICS_PORT listen. Null: all interfaces. */
+  host: orNull(
+    z.string().refine((text) => isIP(text) !== 0, "must be an IP address, such as 127.0.0.1 or 0.0.0.0"),
+  ).meta({ title: "HOST" }),
   baseUrl: z
     .url({ protocol: /^https?$/, error: "must be an address like https://vouchers.example.com" })
     .refine((url) => !/[?#]/.test(url), "must have neither a query nor a fragment")

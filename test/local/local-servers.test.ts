@@ -1,16 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { findStart, rememberStart } from "../../src/local/directory.ts";
 import { identify } from "../../src/local/process-identity.ts";
-import { addUser, findUsers } from "../../src/local/server-users.ts";
+import { pingRedis, redisUrl, startRedis, stopRedis } from "../../src/local/redis.ts";
+import { addUser, findUsers, lockUsers } from "../../src/local/server-users.ts";
 import { assertAnswering } from "../../src/local/servers.ts";
 import { ServiceProcesses } from "../../src/local/service-processes.ts";
 import { StartLog } from "../../src/local/start-log.ts";
+import { findSteadyPort } from "../support/steady-port.ts";
 import { until } from "../support/until.ts";
 
 it.each([
@@ -100,3 +102,19 @@ it.runIf(process.platform === "linux")(
     expect(identify(Number(child))).toBeNull();
   },
 );
+
+it("the embedded Redis has a password, and only its owner reads its files and the folder .data", async () => {
+  const root = makeFolder();
+  await lockUsers(root, async () => undefined);
+  const server = { directory: join(root, "redis"), port: await findSteadyPort(), password: "a-password-of-a-test" };
+  await startRedis(server, () => undefined);
+  onTestFinished(() => stopRedis(server));
+  await pingRedis(redisUrl(server));
+  await expect(pingRedis(redisUrl({ ...server, password: undefined }))).rejects.toThrow(/password/);
+  const isForOthers = (path: string) => (statSync(path).mode & 0o077) !== 0;
+  const files = readdirSync(server.directory, { recursive: true, encoding: "utf8" });
+  expect(files).toContain("redis.conf");
+  expect(
+    [".", "redis", ...files.map((file) => join("redis", file))].map((path) => join(root, path)).filter(isForOthers),
+  ).toEqual([]);
+});

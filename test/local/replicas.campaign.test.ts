@@ -131,8 +131,8 @@ describe("beside npm start", () => {
   });
 
   it("voucherctl asks for a seal on the shards that the workers of the running npm start serve", async () => {
-    const { redisPort } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
-    const redis = new Redis(redisPort);
+    const { redisPort, redisPassword } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
+    const redis = new Redis(redisPort, { password: redisPassword });
     onTestFinished(() => redis.disconnect());
     const partner = await makePartner(db);
     const [voucher] = await issueVouchers(db, partner, 1);

@@ -63,6 +63,19 @@ describe("npm start with given servers", () => {
     expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
   });
 
+  it("npm start listens on loopback alone, and says how to open the API to other machines", async () => {
+    expect(service.output()).toContain(
+      "\nOnly this machine reaches it. To open it to others: HOST=0.0.0.0 npm start\n",
+    );
+    const metrics = service.output().match(/http:\/\/localhost:\d+\/metrics/g) ?? [];
+    expect(metrics.length).toBeGreaterThan(1);
+    for (const open of [`${url}/readyz`, ...metrics]) {
+      expect((await fetch(open.replace("localhost", "127.0.0.1"))).status).toBe(200);
+      // Another address of this machine, on which a server for all interfaces answers.
+      await expect(fetch(open.replace(/localhost|127\.0\.0\.1/, "127.0.0.2"))).rejects.toThrow();
+    }
+  });
+
   it("npm start with given servers says what is off, with the variable that switches it on", () => {
     const off = "marketplace (AUTH_JWKS_URL), receipts (LOG_KEY_FILE), webhooks (WEBHOOK_SECRET)";
     expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);

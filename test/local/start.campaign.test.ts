@@ -258,7 +258,7 @@ describe("npm start on a machine without servers", () => {
     expect(lent.postgresPassword).toBe(postgresPassword);
     expect([lent.postgresPort, lent.redisPort]).not.toEqual([postgresPort, redisPort]);
     const DATABASE_URL = `postgresql://postgres:${lent.postgresPassword}@127.0.0.1:${lent.postgresPort}/postgres`;
-    const own = { DATABASE_URL, REDIS_URL: `redis://127.0.0.1:${lent.redisPort}/1` };
+    const own = { DATABASE_URL, REDIS_URL: `redis://:${lent.redisPassword}@127.0.0.1:${lent.redisPort}/1` };
     const other = await findSteadyPort();
     const there = (args: string[], more = {}) => {
       const { PATH } = process.env;
@@ -285,8 +285,8 @@ describe("npm start on a machine without servers", () => {
   it.each(["Postgres", "Redis"])("npm start ends with a sentence when its %s is killed", async (server) => {
     const started = startIn(directory, port);
     await untilReady(started);
-    const { redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
-    const redis = new Redis(redisPort);
+    const { redisPort, redisPassword } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
+    const redis = new Redis(redisPort, { password: redisPassword });
     redis.on("error", () => undefined);
     const [, ofRedis] = /process_id:(\d+)/.exec(await redis.info("server")) ?? [];
     const [ofPostgres] = readFileSync(join(directory, ".data/postgres/postmaster.pid"), "utf8").split("\n");

@@ -52,6 +52,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
   expect(config).toEqual({
     production: false,
     port: 3000,
+    host: null,
     baseUrl: "http://localhost:3000",
     basePath: "",
     databaseUrl: REQUIRED.DATABASE_URL,
@@ -292,6 +293,7 @@ const VALID: Record<string, string> = {
   SWEEP_INTERVAL_MS: "700",
   CHAIN_CHECK_HOURS: "7",
   KEEP_ALIVE_SECONDS: "70",
+  HOST: "127.0.0.1",
   METRICS_PORT: "9100",
   LOG_KEY_FILE: "/run/log.key",
   LOG_ORIGIN: "vouchers.example.com/log",
@@ -468,4 +470,29 @@ it.each([
   ["http://[::1]:3000", 1],
 ])("BASE_URL %s has %i risks", (baseUrl, risks) => {
   expect(findAddressRisks({ baseUrl })).toHaveLength(risks);
+});
+
+it.each([
+  ["NODE_TLS_REJECT_UNAUTHORIZED", "0"],
+  ["DEBUG", "*"],
+  ["DEBUG", "express:*,ioredis:redis"],
+  ["DEBUG", "io* -ioredis:*"],
+])("every process and command refuses %s=%s, with which it would give secrets away", (name, value) => {
+  const env = { ...REQUIRED, [name]: value };
+  for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readRolePasswords, readWebhookConfig])
+    expect(() => readIt(env)).toThrow(new RegExp(`^${name} is .+; unset it[^\n]+$`));
+});
+
+it.each([
+  ["NODE_TLS_REJECT_UNAUTHORIZED", "1"],
+  ["DEBUG", "express:*"],
+  ["DEBUG", "0"],
+  ["HOST", "::1"],
+  ["HOST", "0.0.0.0"],
+])("the configuration takes %s=%s", (name, value) => {
+  expect(readConfig({ ...REQUIRED, [name]: value })).toMatchObject(name === "HOST" ? { host: value } : {});
+});
+
+it("the configuration refuses a HOST that is no IP address", () => {
+  expect(() => readConfig({ ...REQUIRED, HOST: "till.example.com" })).toThrow(/^HOST must be an IP address/);
 });

@@ -20,7 +20,7 @@ export async function serveMetrics(
   isReady?: () => Promise<boolean>,
 ): Promise<MetricsServer | null> {
   const { log, metrics } = ctx;
-  const port = ctx.config.metricsPort;
+  const { metricsPort: port, host } = ctx.config;
   if (metrics === null || port === null) return null;
   const server = createServer({ keepAliveTimeout: ctx.config.keepAliveMs }, (request, response) => {
     const path = request.url?.split("?")[0];
@@ -46,7 +46,7 @@ export async function serveMetrics(
     server.once("error", (error) =>
       reject(new Error(`cannot listen on METRICS_PORT ${port}: ${error.message}`, { cause: error })),
     );
-    server.listen(port, resolve);
+    server.listen({ port, ...(host !== null && { host }) }, resolve);
   });
   const bound = (server.address() as AddressInfo).port;
   log.info({ port: bound }, "serving metrics");

@@ -101,7 +101,7 @@ class OpenConnections {
  */
 export async function listen(
   app: RequestListener,
-  { port, keepAliveMs }: Pick<Config, "port" | "keepAliveMs">,
+  { port, host = null, keepAliveMs }: Pick<Config, "port" | "keepAliveMs"> & Partial<Pick<Config, "host">>,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
   limits = CONNECTION_LIMITS,
@@ -139,7 +139,7 @@ export async function listen(
     server.once("error", (error) =>
       reject(new Error(`cannot listen on PORT ${port}: ${error.message}`, { cause: error })),
     );
-    server.listen({ port, backlog: limits.backlog }, resolve);
+    server.listen({ port, ...(host !== null && { host }), backlog: limits.backlog }, resolve);
   });
   return { port: (server.address() as AddressInfo).port, close: () => closeServer(server, open, limits) };
 }
