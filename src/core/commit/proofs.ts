@@ -14,13 +14,14 @@ type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_
 
 /**
  * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF`
- * without a proof does not compile. A caller of redeem may give the money back after any answer that is not a
- * redemption, so all refusals of redeem need the proof `ended`, except those that leave the outcome open.
+ * without a proof does not compile. A caller of redeem may give the money back after a refusal that says something of
+ * the voucher or of the reference, so these need the proof `ended`, which is a write. The others say only that this
+ * attempt was not carried out, and leave open what an earlier one has done: a caller above its limits costs no write.
  */
 const PROOFS = {
   redeemVoucher: {
     voucher_not_found: "ended",
-    too_many_misses: "ended",
+    too_many_misses: "none",
     voucher_used: "ended",
     voucher_voided: "ended",
     voucher_expired: "ended",
@@ -28,7 +29,7 @@ const PROOFS = {
     token_mismatch: "ended",
     voucher_reserved: "ended",
     voucher_busy: "ended",
-    overloaded: "ended",
+    overloaded: "none",
     redeem_timeout: "ended",
     redeem_unknown: "none",
     unavailable: "none",

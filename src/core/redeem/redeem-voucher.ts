@@ -75,8 +75,8 @@ type Finding =
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds
  * one job and waits for its reply.
- * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. Except after
- * `redeem_unknown` and `unavailable`, no attempt so far has redeemed or will redeem under the reference.
+ * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. After a refusal with the
+ * proof `ended`, no attempt so far has redeemed or will redeem under the reference.
  */
 export async function redeemVoucher(
   ctx: Deps,
@@ -126,16 +126,20 @@ async function findOutcome(
   attempt: Attempt,
   details: Pick<RedeemJob, "note" | "tokenHash">,
 ): Promise<Finding> {
-  const { caller, codeOrTicket, readFrom, earlierForm } = attempt;
+  const { caller, codeOrTicket, readFrom, earlierForm, reference } = attempt;
+  const forms = [...(earlierForm === null ? [] : [earlierForm]), reference.externalRef];
+  const { voucher, redeemed, ...read } = await resolveVoucher(ctx, caller, codeOrTicket, forms);
+  attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
     // Ends the attempts of processes of an earlier release, which use this form, so that they redeem nothing now.
     const { kind } = await tryToEnd(ctx, earlier, null);
-    if (kind === "redeemed") attempt.reference = earlier;
-    else if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
+    if (kind === "redeemed") {
+      attempt.reference = earlier;
+      return { kind: "recorded" };
+    }
+    if (kind !== "ended") return refused(new AppError("redeem_unknown"), readFrom);
   }
-  const { voucher, redeemed, ...read } = await resolveVoucher(ctx, caller, codeOrTicket, attempt.reference.externalRef);
-  attempt.voucher = voucher;
   if (redeemed !== null && redeemed.voucherId === voucher?.id)
     return { kind: "repeated", redemption: { ...voucher, ...redeemed } };
   if (redeemed !== null) return { kind: "recorded" };

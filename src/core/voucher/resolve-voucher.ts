@@ -44,8 +44,8 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
  * statement, so that a response never distinguishes another organization's voucher from an unknown one. A code that
- * matches no voucher is a miss. Above the limit of misses, a look-up by code only returns the redemption of
- * `externalRef`, if there is one. Text that cannot be a code and unknown tickets do not count as misses, because
+ * matches no voucher is a miss. Above the limit of misses, a look-up by code only returns the redemption of one of
+ * `externalRefs`, if there is one. Text that cannot be a code and unknown tickets do not count as misses, because
  * neither guesses a code.
  * @throws AppError `too_many_misses`.
  */
@@ -53,13 +53,15 @@ export async function resolveVoucher(
   ctx: { voucherReads: VoucherReads; limits: Limits },
   caller: Caller,
   typed: string,
-  externalRef: string | null = null,
+  externalRefs: readonly string[] = [],
 ): Promise<ResolvedVoucher> {
   const codeOrTicket = normaliseTicket(typed);
   const { organizationId } = caller;
   const { misses } = ctx.limits;
-  const resolve = (named: Pick<WantedVoucher, "codeKey" | "ticket">) =>
-    ctx.voucherReads.submit({ organizationId, ...named, externalRef });
+  const resolve = (
+    named: Pick<WantedVoucher, "codeKey" | "ticket">,
+    externalRef: string | null = externalRefs.at(-1) ?? null,
+  ) => ctx.voucherReads.submit({ organizationId, ...named, externalRef });
   if (isTicket(codeOrTicket)) {
     return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
   }
@@ -72,8 +74,8 @@ export async function resolveVoucher(
     ({ voucher, redeemed }) => voucher === null && redeemed === null,
   );
   if (guarded.allowed) return guarded.result;
-  if (externalRef !== null) {
-    const byReference = await resolve({ codeKey: null, ticket: null });
+  for (const externalRef of externalRefs) {
+    const byReference = await resolve({ codeKey: null, ticket: null }, externalRef);
     if (byReference.redeemed !== null) return byReference;
   }
   throw tooManyMisses(guarded.resetMs);

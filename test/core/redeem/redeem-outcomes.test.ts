@@ -7,6 +7,7 @@ import { removeEnds } from "../../../src/core/redeem/end-references.ts";
 import { redeemQueue } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { digestOf } from "../../../src/core/reserve/reservation-token.ts";
+import { normaliseReference } from "../../../src/core/voucher/references.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { partnerClient, type Reply } from "../../support/client.ts";
@@ -21,7 +22,7 @@ import {
 import { exchange } from "../../support/raw-http.ts";
 import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { startWorkers } from "../../support/service.ts";
-import { issueVouchers } from "../../support/supply.ts";
+import { issueVouchers, makeKey } from "../../support/supply.ts";
 import { inTime, until, untilOr } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
@@ -133,6 +134,10 @@ const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>]
       return till.redeem({ ticket, token: "another", externalRef });
     },
   ],
+];
+
+/** Refusals that say nothing of an earlier attempt. */
+const OPEN: typeof REFUSED = [
   [
     "503 overloaded",
     async (externalRef) => {
@@ -167,6 +172,35 @@ it.each(
   const { status, body } = await redeem(externalRef);
   expect(`${status} ${body.code}`).toBe(answer);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
+});
+
+it.each(
+  OPEN,
+)("a redeem that is refused with %s writes nothing, and an attempt that was made before may redeem", async (answer, redeem) => {
+  const { id } = await issue();
+  const externalRef = `te\u0301 ${crypto.randomUUID()}`;
+  const before = redeemJob(partner, keys.till.id, id, normaliseReference(externalRef));
+  const ends = async () => (await servers.db.query("SELECT * FROM reference_ends")).rows;
+  const endsBefore = await ends();
+  const { status, body } = await redeem(externalRef.normalize());
+  expect(`${status} ${body.code}`).toBe(answer);
+  // Nor does the form of an earlier release cost a write, if the read comes first.
+  if (answer.startsWith("429")) expect((await redeem(externalRef)).status).toBe(429);
+  expect(await ends()).toEqual(endsBefore);
+  expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
+});
+
+it("a key over its limit of misses gets the redemption of a reference in the form of an earlier release", async () => {
+  const { id, code } = await issue();
+  const externalRef = `caf\u0065\u0301 ${id}`;
+  const job = redeemJob(partner, keys.till.id, id, externalRef);
+  expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
+  const strict = await service.startApi({ MISS_LIMIT_PER_MINUTE: "1" });
+  const client = partnerClient(strict.url, (await makeKey(servers.db, partner.organizationId)).key);
+  await until(async () => (await client.lookUp(UNKNOWN_CODE)).status === 429);
+  const retry = await client.redeem({ code, externalRef });
+  expect(retry).toMatchObject({ status: 200, body: { alreadyConfirmed: true, voucherInstanceId: id } });
+  await strict.close();
 });
 
 it("a job that is delivered again after its caller got voucher_busy redeems nothing", async () => {

@@ -15,7 +15,6 @@ const FIRST_READ_MAX_MS = 10_000;
 /** Codes of a redeem's answers which say that no attempt of its reference so far has redeemed, or ever will. */
 const DENIALS = [
   "voucher_not_found",
-  "too_many_misses",
   "voucher_used",
   "voucher_voided",
   "voucher_expired",
@@ -23,9 +22,16 @@ const DENIALS = [
   "reservation_ended",
   "token_mismatch",
   "voucher_busy",
-  "overloaded",
   "redeem_timeout",
 ];
+
+/** Codes which say that this attempt was not carried out and never will be, and nothing of earlier ones. */
+const NOT_CARRIED_OUT = ["rate_limited", "too_many_misses", "overloaded"];
+
+/** Whether a redeem's answer says that this attempt redeems nothing. */
+export function saysNotCarriedOut(exchange: Pick<Exchange, "code">): boolean {
+  return saysNotRedeemed(exchange) || NOT_CARRIED_OUT.includes(exchange.code ?? "");
+}
 
 /** Whether a redeem's answer says that its reference has redeemed nothing. */
 export function saysNotRedeemed({ code }: Pick<Exchange, "code">): boolean {

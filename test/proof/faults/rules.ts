@@ -1,4 +1,4 @@
-import { firstReadByMs, isEnded, type Redeem, saysNotRedeemed } from "./attempts.ts";
+import { firstReadByMs, isEnded, type Redeem, saysNotCarriedOut, saysNotRedeemed } from "./attempts.ts";
 import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Violation } from "./history.ts";
 import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
@@ -210,7 +210,7 @@ function mayHaveRedeemed(
   redeemWaitMs: number,
 ): boolean {
   const { ask, failure, body, sentAtMs } = redeem;
-  if (failure === "refused" || saysNotRedeemed(redeem) || body?.alreadyConfirmed === true) return false;
+  if (failure === "refused" || saysNotCarriedOut(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== keyId || ("ticket" in ask.by && ask.by.ticket !== ticket)) return false;
   // While the clock has not passed the closed time after a step back, redemptions get that time, which may be after the
   // deadline.

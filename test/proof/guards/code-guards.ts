@@ -74,9 +74,15 @@ export const CODE_GUARDS: CodeGuard[] = [
   }),
   ...guardsOf("src/core/commit/proofs.ts", ["test/core/redeem/redeem-outcomes"], {
     "an unknown code ends earlier attempts": [`voucher_not_found: "ended"`, `voucher_not_found: "none"`],
-    "too many misses end earlier attempts": [`too_many_misses: "ended"`, `too_many_misses: "none"`],
+    "too many misses cost no write": [
+      `too_many_misses: "none",\n    voucher_used: "ended"`,
+      `too_many_misses: "ended",\n    voucher_used: "ended"`,
+    ],
     "a locked voucher ends the attempt itself": [`voucher_busy: "ended"`, `voucher_busy: "none"`],
-    "a full queue ends earlier attempts": [`overloaded: "ended"`, `overloaded: "none"`],
+    "a full queue costs no write": [
+      `overloaded: "none",\n    redeem_timeout`,
+      `overloaded: "ended",\n    redeem_timeout`,
+    ],
   }),
   ...guardsOf("src/core/redeem/end-references.ts", ["test/proof/faults/failover"], {
     "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
