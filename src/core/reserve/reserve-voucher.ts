@@ -8,9 +8,8 @@ import { awaitConfirmation, type Confirmations } from "../commit/confirm-reads.t
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import { isTicket, newId } from "../voucher/ids.ts";
-import type { Reservation } from "../voucher/reservation.ts";
+import { decideReservation, type Reservation } from "../voucher/reservation.ts";
 import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
-import { finalRefusal } from "../voucher/voucher.ts";
 import type { ReserveResponse } from "./api/reserve.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
@@ -68,44 +67,40 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) return refused(voucherNotFound(), false);
   const voucherId = voucher.id;
-  const final = finalRefusal(voucher, now);
-  if (final !== null) return refused(refusal(final), false);
-  if (isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket)
-    return refused(refusal("reservation_ended"), false);
-  if (reservation !== null) {
-    if (reservation.keyId !== caller.keyId) return refused(refusal("voucher_reserved"), false);
-    return { kind: "reserved", voucherId, reservation, isCommitted: false };
-  }
+  const request = {
+    namedTicket: isTicket(codeOrTicket) ? codeOrTicket : null,
+    ticket: newId("rsv"),
+    keyId: caller.keyId,
+    tokenSecretId: signingSecret(ctx.tokenSecrets).id,
+    seconds: ctx.config.reservationSeconds,
+  };
+  const early = decideReservation(voucher, reservation, request, now);
+  if (early.kind !== "opened") return findingOf(voucherId, early, false);
 
-  const { id: tokenSecretId } = signingSecret(ctx.tokenSecrets);
-  const lifetimeMs = ctx.config.reservationSeconds * 1_000;
-  const wanted: LeaseHolder = { ticket: newId("rsv"), keyId: caller.keyId };
-  const currentHolder = await acquireLease(ctx, voucherId, wanted, lifetimeMs);
+  const currentHolder = await acquireLease(ctx, voucherId, request, ctx.config.reservationSeconds * 1_000);
   // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides
   // which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
 
   let outcome: ReservationMoveOutcome | undefined;
   try {
-    outcome = await ctx.reservationCommitter.submit({
-      kind: "open",
-      voucherId,
-      organizationId: caller.organizationId,
-      ...wanted,
-      tokenSecretId,
-      seconds: ctx.config.reservationSeconds,
-    });
+    const { organizationId } = caller;
+    outcome = await ctx.reservationCommitter.submit({ kind: "open", voucherId, organizationId, ...request });
   } finally {
-    if (currentHolder === null && outcome?.kind !== "opened") await releaseLease(ctx, voucherId, wanted.ticket);
+    if (currentHolder === null && outcome?.kind !== "opened") await releaseLease(ctx, voucherId, request.ticket);
   }
+  return findingOf(voucherId, outcome, true);
+}
+
+function findingOf(voucherId: string, outcome: ReservationMoveOutcome, isCommitted: boolean): Finding {
   switch (outcome.kind) {
     case "opened":
     case "repeated":
-      return { kind: "reserved", voucherId, reservation: outcome.reservation, isCommitted: true };
+      return { kind: "reserved", voucherId, reservation: outcome.reservation, isCommitted };
     case "refused":
-      return refused(refusal(outcome.code), true);
+      return refused(refusal(outcome.code), isCommitted);
     default:
-      return refused(voucherBusy(), true);
+      return refused(voucherBusy(), isCommitted);
   }
 }
 

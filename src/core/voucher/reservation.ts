@@ -17,9 +17,11 @@ export function liveReservation(reservation: Reservation | null, now: Date): Res
 export type ReservationOutcome =
   | { kind: "opened"; reservation: Reservation }
   | { kind: "repeated"; reservation: Reservation }
-  | { kind: "refused"; code: FinalRefusal | "voucher_reserved" };
+  | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "voucher_reserved" };
 
 export interface ReservationRequest {
+  /** The ticket by which the caller names the voucher, or null if it sent the code. */
+  namedTicket: string | null;
   /** The ticket of the new reservation, if one is opened. */
   ticket: string;
   keyId: string;
@@ -29,8 +31,9 @@ export interface ReservationRequest {
 }
 
 /**
- * Decides one reserve call at `now`, the database's time read under the voucher's lock. A repeat by the same key gets
- * its live reservation. Pure.
+ * Decides one reserve call at `now`, first on what was read without a lock, and then on what was read under the
+ * voucher's lock. Checks in this order: used, voided, expired, ended reservation, reserved. A repeat by the same key
+ * gets its live reservation. Pure.
  */
 export function decideReservation(
   voucher: VoucherState,
@@ -41,6 +44,8 @@ export function decideReservation(
   const final = finalRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);
+  if (request.namedTicket !== null && live?.ticket !== request.namedTicket)
+    return { kind: "refused", code: "reservation_ended" };
   if (live !== null) {
     return live.keyId === request.keyId
       ? { kind: "repeated", reservation: live }

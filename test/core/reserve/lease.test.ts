@@ -159,7 +159,7 @@ it("a reserve whose new ticket exists already fails no other reserve of its tran
   const others = await issueVouchers(servers.db, partner, 5);
   const open = (voucherId: string, ticket: string) =>
     delayed.ctx.reservationCommitter
-      .submit({ kind: "open", ...holder, voucherId, ticket, tokenSecretId: "none", seconds: 900 })
+      .submit({ kind: "open", ...holder, voucherId, namedTicket: null, ticket, tokenSecretId: "none", seconds: 900 })
       .catch((error: unknown) => error);
   const [, ...outcomes] = await Promise.all([
     open(id, reservation.ticket),

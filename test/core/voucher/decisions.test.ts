@@ -63,6 +63,8 @@ it.each(reservationCases)("a reservation is live exactly while its end is in the
 });
 
 describe("decideReservation", () => {
+  const NAMINGS = { code: null, ticketOfTheRow: TICKET, otherTicket: "rsv_of_long_ago" } as const;
+  type Naming = keyof typeof NAMINGS;
   const request = Object.freeze({
     ticket: "rsv_new",
     keyId: "key_caller",
@@ -71,10 +73,17 @@ describe("decideReservation", () => {
   });
 
   /** The documented outcome of a reserve call, in the order of refusals. */
-  function promised(status: StoredStatus, validUntil: Moment, reservationCase: ReservationCase): object {
+  function promised(
+    status: StoredStatus,
+    validUntil: Moment,
+    reservationCase: ReservationCase,
+    naming: Naming,
+  ): object {
     if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
     if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
     if (validUntil !== "after") return { kind: "refused", code: "voucher_expired" };
+    const namesLive = naming === "ticketOfTheRow" && isLive(reservationCase);
+    if (naming !== "code" && !namesLive) return { kind: "refused", code: "reservation_ended" };
     switch (reservationCase) {
       case "ownLive":
         // Same ticket, same end, same secret: a repeat extends nothing.
@@ -96,12 +105,14 @@ describe("decideReservation", () => {
   }
 
   it("decideReservation decides every state of voucher and reservation in the documented order of refusals", () => {
-    const cases = combine({ status: statuses, validUntil: moments, reservation: reservationCases });
-    expect(cases).toHaveLength(3 * 3 * 7);
-    for (const { status, validUntil, reservation } of cases) {
-      const outcome = decideReservation(makeVoucher(status, validUntil), makeReservation(reservation), request, NOW);
-      expect(outcome, `${status}, validUntil ${validUntil}, ${reservation}`).toEqual(
-        promised(status, validUntil, reservation),
+    const namings = Object.keys(NAMINGS) as Naming[];
+    const cases = combine({ status: statuses, validUntil: moments, reservation: reservationCases, naming: namings });
+    expect(cases).toHaveLength(3 * 3 * 7 * 3);
+    for (const { status, validUntil, reservation, naming } of cases) {
+      const call = { ...request, namedTicket: NAMINGS[naming] };
+      const outcome = decideReservation(makeVoucher(status, validUntil), makeReservation(reservation), call, NOW);
+      expect(outcome, `${status}, validUntil ${validUntil}, ${reservation}, ${naming}`).toEqual(
+        promised(status, validUntil, reservation, naming),
       );
     }
   });

@@ -201,6 +201,7 @@ export async function reserveInOneTransaction(
       row,
       current,
       {
+        namedTicket: null,
         ticket: newId("rsv"),
         keyId: caller.keyId,
         tokenSecretId: signingSecret(ctx.tokenSecrets).id,
