@@ -36,6 +36,9 @@ export class OpenWork {
   }
 }
 
+/** Failed runs in a row after which the items themselves are not the cause: twice what one bad item among 128 causes. */
+const FAILURES_MAX = 16;
+
 interface Waiting<Item, Result> {
   item: Item;
   owner: string;
@@ -63,7 +66,8 @@ export interface BatcherOptions<Item> {
   concurrency?: number;
   /**
    * Returns true if a batch that failed with this error is run again in halves, which are divided in the same way, so
-   * that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further runs.
+   * that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further runs. After
+   * {@link FAILURES_MAX} failures in a row, no part is divided further: an error that every item meets ends soon.
    * Default: false.
    */
   splitOn?: (error: unknown) => boolean;
@@ -156,16 +160,19 @@ export class Batcher<Item, Result> {
     }
   }
 
-  async #apply(batch: Waiting<Item, Result>[]): Promise<void> {
+  /** @param row the failures in a row of all parts of the batch so far. */
+  async #apply(batch: Waiting<Item, Result>[], row = { failures: 0 }): Promise<void> {
     try {
       const results = await this.#run(batch.map((waiting) => waiting.item));
       if (results.length !== batch.length) {
         throw new Error(`a batch of ${batch.length} items returned ${results.length} results`);
       }
+      row.failures = 0;
       for (const [index, waiting] of batch.entries()) waiting.resolve(results[index] as Result);
     } catch (error) {
-      if (batch.length > 1 && this.#options.splitOn(error)) {
-        for (const half of portionsOf(batch, Math.ceil(batch.length / 2))) await this.#apply(half);
+      row.failures += 1;
+      if (batch.length > 1 && row.failures < FAILURES_MAX && this.#options.splitOn(error)) {
+        for (const half of portionsOf(batch, Math.ceil(batch.length / 2))) await this.#apply(half, row);
         return;
       }
       for (const waiting of batch) waiting.reject(error);

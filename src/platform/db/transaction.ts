@@ -37,7 +37,7 @@ export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<
 export interface Decided<T> {
   result: T;
   writes: PreparedStatements;
-  /** Called once they are committed. */
+  /** Called once they are committed. If it throws, the process warns, and the transaction counts as committed. */
   afterCommit?: (() => void) | undefined;
 }
 
@@ -76,7 +76,7 @@ export async function readThenWrite<Seen, T>(
     // failover may lose it.
     if (warning !== undefined)
       throw new UnusableDatabase("unavailable", `The server committed with a warning: ${warning}`);
-    afterCommit?.();
+    tell(afterCommit);
     return result;
   } catch (error) {
     // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails,
@@ -94,6 +94,15 @@ export async function readThenWrite<Seen, T>(
     client.connection.off("errorMessage", onError);
     client.off("notice", onNotice);
     client.release(broken);
+  }
+}
+
+/** Calls a listener, whose failure must not make a committed transaction look failed. */
+function tell(afterCommit: (() => void) | undefined): void {
+  try {
+    afterCommit?.();
+  } catch (error) {
+    process.emitWarning(error as Error);
   }
 }
 

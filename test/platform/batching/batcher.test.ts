@@ -190,6 +190,13 @@ it.each([
   expect(begun).toHaveLength(runs);
 });
 
+it("an error that every item of a batch meets ends it after 16 failures in a row", async () => {
+  const items = Array.from({ length: 100 }, (_, n) => `item ${n}`);
+  const { runs, told } = await submitAll(items, () => "poison for all");
+  expect(runs.length).toBeLessThanOrEqual(24);
+  expect([told.length, ...new Set(told)]).toEqual([100, "poison for all"]);
+});
+
 it("a failed batch of an odd number of items is run again in halves until each bad item is alone", async () => {
   const items = ["a", "poison", "c"];
   const findError = (batch: string[]) => (batch.includes("poison") ? `poison in ${batch.join(" ")}` : null);

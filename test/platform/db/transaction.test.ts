@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import type pg from "pg";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import {
@@ -124,6 +125,18 @@ it("a transaction rolls back when a write affects too few rows, although COMMIT 
   expect(error).toMatchObject({ code: "VS001", message: "found 1 of 2 expected notes" });
   expect(isRetryable(error)).toBe(true);
   expect(await notes()).toEqual([]);
+});
+
+it("a transaction whose listener throws is committed, and the process warns", async () => {
+  const warned = once(process, "warning");
+  const text = "INSERT INTO notes (text) VALUES ('kept')";
+  const afterCommit = () => {
+    throw new Error("the listener fails");
+  };
+  const decide = async () => ({ result: "done", writes: [{ text }], afterCommit });
+  expect(await readThenWrite(pool, async () => undefined, decide)).toBe("done");
+  expect((await servers.db.query("SELECT text FROM notes")).rows).toEqual([{ text: "kept" }]);
+  expect(await warned).toMatchObject([{ message: "the listener fails" }]);
 });
 
 it("a transaction rejects with the error of the first failed statement, and rolls back", async () => {
