@@ -27,6 +27,14 @@ export interface VerifyResult {
   broken: { voucherId: string; sequence: number; problem: string }[];
 }
 
+/** Adds the result of a range. */
+export function addResult(total: VerifyResult, result: VerifyResult): void {
+  total.vouchers += result.vouchers;
+  total.events += result.events;
+  total.erased += result.erased;
+  total.broken.push(...result.broken);
+}
+
 /** Verifies the chain of one voucher. @throws AppError `not_found`. */
 export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string): Promise<VerifyResult> {
   const { head, events } = await onSnapshot(ctx.pool, async (tx) => ({
@@ -48,10 +56,7 @@ export async function verifyAllChains(
     // The loops share one generator, so a failure in one ends the ranges for all.
     for await (const [afterId, lastId] of ranges) {
       const result = await verifyRange(ctx, afterId, lastId);
-      total.vouchers += result.vouchers;
-      total.events += result.events;
-      total.erased += result.erased;
-      total.broken.push(...result.broken);
+      addResult(total, result);
       onRange(total);
     }
   };

@@ -19,10 +19,14 @@ import { removeReservations } from "./remove-reservations.ts";
 import type { SweepReport } from "./report.ts";
 
 /**
- * Time limit of each task that works in several steps. It lets a pass end within the time that a stopping process has.
- * Milliseconds.
+ * Time limit of a pass, so that it ends within the time that a stopping process has (CLOSE_MAX_MS), even if each task
+ * ends a step late. Milliseconds.
  */
+const PASS_MAX_MS = 8_000;
+/** Time limit of each task that works in several steps. Milliseconds. */
 const TASK_MAX_MS = 2_000;
+/** The part of the pass that is kept for each later task, however long the earlier ones take. Milliseconds. */
+const TASK_MIN_MS = 250;
 /** Maximum number of contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
 /** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
@@ -41,6 +45,7 @@ export interface Deps {
   /** Counts failures of tasks. */
   report: { faults: Pick<FaultCounter, "count"> };
   log: Logger;
+  endRuns: AbortSignal;
 }
 
 type Task<Deps, Result> = (ctx: Deps, untilMs: number) => Promise<Result>;
@@ -72,7 +77,7 @@ export function nameTasks(tasks: Tasks<never>, uncounted: Uncounted<never>): str
 
 /**
  * One pass of the sweeper: the tasks in their order, then the tasks without a count. Passes may overlap; a failed task
- * does not stop the others, and the next pass retries it.
+ * does not stop the others, and the next pass retries it. A pass has one deadline, and every task has a part of it.
  */
 export async function runPass<Ctx extends Deps, Name extends string>(
   ctx: Ctx,
@@ -81,9 +86,15 @@ export async function runPass<Ctx extends Deps, Name extends string>(
 ): Promise<SweepReport<Name>> {
   const startedAt = performance.now();
   const failures: Record<string, string> = {};
+  const others = { ...CORE_UNCOUNTED, ...uncounted };
+  let left = Object.keys(tasks).length + Object.keys(others).length + 1;
   const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
+    left -= 1;
+    // A process that closes begins no further task.
+    if (ctx.endRuns.aborted) return fallback;
+    const untilMs = Math.min(performance.now() + TASK_MAX_MS, startedAt + PASS_MAX_MS - left * TASK_MIN_MS);
     try {
-      return await task(ctx, performance.now() + TASK_MAX_MS);
+      return await task(ctx, untilMs);
     } catch (error) {
       ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
       failures[name] = error instanceof Error ? error.message : String(error);
@@ -94,7 +105,7 @@ export async function runPass<Ctx extends Deps, Name extends string>(
   };
   const items = {} as Record<Name, number>;
   for (const name of Object.keys(tasks) as Name[]) items[name] = await run(name, tasks[name], 0);
-  for (const [name, task] of Object.entries({ ...CORE_UNCOUNTED, ...uncounted })) await run(name, task, undefined);
+  for (const [name, task] of Object.entries(others)) await run(name, task, undefined);
   const checked = await run("checkChains", checkChains, { vouchers: 0, events: 0, erased: 0, broken: [] });
   return {
     items,

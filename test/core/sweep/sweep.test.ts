@@ -1,4 +1,4 @@
-import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { countBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
 import { sealQueue } from "../../../src/core/chain/seal-job.ts";
@@ -6,10 +6,11 @@ import { Leases, ORPHAN_AFTER_MS } from "../../../src/core/reserve/lease.ts";
 import { checkChains } from "../../../src/core/sweep/check-chains.ts";
 import type { SweepReport } from "../../../src/core/sweep/report.ts";
 import { sweepQueue } from "../../../src/core/sweep/report.ts";
-import { isIdle } from "../../../src/core/sweep/sweep.ts";
+import { isIdle, runPass } from "../../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../../src/core/voucher/ids.ts";
 import { SWEEP_TASKS, sweep } from "../../../src/open/open-sweep.ts";
 import { openLogger } from "../../../src/platform/logger.ts";
+import { CLOSE_MAX_MS } from "../../../src/platform/process.ts";
 import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../../src/platform/queues/shards.ts";
@@ -58,6 +59,39 @@ it("a sweep runs its other tasks when one fails, and reports the failure", async
   const counts = { "sweepFailures restoreLeases": 1, "sweepFailuresNow restoreLeases": 1 };
   expect(ctx.report.readCounts()).toMatchObject(counts);
   expect(await stateOf(ticket)).toBe("Expired");
+});
+
+it("a pass ends by its deadline, and leaves every task a part of it, even if each task uses all its time", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const startedAt = performance.now();
+  const partsMs: number[] = [];
+  const hungry = async (_ctx: WorkerContext, untilMs: number) => {
+    partsMs.push(untilMs - performance.now());
+    vi.advanceTimersByTime(Math.max(0, untilMs - performance.now()));
+    return 0;
+  };
+  const tasks = Object.fromEntries(Array.from({ length: 14 }, (_, n) => [`task ${n}`, hungry]));
+  await runPass(ctx, tasks, {});
+  expect(performance.now() - startedAt).toBeLessThanOrEqual(CLOSE_MAX_MS / 2 + 500);
+  expect(partsMs[0]).toBe(2_000);
+  expect(Math.min(...partsMs)).toBeGreaterThanOrEqual(250);
+});
+
+it("a pass of a process that closes begins no further task", async () => {
+  const closing = new AbortController();
+  const begun: string[] = [];
+  const note = (name: string) => async () => begun.push(name);
+  const close = async () => {
+    closing.abort();
+    return 1;
+  };
+  const { failures } = await runPass(
+    { ...ctx, endRuns: closing.signal },
+    { one: note("one"), close, two: note("two") },
+    {},
+  );
+  expect({ failures, begun }).toEqual({ failures: {}, begun: ["one"] });
 });
 
 it("reservations past their end become Expired as of their end, and their leases are removed", async () => {
@@ -372,7 +406,11 @@ it("chains are all verified in turn, and a broken one stays recorded until a lat
   const broken = vouchers[123]?.id ?? "";
   await bypassTriggers(own.db, "UPDATE voucher_events SET payload = payload || ' ' WHERE voucher_id = $1", [broken]);
   const checkAll = async () => {
-    const passes = [await checkChains(other), await checkChains(other), await checkChains(other)];
+    const passes = [
+      await checkChains(other, Number.POSITIVE_INFINITY),
+      await checkChains(other, Number.POSITIVE_INFINITY),
+      await checkChains(other, Number.POSITIVE_INFINITY),
+    ];
     return {
       checked: passes.reduce((sum, pass) => sum + pass.vouchers, 0),
       found: passes.flatMap((pass) => pass.broken.map(({ voucherId }) => voucherId)),
@@ -391,9 +429,9 @@ it("chains are all verified in turn, and a broken one stays recorded until a lat
 it("chains are verified in larger portions when the round would otherwise take too long", async () => {
   const { own, other } = await openOwn(1_000, { CHAIN_CHECK_HOURS: "1" });
   await own.db.query("ANALYZE vouchers");
-  await checkChains(other);
+  await checkChains(other, Number.POSITIVE_INFINITY);
   await own.db.query("UPDATE sweep_positions SET moved_at = moved_at - interval '30 minutes'");
-  const { vouchers } = await checkChains(other);
+  const { vouchers } = await checkChains(other, Number.POSITIVE_INFINITY);
   expect(vouchers).toBeGreaterThanOrEqual(500);
   expect(vouchers).toBeLessThan(520);
 });
