@@ -18,7 +18,7 @@ try {
   // Signals must be handled even while the process waits for the database.
   closeOnSignal(service.log, service, service.redisWatch.mustEnd);
   await workers.start();
-  service.log.info({ queues: config.workerQueues }, "working");
+  service.log.info({ queues: workers.queues }, "working");
 } catch (error) {
   failStart(error);
 }

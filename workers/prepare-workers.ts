@@ -32,8 +32,13 @@ const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> =
  * @throws TlogSettingsError when the process serves the queue `log` and the log's key or policy cannot be used.
  */
 export async function prepareWorkers(service: WorkerService) {
-  const modules = await Promise.all(service.config.workerQueues.flatMap((queue) => WORKERS[queue]?.() ?? []));
-  const all = await Promise.all(modules.map(({ prepare }) => prepare(service)));
+  const all = await Promise.all(
+    service.config.workerQueues.map(async (queue) => {
+      const module = await WORKERS[queue]?.();
+      const worker = await module?.prepare(service);
+      return worker ? { queue, ...worker } : null;
+    }),
+  );
   const prepared = all.filter((worker) => worker !== null);
   let running: RunningWorker[] = [];
   let isClosing = false;
@@ -52,6 +57,8 @@ export async function prepareWorkers(service: WorkerService) {
   return {
     /** Everything that the jobs of all these workers need. */
     ctx: Object.assign({ ...service }, ...prepared.map(({ ctx }) => ctx)),
+    /** The queues that the process serves. */
+    queues: prepared.map(({ queue }) => queue),
     metricsPort: metrics?.port,
     async start() {
       await service.deployment.ready();

@@ -7,9 +7,9 @@ import type { ServiceContext } from "./open-service.ts";
 
 /** Opens the queues whose replies API calls wait for, and the views of all queues. */
 export function openQueues(service: ServiceContext, onForeignReply: () => void) {
-  const { config, redis, deployment, log, use } = service;
+  const { config, redis, deployment, log, use, endRuns } = service;
   const inbox = use(new ReplyInbox(config.redisUrl, log));
-  const queueLinks = { redis, inbox, shards: config.queueShards[0], deployment, log, onForeignReply };
+  const queueLinks = { redis, inbox, shards: config.queueShards[0], deployment, log, endRuns, onForeignReply };
   return {
     queueLinks,
     redeemQueue: use(new AwaitedQueue(redeemQueue, queueLinks)),

@@ -136,19 +136,19 @@ export function missingSignIn(): ConfigError {
   );
 }
 
-/**
- * As {@link readConfig}, for a worker process. A process that serves only the queue `log` must have the log's key file,
- * and one that serves only webhooks their secret.
- */
+/** As {@link readConfig}, for a worker process. @throws ConfigError also if it lacks what each of its queues needs. */
 export function readWorkerConfig(env: Environment): Config {
   const config = readConfig(env);
-  const servesOnly = (name: string) => config.workerQueues.every((queue) => queue === name);
-  if (config.workerQueues.includes("redeem")) requirePrivateSecret(config);
-  if (config.transparencyLog.keyFile === null && servesOnly("log")) {
-    throw new ConfigError("LOG_KEY_FILE is not set, which WORKER_QUEUES=log requires");
-  }
-  if (config.webhooks.secret === null && servesOnly("webhook")) {
-    throw new ConfigError("WEBHOOK_SECRET is not set, which WORKER_QUEUES=webhook requires");
+  const { workerQueues, transparencyLog, webhooks } = config;
+  if (workerQueues.includes("redeem")) requirePrivateSecret(config);
+  const missing: Partial<Record<string, string>> = {
+    ...(transparencyLog.keyFile === null && { log: "LOG_KEY_FILE" }),
+    ...(webhooks.secret === null && { webhook: "WEBHOOK_SECRET" }),
+  };
+  const needed = workerQueues.map((queue) => missing[queue]).filter((name) => name !== undefined);
+  if (needed.length === workerQueues.length) {
+    const [are, queues] = [needed.length === 1 ? "is" : "are", workerQueues.join(",")];
+    throw new ConfigError(`${needed.join(" and ")} ${are} not set, which WORKER_QUEUES=${queues} requires`);
   }
   return config;
 }

@@ -438,11 +438,14 @@ it("webhooks go to private addresses only outside of production", () => {
   }
 });
 
-it("webhooks need the secret in a worker process that serves their queue alone, and the log needs its key file", () => {
+it("a worker process needs what at least one of its queues needs: the secret of webhooks, or the log's key file", () => {
   const only = (WORKER_QUEUES: string, env = {}) => complaints({ WORKER_QUEUES, ...env }, readWorkerConfig);
   expect(only("webhook")).toEqual([expect.stringMatching(/^WEBHOOK_SECRET is not set/)]);
   expect(only("webhook", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);
   expect(only("log")).toEqual([expect.stringMatching(/^LOG_KEY_FILE is not set/)]);
+  const both = "WEBHOOK_SECRET and LOG_KEY_FILE are not set, which WORKER_QUEUES=webhook,log requires";
+  expect(only("webhook,log")).toEqual([both]);
+  expect(only("webhook,log", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);
 });
 
 function read(env: Environment = {}) {

@@ -114,6 +114,8 @@ it("the log of the API and a worker tells that each process worked, drained at S
     expect(told).toContain(first);
     expect(told.slice(-2)).toEqual(["draining", "drained"]);
   }
+  // The process has no secret of webhooks and no key of the log.
+  expect(workerLines.find(({ msg }) => msg === "working")?.queues).toEqual(["redeem", "seal", "sweep"]);
   expect([...apiLines, ...workerLines].filter(({ level }) => level === "error")).toEqual([]);
 });
 

@@ -32,9 +32,13 @@ const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8"
 /** The resources of a process that an awaited queue uses. */
 export interface AwaitedResources extends QueueResources {
   inbox: ReplyInbox;
+  /** Ends all waits when it aborts, because the process closes. */
+  endRuns: AbortSignal;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
 }
+
+const CLOSING = new Error("the process is closing");
 
 interface Waiter<Reply> {
   shard: OpenShard;
@@ -76,11 +80,14 @@ export class AwaitedQueue<Data, Reply> {
   #shards: OpenShard[] = [];
 
   constructor(definition: QueueDefinition<Data, Reply>, resources: AwaitedResources) {
-    const { redis, inbox } = resources;
+    const { redis, inbox, endRuns } = resources;
     this.#definition = definition;
     this.#resources = resources;
     this.replyChannel = inbox.channel;
     inbox.listen((end) => this.#receive(end));
+    endRuns.addEventListener("abort", () => {
+      for (const [jobId, waiter] of this.#waiters) void this.#giveUp(jobId, waiter, CLOSING);
+    });
     this.#timers = [
       setInterval(() => this.#recheckLate(), RECHECK_MS),
       setInterval(() => this.#wakeWorkers(), WAKE_MS),
@@ -123,7 +130,7 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply. Never rejects. With `withdrawOnTimeout`, an unstarted job is
+   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. With `withdrawOnTimeout`, an unstarted job is
    * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
    * Redis that lost its last second may have forgotten the start.
    */
@@ -131,6 +138,7 @@ export class AwaitedQueue<Data, Reply> {
     return new Promise((resolve) => {
       const shard = this.#shardOf(data);
       if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
+      if (this.#resources.endRuns.aborted) return resolve({ kind: "unknown", cause: CLOSING });
       const owner = this.#ownerOf(data);
       const giveUp = (cause: unknown) => void this.#giveUp(jobId, waiter, cause);
       const timer = setTimeout(() => giveUp(new Error(`no reply within ${waitMs} ms`)), waitMs);
@@ -164,7 +172,7 @@ export class AwaitedQueue<Data, Reply> {
     this.#closed = true;
     for (const timer of this.#timers) clearInterval(timer);
     this.#resources.redis.off("ready", this.#open);
-    for (const { settle } of this.#waiters.values()) settle(unknown("the process is closing"));
+    for (const { settle } of this.#waiters.values()) settle({ kind: "unknown", cause: CLOSING });
     await Promise.all(this.#shards.map(({ queue }) => queue.close()));
   }
 

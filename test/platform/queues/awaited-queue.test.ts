@@ -29,6 +29,7 @@ let proxy: TcpProxy;
 let redis: RedisClient;
 let replyProxy: TcpProxy;
 let inbox: ReplyInbox;
+let closing: AbortController;
 let awaited: AwaitedQueue<Sum, SumReply>;
 /** The same queue, for direct access. */
 let queue: Queue;
@@ -533,7 +534,18 @@ it("a queue that was full before a quiet time has room for the first call after 
   expect(awaited.askForPlace(SUM)).toBe(true);
 });
 
+it("when the process closes, calls that wait and later ones are unknown at once, and their jobs are withdrawn", async () => {
+  const jobId = newJobId();
+  const waiting = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
+  await until(async () => (await findJob(jobId)).length > 0);
+  closing.abort();
+  expect(await waiting).toMatchObject({ kind: "unknown", cause: { message: "the process is closing" } });
+  expect(await call(1, 2)).toMatchObject({ kind: "unknown" });
+  await until(async () => (await findJob(jobId)).length === 0);
+});
+
 async function openAwaited(commandMaxMs?: number): Promise<void> {
+  closing = new AbortController();
   redis = openFailFast(proxy.url, "awaited", log, commandMaxMs);
   await untilReady(redis);
   awaited = new AwaitedQueue(sumQueue, resourcesOn(redis));
@@ -558,7 +570,8 @@ function newJobId(): string {
 
 /** The resources of a process that an awaited queue uses. */
 function resourcesOn(connection: RedisClient): AwaitedResources {
-  return { redis: connection, inbox, shards: 1, deployment, log, onForeignReply: () => void foreignReplies++ };
+  const endRuns = closing.signal;
+  return { redis: connection, inbox, shards: 1, deployment, log, endRuns, onForeignReply: () => void foreignReplies++ };
 }
 
 function work(process: (jobId: string, data: Sum) => Promise<object>, of = deployment, shards = 1): void {
