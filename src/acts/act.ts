@@ -4,6 +4,7 @@ import { AppError, type ErrorCode } from "../platform/api/errors.ts";
 import { text } from "../platform/api/fields.ts";
 import { problemIn } from "../platform/api/problems.ts";
 import type { Sentence } from "../platform/api/sentences/sentences.ts";
+import { confirmed } from "../platform/db/durability.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import type { EntityKind } from "./entities.ts";
 import type { Field, Fields, Readable, Values } from "./fields.ts";
@@ -142,7 +143,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
 /** An act whose `run` checks its rules first. `Deps` is what it needs from its process besides the audit context. */
 export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
   extends Omit<Definition<F, Result, Deps>, "run"> {
-  /** @throws InvalidValues; the errors of the act. */
+  /** @throws InvalidValues; the errors of the act; UnusableDatabase when no standby confirms what it would tell. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
   /** Makes the compiler reject an act in a table whose process lacks what the act needs. */
   readonly needs?: (deps: Deps) => void;
@@ -154,19 +155,23 @@ export const sayNamesake = (id: string, name: string): string => `There is alrea
 /** The result of an act that only creates an entity. */
 export const CREATED = z.object({ id: text("The id of what was created.") });
 
-/** Declares an act. */
+/**
+ * Declares an act. All that it tells is confirmed by the synchronous standbys: its result, also if it only repeats an
+ * earlier one, and its refusals.
+ */
 export function act<const F extends Fields, Result extends object, Deps extends object = object>(
   definition: Definition<F, Result, Deps>,
 ): Act<F, Result, Deps> {
   return {
     ...definition,
-    run: async (ctx, id, values, advance = () => undefined) => {
-      const before = (await definition.repeated?.(ctx, id, values)) ?? null;
-      if (before !== null) return before;
-      const problems = await findProblems(definition, values, ctx.pool);
-      if (problems.length > 0) throw new InvalidValues(problems);
-      return definition.run(ctx, id, values, advance);
-    },
+    run: (ctx, id, values, advance = () => undefined) =>
+      confirmed(ctx.pool, async () => {
+        const before = (await definition.repeated?.(ctx, id, values)) ?? null;
+        if (before !== null) return before;
+        const problems = await findProblems(definition, values, ctx.pool);
+        if (problems.length > 0) throw new InvalidValues(problems);
+        return definition.run(ctx, id, values, advance);
+      }),
   };
 }
 

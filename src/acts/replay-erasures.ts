@@ -2,6 +2,7 @@ import type pg from "pg";
 import { z } from "zod";
 import { AppError } from "../platform/api/errors.ts";
 import { isErasedForm } from "../platform/api/fields.ts";
+import { confirmed } from "../platform/db/durability.ts";
 import { columnsOf } from "../platform/db/statements.ts";
 import {
   findReferencesToErase,
@@ -55,12 +56,21 @@ export function parseErasures(text: string): Erasures {
 /**
  * Repeats the erasures of a list in a database that was restored to an earlier time. What was written after an erasure
  * stays: an event or a reason that occurred later, a member that was added later. The keys of the replaced texts are
- * in the backup, so users and references of batches are found by these texts. Can be interrupted and repeated.
+ * in the backup, so users and references of batches are found by these texts. Can be interrupted and repeated. What it
+ * tells is confirmed by the synchronous standbys.
  */
-export async function replayErasures(
+export function replayErasures(
+  ctx: AuditContext,
+  erasures: Erasures,
+  onStep: () => void = () => undefined,
+): Promise<ReplayResult> {
+  return confirmed(ctx.pool, () => replayAll(ctx, erasures, onStep));
+}
+
+async function replayAll(
   ctx: AuditContext,
   { items, users, usersErasedAt, references }: Erasures,
-  onStep: () => void = () => undefined,
+  onStep: () => void,
 ): Promise<ReplayResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
   const dated = items.map((item) => ({ ...item, erasedAt: new Date(item.erasedAt) }));

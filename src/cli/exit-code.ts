@@ -8,7 +8,10 @@ export const EXIT = {
    */
   refused: 1,
   usage: 2,
-  /** EX_UNAVAILABLE: a server does not answer, a migration cannot get a lock, or the embedded servers do not start. */
+  /**
+   * EX_UNAVAILABLE: a server does not answer, no standby confirms, a migration cannot get a lock, or the embedded
+   * servers do not start.
+   */
   unavailable: 69,
   /** EX_SOFTWARE: a bug. */
   fault: 70,
@@ -22,8 +25,9 @@ export const EXIT_HELP = `Exit status:
   1    refused without changes; a chain, the log or a receipt is broken; or
        db check found a risk
   2    the command line is wrong
-  69   a server does not answer, the embedded servers do not start, or an
-       interrupted command did not end within five seconds
+  69   a server does not answer, no standby confirms what was done or read,
+       the embedded servers do not start, or an interrupted command did not
+       end within five seconds
   70   a bug in this program
   78   a variable is missing or wrong, the database is not migrated, or what a
        log monitor, a witness or an anchor has kept is damaged

@@ -5,6 +5,7 @@ import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ConfigError, UnusableFile } from "../platform/config.ts";
+import { UnusableDatabase } from "../platform/db/schema.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
@@ -39,6 +40,8 @@ export function explain(error: unknown): Explanation {
   if (error instanceof UnusableFile || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
+  if (error instanceof UnusableDatabase && error.state === "unavailable")
+    return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);

@@ -2,8 +2,7 @@ import { type ListedRedemptionView, redemptionsCsv } from "../core/redeem/api/re
 import { findCompleteUntil } from "../core/redeem/db/redemptions.ts";
 import { readAllRedemptions } from "../core/redeem/list-redemptions.ts";
 import { readAddress } from "../platform/config.ts";
-import { awaitStandbys } from "../platform/db/durability.ts";
-import { inTransaction, write } from "../platform/db/transaction.ts";
+import { confirmed } from "../platform/db/durability.ts";
 import { type Noun, readEnvironment, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { flag, ORG, option, time } from "./options.ts";
@@ -22,11 +21,7 @@ export const redemption: Noun = {
       },
       examples: ["--org org_… --from 2026-11-01 --to 2026-11-30", "--org org_… --csv"],
       async run(ctx, { org, csv, ...range }) {
-        const completeUntil = await inTransaction(ctx.pool, async (tx) => {
-          const found = await findCompleteUntil(tx);
-          await write(tx, [awaitStandbys()]);
-          return found;
-        });
+        const completeUntil = await confirmed(ctx.pool, () => findCompleteUntil(ctx.pool));
         const reads = {
           config: readAddress(readEnvironment()),
           pool: ctx.pool,

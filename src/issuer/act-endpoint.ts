@@ -2,7 +2,6 @@ import type { z } from "zod";
 import { type Act, CREATED, findProblems } from "../acts/act.ts";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
 import { bodyOf, type Fields, readableIn, valuesIn } from "../acts/fields.ts";
-import { awaitConfirmation, type Confirming } from "../core/commit/confirm-reads.ts";
 import { partnerKey } from "../core/keys/routes/authenticate.ts";
 import { ISSUER } from "../platform/api/errors.ts";
 import { EXAMPLE } from "../platform/api/example.ts";
@@ -54,7 +53,7 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     access: ISSUER_KEY,
     parameters: { id: idOf(on) },
     ...(Object.keys(body.shape).length > 0 && { body }),
-    findFurtherProblems: async (deps: IssuerDeps & Confirming, caller, given) => {
+    findFurtherProblems: async (deps: IssuerDeps, caller, given) => {
       const { error } = body.safeParse(given);
       if (error === undefined) return [];
       return inIssuer(deps, caller, async ({ pool }) => {
@@ -65,8 +64,7 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     response: result,
     responseDescription: "It is done.",
     responseExamples: { done: { summary: title, value: sampleOf(result, exampleOf(result, creates ?? on)) } },
-    handler: async (deps: IssuerDeps & Confirming, { caller, parameters, body: given }) => {
-      const readFrom = deps.deployment.origin;
+    handler: async (deps: IssuerDeps, { caller, parameters, body: given }) => {
       const done = await inIssuer(
         deps,
         caller,
@@ -77,8 +75,6 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
         },
         [name, { [idName]: parameters.id, ...givenIn(given) }],
       );
-      // A repeat has only read what an earlier call committed.
-      if (act.repeated !== undefined) await awaitConfirmation(deps, readFrom);
       return pickFields(result, done as never);
     },
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { listCatalog } from "../acts/list-catalog.ts";
+import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { EXAMPLE, examples } from "../platform/api/example.ts";
 import { input, named, pickFields, queryInteger, sampleOf, text, timestamp } from "../platform/api/fields.ts";
@@ -49,7 +50,7 @@ export const withTexts = (row: object): Record<string, unknown> =>
  * @param complete adds fields to the items that the catalog's list does not have.
  */
 export function listOwn(
-  deps: IssuerDeps,
+  deps: IssuerDeps & Confirming,
   caller: Caller,
   [name, item, complete]: readonly [
     name: "brands" | "products" | "batches",
@@ -58,12 +59,13 @@ export function listOwn(
   ],
   { cursor, limit, ...given }: { cursor?: string | undefined; limit: number; brand?: unknown; product?: unknown },
 ) {
-  return inIssuer(deps, caller, async (ctx) => {
+  const read = async (ctx: IssuerCall) => {
     const filters = Object.entries(given).filter(([, id]) => id !== undefined) as ["brand" | "product", string][];
     for (const [kind, id] of filters) await ctx.requireOwn(kind, id);
     const only = { org: caller.organizationId, ...Object.fromEntries(filters) };
     const { items, nextCursor } = await listCatalog(ctx, name, only, { after: cursor ?? "", limit });
     const whole = (await complete?.(ctx, items)) ?? items;
     return { items: whole.map((row) => pickFields(item, withTexts(row))), nextCursor };
-  });
+  };
+  return readConfirmed(deps, () => inIssuer(deps, caller, read));
 }

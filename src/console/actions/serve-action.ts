@@ -11,6 +11,7 @@ import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";
+import { confirmed } from "../../platform/db/durability.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
@@ -108,7 +109,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
       const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
       if (namesake !== null) {
         // The entity with the same name may be the one that this form has created.
-        await assertNotSent(console.pool, act.audited);
+        await confirmed(console.pool, () => assertNotSent(console.pool, act.audited));
         return refuse(409, { name: namesake }, true);
       }
       const outcome = await action.run({ ...act, api: ctx, config, advance }, String(id), values, lineage as Lineage);

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readBatch } from "../../acts/read-batch.ts";
 import { withIssueReferences } from "../../acts/read-issue-references.ts";
 import type { Window } from "../../core/catalog/offer.ts";
+import { type Confirming, readConfirmed } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE, examples } from "../../platform/api/example.ts";
 import {
   benefitMonths,
@@ -57,12 +58,14 @@ export const batch = endpoint({
   parameters: { id: idOf("batch") },
   response: batchResponse,
   responseDescription: "The batch.",
-  handler: (deps: IssuerDeps, { caller, parameters: { id } }) =>
-    inIssuer(deps, caller, async (ctx) => {
-      await ctx.requireOwn("batch", id);
-      const found = await readBatch(ctx, id);
-      const [referenced] = await withIssueReferences(ctx, [found]);
-      const windows = { claim: viewWindow(found.windows.claim), buy: viewWindow(found.windows.buy) };
-      return pickFields(batchResponse, { ...withTexts({ ...referenced }), windows } as never);
-    }),
+  handler: (deps: IssuerDeps & Confirming, { caller, parameters: { id } }) =>
+    readConfirmed(deps, () =>
+      inIssuer(deps, caller, async (ctx) => {
+        await ctx.requireOwn("batch", id);
+        const found = await readBatch(ctx, id);
+        const [referenced] = await withIssueReferences(ctx, [found]);
+        const windows = { claim: viewWindow(found.windows.claim), buy: viewWindow(found.windows.buy) };
+        return pickFields(batchResponse, { ...withTexts({ ...referenced }), windows } as never);
+      }),
+    ),
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { withIssueReferences } from "../../acts/read-issue-references.ts";
+import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { count, productId, productName, text, timestamp, usd } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
@@ -40,6 +41,6 @@ export const batches = endpoint({
   query: z.object({ brand: onlyOf("brand"), product: onlyOf("product"), ...pageQuery(ID_CURSOR) }),
   response: pageOf("BatchesPage", batch, "ids, new ones last"),
   responseDescription: "A page of batches.",
-  handler: (deps: IssuerDeps, { caller, query }) =>
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) =>
     listOwn(deps, caller, ["batches", batch, withIssueReferences], query),
 });

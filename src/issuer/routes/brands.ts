@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { brand, text } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
@@ -17,5 +18,5 @@ export const brands = endpoint({
   query: z.object(pageQuery(ID_CURSOR)),
   response: pageOf("BrandsPage", brandItem, "ids, new ones last"),
   responseDescription: "A page of brands.",
-  handler: (deps: IssuerDeps, { caller, query }) => listOwn(deps, caller, ["brands", brandItem], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["brands", brandItem], query),
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import {
   benefitMonths,
@@ -36,5 +37,5 @@ export const products = endpoint({
   query: z.object({ brand: onlyOf("brand"), ...pageQuery(ID_CURSOR) }),
   response: pageOf("ProductsPage", product, "ids, new ones last"),
   responseDescription: "A page of products.",
-  handler: (deps: IssuerDeps, { caller, query }) => listOwn(deps, caller, ["products", product], query),
+  handler: (deps: IssuerDeps & Confirming, { caller, query }) => listOwn(deps, caller, ["products", product], query),
 });

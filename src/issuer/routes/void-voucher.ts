@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { bodyOf, valuesIn } from "../../acts/fields.ts";
 import { voidVoucher as act } from "../../acts/voucher/void.ts";
-import { awaitConfirmation, type Confirming } from "../../core/commit/confirm-reads.ts";
 import type { Caller } from "../../core/keys/caller.ts";
 import { releaseEndedLease } from "../../core/reserve/lease.ts";
 import { normaliseCode, normaliseTicket } from "../../core/voucher/codes.ts";
@@ -40,10 +39,7 @@ const voidedVoucher = named("VoidedVoucher", {
 
 examples.add(voidedVoucher, { voided: { summary: "The voucher is voided", value: sampleOf(voidedVoucher) } });
 
-type Deps = IssuerDeps & Confirming & DepsOf<typeof releaseEndedLease> & { limits: Pick<Limits, "misses"> };
-
-/** Refusals that say something final. Their transaction is rolled back, so it has not waited for the standbys. */
-const FINAL: readonly string[] = ["voucher_voided", "voucher_used"];
+type Deps = IssuerDeps & DepsOf<typeof releaseEndedLease> & { limits: Pick<Limits, "misses"> };
 
 export const voidVoucher = endpoint({
   method: "post",
@@ -57,7 +53,6 @@ redeemed or has expired cannot be voided.`,
   response: voidedVoucher,
   responseDescription: "The voucher is voided.",
   handler: async (deps: Deps, { caller, body: { code, id: given, ...fields } }) => {
-    const readFrom = deps.deployment.origin;
     const id = await inIssuer(deps, caller, (ctx) => findTarget(deps, ctx, caller, code ?? null, given ?? ""));
     const voided = (alreadyVoided: boolean) => ({ id, voided: true as const, alreadyVoided });
     const releaseLeaseOf = (one: Parameters<typeof releaseEndedLease>[1]) => releaseEndedLease(deps, one);
@@ -68,8 +63,7 @@ redeemed or has expired cannot be voided.`,
       [act.name, { id, ...fields }],
     ).then(
       () => voided(false),
-      async (error: unknown) => {
-        if (error instanceof AppError && FINAL.includes(error.code)) await awaitConfirmation(deps, readFrom);
+      (error: unknown) => {
         if (error instanceof AppError && error.code === "voucher_voided") return voided(true);
         throw isLockTimeout(error) ? voucherBusy() : error;
       },

@@ -8,3 +8,11 @@ SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS
 -- name: await_standbys
 -- Makes the COMMIT of its transaction wait for the synchronous standbys, even if it writes nothing else: what it has read is then on them too.
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');
+
+-- name: read_server
+-- When the server was started, because another one has another time, and the process that serves this connection.
+SELECT to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started, pg_backend_pid() AS pid;
+
+-- name: end_wait(pid)
+-- Ends the wait of another connection for the standbys. Its COMMIT then returns with a warning.
+SELECT FROM pg_cancel_backend($1::int);

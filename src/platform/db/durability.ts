@@ -1,5 +1,8 @@
-import { boolean, text } from "./columns.ts";
+import type pg from "pg";
+import { boolean, integer, text } from "./columns.ts";
+import { UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
+import { inTransaction, isDatabaseUnavailable, write } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./durability.sql", import.meta.url));
 
@@ -12,3 +15,40 @@ export const readDurabilitySettings = sql.requiredRow("select_durability_setting
   isStandby: boolean,
 });
 export const awaitStandbys = sql.prepare("await_standbys");
+const readServer = sql.requiredRow("read_server", { started: text, pid: integer });
+const endWait = sql.execute("end_wait", { pid: integer });
+
+/** Longest wait of a confirmation. No timeout of Postgres ends the wait of a COMMIT. Milliseconds. */
+const CONFIRM_MAX_MS = 10_000;
+
+/**
+ * Runs work of several transactions, and returns its result, or throws its error, once the synchronous standbys have
+ * all that it has read and committed: until then, a failover could undo what it tells. Connections may be read-only.
+ * @throws UnusableDatabase when the standbys do not confirm it, or another server is the primary by now.
+ */
+export async function confirmed<T>(pool: pg.Pool, work: () => Promise<T>): Promise<T> {
+  const { started } = await readServer(pool);
+  const [told] = await Promise.allSettled([work()]);
+  // Such an error tells nothing about the data.
+  if (told.status === "rejected" && isDatabaseUnavailable(told.reason)) throw told.reason;
+  await awaitConfirmation(pool, started).catch((cause: unknown) => {
+    const message = "The standbys have not confirmed this, so it may be undone. Repeat it once they answer.";
+    throw new UnusableDatabase("unavailable", message, { cause });
+  });
+  if (told.status === "rejected") throw told.reason;
+  return told.value;
+}
+
+async function awaitConfirmation(pool: pg.Pool, started: string): Promise<void> {
+  let giveUp: NodeJS.Timeout | undefined;
+  try {
+    await inTransaction(pool, async (tx) => {
+      const reached = await readServer(tx);
+      if (reached.started !== started) throw new Error("another server has answered");
+      await write(tx, [awaitStandbys()]);
+      giveUp = setTimeout(() => void endWait(pool, reached.pid).catch(() => undefined), CONFIRM_MAX_MS);
+    });
+  } finally {
+    clearTimeout(giveUp);
+  }
+}

@@ -20,6 +20,7 @@ import { countIssuedVouchers } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { readTlogConfig } from "../../platform/config.ts";
 import { readDeploymentId } from "../../platform/db/deployment.ts";
+import { confirmed } from "../../platform/db/durability.ts";
 import { backfillTlog } from "../backfill-log.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findTlogTree } from "../db/log-tree.ts";
@@ -56,7 +57,7 @@ export const log: Noun = {
       options: { acceptAnchor: flag("write missing anchors; give it only if no other tree was ever signed") },
       help: "Reads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY.",
       async run(ctx, { acceptAnchor = false }) {
-        const result = await initTlog(ctx, await readSettings(), acceptAnchor);
+        const result = await confirmed(ctx.pool, async () => initTlog(ctx, await readSettings(), acceptAnchor));
         const { origin, size, begun, anchorsWritten } = result;
         const state = begun ? "begins" : `has ${leavesOf(size)}`;
         ctx.print(result, () => [`The log ${origin} ${state}.`, ...anchorsWritten.map(describeAnchor)].join("\n"));
@@ -107,10 +108,11 @@ tell whether the leaves are events of vouchers that were not named.`,
       description: "add the events that were sealed before the log began",
       async run(ctx) {
         const progress = ctx.progress("Added", "events", await countIssuedVouchers(ctx.pool));
-        const events = await backfillTlog(ctx, (soFar) => {
+        const advance = (soFar: number) => {
           ctx.signal.throwIfAborted();
           progress.advance(soFar);
-        });
+        };
+        const events = await confirmed(ctx.pool, () => backfillTlog(ctx, advance));
         ctx.print({ events }, () => `Added ${pluralize(events, "event")} to the log.`);
       },
     }),
@@ -131,7 +133,9 @@ their leaves. The leaves of the others are recorded as lost. Once no leaf is
 missing, processes admit a server that they refused as set back.`,
       examples: ["--from /srv/mirror", "--from https://mirror.example.net/log"],
       async run(ctx, { from }) {
-        const recovered = await recoverTlog(ctx, await readSettings(), openLogSource(from));
+        const recovered = await confirmed(ctx.pool, async () =>
+          recoverTlog(ctx, await readSettings(), openLogSource(from)),
+        );
         const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
         ctx.print(recovered, () =>
@@ -170,7 +174,9 @@ leaves. Run it again if it was interrupted.`,
         await confirmLoss(ctx, yes, `This permanently ends the log ${origin}.`);
         await assertNoTlogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
-        const retired = await retireTlog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss });
+        const retired = await confirmed(ctx.pool, () =>
+          retireTlog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss }),
+        );
         const { nextOrigin, size, exported, lastSize, anchorsWritten } = retired;
         ctx.print(retired, () =>
           [

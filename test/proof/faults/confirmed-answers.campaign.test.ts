@@ -73,6 +73,8 @@ it.each(
   }
   expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
   expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
+  // An act gives up by itself, too.
+  expect(await calls.renameBrand?.()).toMatchObject({ status: 503 });
 
   await postgres.promoteStandby();
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200, 60_000);
@@ -150,20 +152,50 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   return acquisitions;
 }
 
-/** Makes a batch, and returns a repeat of its issue, and a call that voids a voucher. */
+/** Makes what the issuer API changes, and returns repeats of its calls, and a call that voids the voucher. */
 async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, voucherId: string) {
   const { key } = await makeKey(db, own.organizationId, { scopes: ["voucher.issue"] });
-  const post = async (path: string, body: object): Promise<Answer> => {
-    const answer = await send("POST", `${api.url}/issuer/${path}`, { key, body });
+  const call = async (method: "GET" | "POST", path: string, body?: object): Promise<Answer> => {
+    const answer = await send(method, `${api.url}/issuer/${path}`, { key, ...(body && { body }) });
     return { status: answer.status, text: JSON.stringify(answer.body) };
   };
-  const issued = { issueRef: "batch-1", count: 1, validUntil: "2099-12-31" };
-  const calls = {
-    issueBatch: () => post(`products/${own.productId}/batches`, issued),
-    voidVoucher: () => post("vouchers/void", { id: voucherId }),
+  const get = (path: string) => call("GET", path);
+  const post = (path: string, body: object = {}) => call("POST", path, body);
+  const make = async (path: string, body: object = {}): Promise<string> => {
+    const answer = await post(path, body);
+    expect(answer).toMatchObject({ status: 200 });
+    return JSON.parse(answer.text).id;
   };
-  expect(await calls.issueBatch()).toMatchObject({ status: 200 });
-  return calls;
+  const { brandId, productId } = own;
+  const issued = { issueRef: "batch-1", count: 1, validUntil: "2099-12-31" };
+  const product = { name: "Pass", key: "again", type: "Service", retailPriceUsd: 1, priceUsd: 1 };
+  const batchId = await make(`products/${productId}/batches`, issued);
+  const [accepted, declined, ended] = await Promise.all(
+    ["accepted", "declined", "ended"].map((user) => make(`brands/${brandId}/contracts`, { user })),
+  );
+  await make(`brands/${brandId}/products`, product);
+  await make(`batches/${batchId}/listings`);
+  await make(`contracts/${accepted}/accept`);
+  await make(`contracts/${declined}/decline`);
+  await make(`contracts/${ended}/accept`);
+  await make(`contracts/${ended}/end`);
+  return {
+    issueBatch: () => post(`products/${productId}/batches`, issued),
+    voidVoucher: () => post("vouchers/void", { id: voucherId }),
+    renameBrand: () => post(`brands/${brandId}/rename`, { name: "Brand" }),
+    createProduct: () => post(`brands/${brandId}/products`, product),
+    createListing: () => post(`batches/${batchId}/listings`),
+    voidBatch: () => post(`batches/${batchId}/void`),
+    offerContract: () => post(`brands/${brandId}/contracts`, { user: "accepted" }),
+    acceptContract: () => post(`contracts/${accepted}/accept`),
+    declineContract: () => post(`contracts/${declined}/decline`),
+    endContract: () => post(`contracts/${ended}/end`),
+    createLink: () => post(`contracts/${accepted}/links`, { product: productId }),
+    listBrands: () => get("brands"),
+    listProducts: () => get("products"),
+    listBatches: () => get("batches"),
+    readBatch: () => get(`batches/${batchId}`),
+  };
 }
 
 /**

@@ -105,8 +105,15 @@ export const CODE_GUARDS: CodeGuard[] = [
     "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
     "a final answer is confirmed": ["  if (isFinal(found)) await awaitConfirmation(ctx, readFrom);\n", ""],
   }),
+  ...guardsOf("src/platform/db/durability.ts", ["test/acts/confirmed-acts"], {
+    "what an act tells is confirmed by the standby": ["      await write(tx, [awaitStandbys()]);\n", ""],
+    "what an act has read from another server is not confirmed": ["reached.started !== started", "false"],
+  }),
   ...guardsOf("src/cli/redemption.ts", ["test/proof/faults/failover"], {
-    "a command's list is confirmed by the standby": ["          await write(tx, [awaitStandbys()]);\n", ""],
+    "a command's list is confirmed by the standby": [
+      "await confirmed(ctx.pool, () => findCompleteUntil(ctx.pool))",
+      "await findCompleteUntil(ctx.pool)",
+    ],
   }),
   ...guardsOf(
     "src/core/redeem/db/redemptions.sql",
