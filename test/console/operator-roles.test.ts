@@ -285,3 +285,18 @@ async function exampleOf() {
   ];
   return { redeemed: { ...used, redeemCode: String(redeemCode) }, ticket: String(ticket), paths };
 }
+
+it("only an admin sees the query of a webhook address, which may have a token", async () => {
+  await db.query(
+    `INSERT INTO webhook_endpoints (id, organization_id, place, url, description)
+     VALUES ('whk_token', $1, 1, 'https://shop.example.com/hooks?token=s3cret', '')`,
+    [partner.organizationId],
+  );
+  for (const path of ["/webhooks", "/webhooks/whk_token", `/organizations/${partner.organizationId}`]) {
+    for (const role of OPERATOR_ROLES) {
+      const { text } = await browse(`${api.url}/ops${path}`, { headers: operators[role].headers });
+      expect(text).toContain(`https://shop.example.com/hooks?${role === "admin" ? "token=s3cret" : "…"}`);
+      expect({ path, role, isShown: text.includes("s3cret") }).toEqual({ path, role, isShown: role === "admin" });
+    }
+  }
+});

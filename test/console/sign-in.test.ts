@@ -176,8 +176,8 @@ describe("a proxy's JWT", () => {
   it("a JWT signs in under its name claim with the highest role, and without the claim under its subject", async () => {
     const path = `/organizations/${service.partner.organizationId}`;
     const cases: [changes: object, name: string][] = [
-      [{}, "zoe@shop.test"],
-      [{ roles: ["something", "viewer", "admin", "operator"] }, "zoe@shop.test"],
+      [{}, "zoe@shop.test (sub 123)"],
+      [{ roles: ["something", "viewer", "admin", "operator"] }, "zoe@shop.test (sub 123)"],
       [{ email: undefined, roles: "viewer" }, "123"],
       [{ email: "a\nb", roles: "Billing admin, operator" }, "123"],
     ];
@@ -190,6 +190,31 @@ describe("a proxy's JWT", () => {
     }
     const roles = pages.map((page) => /with the role (\w+)/.exec(page)?.[1]);
     expect(roles).toEqual(["viewer", "admin", "viewer", "operator"]);
+  });
+
+  it.each([
+    ["an address that is not verified", { email_verified: false }, "123"],
+    ["an address that is not verified, as text", { email_verified: "false" }, "123"],
+    ["a verified address", { email_verified: true }, "zoe@shop.test (sub 123)"],
+    ["a blank", { email: " \u00a0 " }, "123"],
+    ["fillers and zero width", { email: "\u3164\u200b\u2800" }, "123"],
+    ["zero width at its end", { email: "zoe@shop.test\u200b" }, "zoe@shop.test\\u{200b} (sub 123)"],
+    ["a bidirectional override", { email: "\u202eeoz" }, "\\u{202e}eoz (sub 123)"],
+    ["a Cyrillic letter beside Latin ones", { email: "zo\u0435" }, "zo\\u{435} (sub 123)"],
+    ["full-width letters", { email: "\uff5aoe" }, "\\u{ff5a}oe (sub 123)"],
+    ["Cyrillic letters alone", { email: "Вера" }, "Вера (sub 123)"],
+    ["accents", { email: "Zoe\u0308 Ångström" }, "Zoë Ångström (sub 123)"],
+    ["its subject", { email: "123" }, "123"],
+    ["a subject with zero width", { sub: "1\u200b" }, "zoe@shop.test (sub 1\\u{200b})"],
+  ])("an audit entry shows a JWT's name as what it is, with the subject beside it: %s", async (_, changes, name) => {
+    const path = `/organizations/${service.partner.organizationId}`;
+    expect((await open(bearer(await sign(changes)), plain, path)).status).toBe(200);
+    const { rows } = await db.query("SELECT os_user FROM audit_entries ORDER BY id DESC LIMIT 1");
+    expect(rows).toEqual([{ os_user: name }]);
+  });
+
+  it("a JWT is refused whose name and subject have nothing that is seen", async () => {
+    expect(await codeOf(bearer(await sign({ email: "\u200b", sub: "\u3164" })), plain)).toBe("401 invalid_token");
   });
 
   it("a JWT is refused that is expired, unsigned, of another issuer, audience or key, or without a role", async () => {

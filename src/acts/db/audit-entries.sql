@@ -124,11 +124,11 @@ VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
 -- name: select_audit_entries(entity_id?, user?, limit)
 -- Audit entries, newest first: of one entity or of all, and of one user if given, including those where OPS_TOKEN came
--- with the name.
+-- with the name, or a JWT with the name and a subject.
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a
- WHERE ($1::text IS NULL OR a.entity_id = $1::text) AND ($2::text IS NULL OR a.os_user IN ($2::text, 'shared: ' || $2::text))
+ WHERE ($1::text IS NULL OR a.entity_id = $1::text) AND ($2::text IS NULL OR a.os_user IN ($2::text, 'shared: ' || $2::text) OR starts_with(a.os_user, $2::text || ' (sub '))
  ORDER BY a.id DESC LIMIT $3::int;
 
 -- name: select_changes(before, limit)

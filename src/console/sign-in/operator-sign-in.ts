@@ -11,7 +11,7 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { basicCredentials } from "../../platform/http/middleware/request-headers.ts";
-import { openOperatorTokens, type TokenOperator } from "./operator-tokens.ts";
+import { openOperatorTokens, showName, type TokenOperator } from "./operator-tokens.ts";
 import type { SignedIn } from "./signed-in.ts";
 
 /** Longest name of an operator in an audit entry. Characters. */
@@ -125,9 +125,9 @@ export class OperatorSignIn {
       throw error;
     });
     if (found === undefined || found === null || found === "expired") return found ?? null;
-    const { name, role, expiresAt } = found;
+    const { name, subject, role, expiresAt } = found;
     const stillHolds = async () => this.#clock.steadyNow().getTime() < expiresAt;
-    if (role !== null) return { name, role, by: "jwt", stillHolds };
+    if (role !== null) return { name, ...(subject !== null && { subject }), role, by: "jwt", stillHolds };
     const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";
     throw new AppError("missing_role", message);
   }
@@ -141,8 +141,7 @@ function throwUnchecked(cause: unknown): never {
 
 /** The user name that came with OPS_TOKEN, without control characters; `operator` if there is none. */
 function printable(name: string): string {
-  const shown = name.replaceAll(/\p{Cc}/gu, "").trim();
-  return shown.slice(0, NAME_MAX) || "operator";
+  return showName(name.replaceAll(/\p{Cc}/gu, "").slice(0, NAME_MAX)) || "operator";
 }
 
 /** Digests have equal length, so that comparing them takes the same time for every password. */

@@ -7,6 +7,8 @@ import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 /** The operator that a proxy's JWT names. The role is null if no value of the claim is a role. */
 export interface TokenOperator {
   name: string;
+  /** The token's subject, which the issuer gives to one person only. Null if it has none, or if it is the name. */
+  subject: string | null;
   role: OperatorRole | null;
   /** When the JWT expires, on the database's clock. Milliseconds. */
   expiresAt: number;
@@ -20,10 +22,40 @@ export function openOperatorTokens(ops: TokenSettings, clock: DatabaseClock): To
     variable: "OPS_JWKS_URL",
     required: [],
     readCaller(claims, expiresAt) {
-      const name = [findClaim(claims, ops.nameClaim), claims.sub].find(isPrintable);
-      return name === undefined ? null : { name, role: highestRole(findClaim(claims, ops.roleClaim)), expiresAt };
+      const claimed = findClaim(claims, ops.nameClaim);
+      const isUnverified = claimed === claims.email && [false, "false"].includes(claims.email_verified as boolean);
+      const [name, subject = null] = [isUnverified ? null : claimed, claims.sub].filter(isPrintable).filter(isName);
+      if (name === undefined) return null;
+      const role = highestRole(findClaim(claims, ops.roleClaim));
+      const isOther = subject !== null && subject !== name;
+      return { name: showName(name), subject: isOther ? showName(subject) : null, role, expiresAt };
     },
   });
+}
+
+/** What no eye sees: control and format characters, blanks other than a space, and fillers. */
+const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Z}/gu;
+/** Letters of the scripts that have look-alikes of Latin letters. */
+const LOOKALIKES =
+  /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]/gu;
+
+/** Whether something of a text can be seen that names a person. */
+const isName = (text: string) => /[\p{L}\p{N}]/u.test(text.replaceAll(UNSEEN, ""));
+
+/**
+ * A name, in which each character that could pass for another one or for none is shown by its code point, such as
+ * `\u{202e}`: what is unseen, compatibility forms such as full-width letters, and look-alikes beside Latin letters.
+ */
+export function showName(name: string): string {
+  const byCode = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  const seen = name
+    .normalize("NFC")
+    .trim()
+    .replaceAll(UNSEEN, byCode)
+    .replaceAll(/\P{ASCII}/gu, (character) =>
+      character.normalize("NFKC") === character ? character : byCode(character),
+    );
+  return /\p{Script=Latin}/u.test(name) ? seen.replaceAll(LOOKALIKES, byCode) : seen;
 }
 
 /** Finds a claim by its name or, if no claim has this name, by its path, as in `realm_access.roles`. */

@@ -7,6 +7,8 @@ import { AppError } from "../../platform/api/errors.ts";
 export interface SignedIn {
   /** The name as audit entries show it. */
   name: string;
+  /** The subject of the operator's JWT, for audit entries: an issuer may give one name to several people in turn. */
+  subject?: string;
   role: OperatorRole;
   /** How the operator was identified. */
   by: Extract<ActingBy, "operator" | "jwt" | "shared">;
@@ -32,8 +34,8 @@ export function operatorOf({ res }: Pick<Request, "res">): SignedIn {
 
 /** The user that an audit entry names for an act or a visit of this request. */
 export function actingOf(request: Request): { user: string; by: ActingBy } {
-  const { name, by } = operatorOf(request);
-  return { user: name, by };
+  const { name, subject, by } = operatorOf(request);
+  return { user: subject === undefined ? name : `${name} (sub ${subject})`, by };
 }
 
 /** Refuses operators of a lower role. @throws AppError `missing_role`. */

@@ -1,3 +1,4 @@
+import { isAllowed } from "../../acts/operator-role.ts";
 import { sayEmpty } from "../../console/actions/say-empty.ts";
 import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
 import type { Page, Visit } from "../../console/visit.ts";
@@ -28,7 +29,7 @@ import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from ".
  * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. It cannot show the
  * secret, which is not stored.
  */
-export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) => {
+export const webhookPage: Page = async ({ ctx, site, operator, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));
   if (query("state") !== "" && state === undefined) {
     throw new AppError("invalid_request", "state must be a state of deliveries.");
@@ -46,7 +47,7 @@ export const webhookPage: Page = async ({ ctx, site, id, query, recordVisit }) =
     `Webhook endpoint ${endpoint.id}`,
     html`<h1>Webhook endpoint</h1>
 ${renderFigures(["Waiting deliveries", `${morePending ? "more than " : ""}${COUNT.format(pending)}`])}
-${renderEndpointFacts(site, endpoint)}
+${renderEndpointFacts(site, operator, endpoint)}
 ${linkActions(
   site,
   ["webhooks", id],
@@ -77,13 +78,18 @@ href="${path}">all</a>`
   );
 };
 
-function renderEndpointFacts(site: Site, endpoint: WebhookRow): Html {
+/** The address of an endpoint. Only an admin sees its query, which may have a token of the receiver. */
+function addressFor({ role }: Visit["operator"], { url }: Pick<WebhookRow, "url">): string {
+  return isAllowed(role, "admin") ? url : url.replace(/\?.*/s, "?…");
+}
+
+function renderEndpointFacts(site: Site, operator: Visit["operator"], endpoint: WebhookRow): Html {
   const { disabledReason, disabledAt, failingSince, previousSecretUntil } = endpoint;
   const reason = disabledReason === null ? null : html` ${WEBHOOK_REASONS[disabledReason]}`;
   return renderFacts([
     ["Id", html`<code>${endpoint.id}</code>`],
     ["Organization", linkTo(site, "organizations", endpoint.organizationId)],
-    ["URL", html`<code>${endpoint.url}</code>`],
+    ["URL", html`<code>${addressFor(operator, endpoint)}</code>`],
     ["Description", endpoint.description || null],
     ["Events", endpoint.eventTypes.length === 0 ? "all" : endpoint.eventTypes.join(", ")],
     ["State", html`${renderWebhookState(endpoint)}${reason}`],
@@ -111,7 +117,7 @@ function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]
 }
 
 /** The list of the endpoints of all organizations. */
-export const webhooksPage: Page = async ({ ctx, site, query }) => {
+export const webhooksPage: Page = async ({ ctx, site, operator, query }) => {
   const endpoints = await listWebhookEndpoints(ctx.pool, { after: query("after"), limit: LIST_MAX });
   const next = lastId(endpoints);
   return renderList(
@@ -120,7 +126,7 @@ export const webhooksPage: Page = async ({ ctx, site, query }) => {
     null,
     ["Endpoint", "Organization", "State"],
     endpoints.map((endpoint) => [
-      linkTo(site, "webhooks", endpoint.id, endpoint.url),
+      linkTo(site, "webhooks", endpoint.id, addressFor(operator, endpoint)),
       linkTo(site, "organizations", endpoint.organizationId, endpoint.organization),
       renderWebhookState(endpoint),
     ]),
@@ -133,14 +139,14 @@ export const webhooksPage: Page = async ({ ctx, site, query }) => {
 };
 
 /** The section with the endpoints on an organization's page. */
-export async function renderWebhooks({ ctx, site, id }: Visit): Promise<Html> {
+export async function renderWebhooks({ ctx, site, operator, id }: Visit): Promise<Html> {
   const endpoints = await selectWebhookEndpoints(ctx.pool, id);
   const table = renderTable(
     "Webhook endpoints",
     ["Endpoint", "URL", "Description", "State"],
     endpoints.map((endpoint) => [
       linkTo(site, "webhooks", endpoint.id),
-      html`<bdi>${endpoint.url}</bdi>`,
+      html`<bdi>${addressFor(operator, endpoint)}</bdi>`,
       html`<bdi>${endpoint.description}</bdi>`,
       renderWebhookState(endpoint),
     ]),
