@@ -1,5 +1,6 @@
 import pg from "pg";
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { selectAuditEntries } from "../../src/acts/db/audit-entries.ts";
 import { revokeOperator } from "../../src/acts/operator/revoke.ts";
 import { rotateOperator } from "../../src/acts/operator/rotate.ts";
 import { tellSignIns } from "../../src/open/tell-sign-ins.ts";
@@ -188,6 +189,8 @@ describe("a proxy's JWT", () => {
       expect(rows).toEqual([{ os_user: name, by: "jwt" }]);
       pages.push((await open({ ...bearer(await sign(changes)), accept: "text/html" }, plain, "")).text);
     }
+    const listed = await selectAuditEntries(db, { entityId: null, user: "zoe@shop.test", limit: 10 });
+    expect(listed.map(({ osUser }) => osUser)).toEqual(Array(2).fill("zoe@shop.test (sub 123)"));
     const roles = pages.map((page) => /with the role (\w+)/.exec(page)?.[1]);
     expect(roles).toEqual(["viewer", "admin", "viewer", "operator"]);
   });
