@@ -49,6 +49,7 @@ export function openService(
   );
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
   const redisWatch = use(new RedisWatch({ config, log }));
+  redis.on("ready", () => redisWatch.hurry());
   return {
     config,
     log,

@@ -1,11 +1,10 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { namesCluster } from "../redis/addresses.ts";
 import { checkRedis, type Problem, problemsOf, type RedisCheck } from "../redis/requirements.ts";
 
-/** Time between two checks of servers that meet every requirement. Milliseconds. */
-const CHECK_EVERY_MS = 20_000;
-/** Time between two checks while no server answers, or a requirement is not met. Milliseconds. */
+/** Time between two checks while a server does not answer, or a requirement is not met. Milliseconds. */
 const CHECK_AGAIN_MS = 1_000;
 
 interface Watched {
@@ -13,7 +12,10 @@ interface Watched {
   log: Logger;
 }
 
-/** Compares the servers of REDIS_URL with what the code relies on, again and again, on connections of its own. */
+/**
+ * Compares the servers of REDIS_URL with what the code relies on, on connections of its own: at the start, after each
+ * reconnection or refused probe, and until every server answers and meets the requirements.
+ */
 export class RedisWatch {
   readonly #ctx: Watched;
   readonly #closing = new AbortController();
@@ -42,7 +44,7 @@ export class RedisWatch {
     return this.#mustEnd.promise;
   }
 
-  /** Checks now, because a probe was refused. */
+  /** Checks now, because a probe was refused or a connection was opened again. */
   hurry(): void {
     this.#wake.abort();
   }
@@ -62,8 +64,8 @@ export class RedisWatch {
       if (signal.aborted) return;
       this.#judge(check);
       await sleep(CHECK_AGAIN_MS, undefined, { ref: false });
-      if (!check.answered || this.problem !== null) continue;
-      await sleep(CHECK_EVERY_MS, undefined, { ref: false, signal: wake.signal }).catch(() => undefined);
+      const isSilent = !check.answered || problemsOf(check).some(({ code }) => code === "redis_node_silent");
+      if (!isSilent && this.problem === null && !wake.signal.aborted) await once(wake.signal, "abort");
     }
   }
 
