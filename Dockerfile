@@ -27,7 +27,7 @@ RUN npm run generate && npm run packages
 # Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
 RUN apt-get update \
- && apt-get install -y --no-install-recommends chromium curl docker-compose fonts-dejavu-core fonts-liberation jq php-cli prometheus python3 redis-server \
+ && apt-get install -y --no-install-recommends chromium curl docker-compose fonts-dejavu-core fonts-liberation jq nginx-light php-cli prometheus python3 redis-server \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 RUN chown node:node /app

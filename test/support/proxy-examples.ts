@@ -33,6 +33,13 @@ export const PROXY_EXAMPLES: readonly ProxyExample[] = Array.from(
   }),
 );
 
+/** nginx with nothing but the address of the API, as after `apt-get install nginx`: it speaks HTTP/1.0 to the API. */
+export function startPlainNginx(apiUrl: string) {
+  const site = "server { listen 127.0.0.1:8080; location / { proxy_pass http://127.0.0.1:3000; } }";
+  const name = "nginx/plain.conf";
+  return startProxy({ name, program: "nginx", path: "", keepsSlashes: true }, apiUrl, new Map([[name, site]]));
+}
+
 /** Where the examples listen, and where they look for the API. */
 const LISTENS = /127\.0\.0\.1:8080/g;
 const API = /127\.0\.0\.1:3000/g;
@@ -70,11 +77,11 @@ const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) 
  * Starts a proxy with an example's files, of which only addresses are changed. Returns its address, with the service's
  * path.
  */
-export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string) {
+export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string, files = FILES) {
   const [port, adminPort] = [await findSteadyPort(), await findSteadyPort()];
   const directory = mkdtempSync(join(tmpdir(), "voucher-proxy-"));
   const address = `127.0.0.1:${port}`;
-  for (const [file, code] of FILES) {
+  for (const [file, code] of files) {
     if (!file.startsWith(`${program}/`)) continue;
     mkdirSync(dirname(join(directory, file)), { recursive: true });
     const changed = code
