@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
 import { AppError } from "../api/errors.ts";
+import type { Sentence } from "../api/sentences/sentences.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { watchForEnd } from "../watch-for-end.ts";
 import { signalOf } from "./middleware/caller-signal.ts";
@@ -38,13 +39,19 @@ export const FILE_LIMITS = {
   eachMax: 2,
   /** Maximum number of concurrent files. While one is made, it holds a few thousand rows: two megabytes. */
   filesMax: 32,
-  /** Maximum size of a file. A million redemptions take 330 MB, 100 000 codes 6 MB. Bytes. */
+  /** Maximum size of a file. A million redemptions take 230 MB, 100 000 codes 6 MB. Bytes. */
   bytesMax: 512 * 2 ** 20,
   /** Maximum size of all files together, on the disk of the temporary folder. Bytes. */
   totalMax: 2 * 2 ** 30,
-  /** Longest time to make a file. By default, nginx and others wait 60 seconds for the first byte. Milliseconds. */
+  /**
+   * Longest time to make a file: a million redemptions take 16 seconds of processors. By default, nginx and others wait
+   * 60 seconds for the first byte. Milliseconds.
+   */
   makeMs: 50_000,
 };
+
+/** After how many seconds to try again to make a file that took too long: at once would only add load. */
+const RETRY_SLOW_SECONDS = 60;
 
 /** How much of a file is in memory while it is sent. Bytes. */
 const PIECE = 64 * 1024;
@@ -94,7 +101,8 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       if (left.aborted) throw new CallerLeft();
       if (ended.aborted) throw signInEnded();
       if (error !== late.reason) throw error;
-      throw new AppError("overloaded", ({ inDetail }) => inDetail.fileTooSlow(limits.makeMs / 1_000));
+      const sentence: Sentence = ({ inDetail }) => inDetail.fileTooSlow(limits.makeMs / 1_000);
+      throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
       // A part that is still being read keeps the place.
       void making

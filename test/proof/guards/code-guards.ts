@@ -263,6 +263,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a process sends few files at a time": ["files >= filesMax", "false"],
     "a file has a bounded size": ["this.size <= bytesMax", "true"],
     "all files together have a bounded size": ["total > totalMax", "false"],
+    "a stopped reader holds little of a file": ["const PIECE = 64 * 1024;", "const PIECE = 4 * 1024 * 1024;"],
     "a file on disk has no name": ["await unlink(path);", ""],
   }),
   ...guardsOf("src/platform/outgoing/send-webhook.ts", ["test/platform/outgoing/send-webhook"], {
