@@ -21,9 +21,9 @@ export const db: Noun = {
     }),
     check: verb({
       description: "list what the service needs of the servers, and what could lose redemptions, jobs or leases",
-      help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set. Run it with
-the addresses and the QUEUE_SHARDS that the service uses. Exits with 1 if it
-finds a risk.`,
+      help: `Reads the settings of Postgres, and of Redis if REDIS_URL is set, and compares
+the rights of every role with what the service grants. Run it with the addresses
+and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
       async run(ctx) {
         const requirements = await inspectDatabase(ctx.databaseUrl);
         const unmet = requirements.filter(({ mend }) => mend !== null);

@@ -70,9 +70,10 @@ export async function applyRoles(
   const roles: AppliedRole[] = [];
   for (const grantee of GRANTEES)
     roles.push(await applyRole(tx, randomBytes, roleName(prefix, grantee), options.passwords[grantee]));
+  // Comes first, because it leaves the roles what they had by PUBLIC.
+  await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
   await tx.query(withNames(REVOKES + GRANTS, prefix));
-  await takeDefaultRights(tx);
   const others = await findExcess(tx, prefix);
   return { roles, takenFromPublic, others };
 }
