@@ -18,8 +18,8 @@ interface User {
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 export async function lockUsers<T>(root: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(root, { recursive: true });
-  // It has passwords, the data and the log's key.
-  chmodSync(root, 0o700);
+  // Only its owner lists it. The embedded Postgres may run as another user, who enters the folder of its own files.
+  chmodSync(root, 0o711);
   const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
   return work().finally(unlock);
 }
