@@ -41,7 +41,7 @@ export function openService(
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watchClock(pool));
   void deployment.ready().then(() => deployment.watchMarks(pool));
-  void deployment.watchShared(pool);
+  void deployment.watchShared();
   use(deployment);
   const { queueShards, workerShards } = config;
   const report = use(

@@ -2,12 +2,27 @@ import { EventEmitter } from "node:events";
 import type pg from "pg";
 import { pino } from "pino";
 import { expect, it } from "vitest";
+import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
-import type { Mark, Memory, Shared, SharedMemory } from "../../src/platform/marks.ts";
+import { LACKING_SILENT_MS, type Mark, type Memory, type SharedMemory, SILENT_MS } from "../../src/platform/marks.ts";
 import { until } from "../support/until.ts";
 
 const log = pino({ level: "silent" });
 const setBack = { state: "copied", message: expect.stringContaining("set back") };
+const waits = {
+  state: "unavailable",
+  message: expect.stringContaining("Another server of this deployment makes marks"),
+};
+
+/** A process that has not reached a database yet, with a clock that a test lets pass. */
+function openFence(store: SharedMemory) {
+  let nowMs = 0;
+  const deployment = new DatabaseFence(log, store, new DatabaseClock(() => nowMs));
+  const passMs = (ms: number) => {
+    nowMs += ms;
+  };
+  return { deployment, clock: { passMs } };
+}
 
 it("a process that reached a promoted standby leaves the former primary and refuses it from then on", async () => {
   const deployment = new DatabaseFence(log);
@@ -55,178 +70,215 @@ it("a connection of another login must have reached the server in use, and close
   expect(login.closed).toBe(true);
 });
 
-it("a starting process compares each of its first connections with what other processes remember", async () => {
+it("a process that starts waits until the others are silent, then compares each of its first connections", async () => {
   const shared = shareOf({ position: 2, id: "b" });
-  const deployment = new DatabaseFence(log, shared.store);
+  const { deployment, clock } = openFence(shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
-  const admitted = [1, 2, 3].map(() => deployment.admit(new Connection(copy).client));
-  for (const each of admitted) await expect(each).rejects.toMatchObject(setBack);
-  await deployment.admit(new Connection(new Server("00000001", "2", ["a", "b"])).client);
-  expect(deployment.origin).toBe("d/db/00000001/2");
+  const admit = (server: Server) => deployment.admit(new Connection(server).client);
+  for (const _ of [1, 2, 3]) await expect(admit(copy)).rejects.toMatchObject(waits);
+  clock.passMs(SILENT_MS);
+  for (const each of [1, 2, 3].map(() => admit(copy))) await expect(each).rejects.toMatchObject(setBack);
+  expect(shared.written).toEqual([]);
+  await admit(new Server("00000001", "2", ["a", "b"]));
+  expect([deployment.origin, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that starts waits a bounded time for what other processes remember, and learns it later", async () => {
+it("a process that starts without Redis leaves its server when it learns that the others use another", async () => {
   const shared = shareOf({ position: 2, id: "b" });
-  const answer = Promise.withResolvers<null>();
-  let read: SharedMemory["read"] = () => answer.promise;
-  const deployment = new DatabaseFence(log, { ...shared.store, read: (id) => read(id) });
+  let read: SharedMemory["read"] = async () => null;
+  const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
   const server = new Server("00000001", "1", ["a"]);
   const connection = new Connection(server);
   await deployment.admit(connection.client);
   read = shared.store.read;
-  void deployment.watchShared(connection.pool);
+  void deployment.watchShared();
   await until(() => connection.closed);
+  await expect(deployment.admit(new Connection(server).client)).rejects.toMatchObject(waits);
+  clock.passMs(SILENT_MS);
   await expect(deployment.admit(new Connection(server).client)).rejects.toMatchObject(setBack);
-  // The process shares the lacking mark with the others, and no mark of this server.
-  await until(() => shared.lacked?.newest.id === "b");
   deployment.close();
   expect(shared.written).toEqual([]);
 });
 
-it("a process asks others again what they remember when its server has started again", async () => {
+it("a process compares the next start of its server with what others have shared meanwhile", async () => {
   const shared = shareOf(null);
-  const deployment = new DatabaseFence(log, shared.store);
-  await deployment.admit(new Connection(new Server("00000001", "1", ["a", "b"])).client);
-  shared.remember({ position: 2, id: "b" });
+  const { deployment, clock } = openFence(shared.store);
+  const server = new Server("00000001", "1", ["a", "b"]);
+  await expect(deployment.admit(new Connection(server).client)).rejects.toThrow("may make marks");
+  clock.passMs(SILENT_MS);
+  await deployment.admit(new Connection(server).client);
+  shared.remember({ position: 2, id: "b" }, "1");
   const copies = [new Server("00000001", "2", ["a"]), new Server("00000001", "2", ["a", "c"])];
-  for (const copy of copies) {
-    await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
-  }
-});
-
-it("a process on a copy leaves the newest mark of others in Redis, and a starting one compares with both", async () => {
-  const shared = shareOf({ position: 2, id: "b" });
-  const copy = new Server("00000001", "2", ["a"]);
-  const onCopy = new DatabaseFence(log, shared.store);
-  await expect(onCopy.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
-  shared.remember({ position: 3, id: "c" });
-  void onCopy.watchShared(new Connection(copy).pool);
-  await until(() => shared.lacked?.newest.id === "b");
-  onCopy.close();
-  expect(shared.newest()).toEqual(["c"]);
-  const starts = (marks: string[]) =>
-    new DatabaseFence(log, shared.store).admit(new Connection(new Server("00000001", "3", marks)).client);
-  await starts(["a", "b", "c"]);
-  await expect(starts(["a", "b"])).rejects.toMatchObject(setBack);
-  // The state of Redis after it was emptied and a process that knew nothing has used the copy.
-  shared.remember({ position: 1, id: "a" });
-  await expect(starts(["a"])).rejects.toMatchObject(setBack);
+  for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(waits);
+  clock.passMs(SILENT_MS);
+  for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
 it("a mark counts once Redis has it or is away, and an older memory never replaces a newer one there", async () => {
-  const shared = shareOf({ position: 1, id: "a" });
+  const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
     const done = await shared.store.replace(next, before);
     await written.promise;
     return done;
   };
-  const deployment = new DatabaseFence(log, { ...shared.store, replace });
+  const { deployment } = openFence({ ...shared.store, replace });
   const connection = new Connection(new Server("00000001", "1", ["a", "b"]));
   await deployment.admit(connection.client);
   void deployment.watchMarks(connection.pool);
   await until(() => shared.written.length === 1);
-  expect(deployment.memory?.newest.id).toBe("a");
+  expect(deployment.memory?.newest?.id).toBe("a");
   written.resolve();
-  await until(() => deployment.memory?.newest.id === "b");
-  shared.remember({ position: 2, id: "b" });
+  await until(() => deployment.memory?.newest?.id === "b");
+  shared.remember({ position: 3, id: "c" }, "1");
   const looks = shared.looks;
   await until(() => shared.looks > looks + 1);
   deployment.close();
-  expect(shared.written.map((starts) => shared.newest(starts))).toEqual([["a", "b"]]);
+  expect(shared.written.map(({ newest }) => newest?.id)).toEqual(["b"]);
 });
 
 /** A process that uses a server, and makes and shares marks on it until it is closed. */
 async function startOn(server: Server, store: SharedMemory) {
-  const deployment = new DatabaseFence(log, store);
+  const { deployment, clock } = openFence(store);
   const connection = new Connection(server);
   await deployment.admit(connection.client);
-  const marks = () => void deployment.watchMarks(connection.pool);
-  return { deployment, connection, marks, admit: () => deployment.admit(new Connection(server).client) };
+  const watch = () => {
+    void deployment.watchMarks(connection.pool);
+    void deployment.watchShared();
+  };
+  return { deployment, clock, connection, watch, admit: () => deployment.admit(new Connection(server).client) };
 }
 
-it("a server's processes go on beside a copy with all of its marks, and the copy's processes refuse it", async () => {
-  const shared = shareOf({ position: 1, id: "a" });
-  const [original, copy] = [new Server("00000001", "1", ["a", "b"]), new Server("00000001", "2", ["a", "b"])];
+const [SAME, LATER] = ["00000001", "00000002"];
+
+it.concurrent.each<[string, string, string[], number]>([
+  ["of the same timeline with all marks", SAME, ["a", "b", "c", "d"], SILENT_MS],
+  ["of a later timeline with all marks", LATER, ["a", "b", "c", "d"], SILENT_MS],
+  ["of a later timeline without the last marks", LATER, ["a"], LACKING_SILENT_MS],
+  ["of a later timeline without a lasting mark", LATER, [], Number.POSITIVE_INFINITY],
+  ["of the same timeline without the last marks", SAME, ["a"], Number.POSITIVE_INFINITY],
+])("a server %s is refused while another makes marks, and after an empty Redis", async (_, timeline, marks, forMs) => {
+  const shared = shareOf({ position: 1, id: "a" }, "1", { position: 1, id: "a" });
+  const [original, copy] = [new Server(SAME, "1", ["a"]), new Server(timeline, "2", marks)];
   const onOriginal = await startOn(original, shared.store);
-  onOriginal.marks();
-  await until(() => shared.newest().join() === "a,b");
+  onOriginal.watch();
+  const { deployment, clock } = openFence(shared.store);
+  const admitCopy = () => deployment.admit(new Connection(copy).client);
+  for (const mark of ["b", "c", "d"]) {
+    await expect(admitCopy()).rejects.toMatchObject(waits);
+    original.marks.push(mark);
+    await until(() => shared.memory?.newest?.id === mark);
+    clock.passMs(SILENT_MS - 1);
+    await expect(admitCopy()).rejects.toMatchObject(waits);
+    // Each process puts back what it has read last, so that the copy's is no first one.
+    shared.empty();
+    await expect(admitCopy()).rejects.toMatchObject(waits);
+    await until(() => shared.memory?.newest?.id === mark);
+  }
+  expect(shared.written.every(({ started }) => started === "1")).toBe(true);
+  await onOriginal.admit();
+  // The original's disk hangs, and its processes run on.
+  onOriginal.connection.held = new Promise(() => undefined);
+  if (Number.isFinite(forMs)) {
+    clock.passMs(forMs - 1);
+    await expect(admitCopy()).rejects.toMatchObject(waits);
+    clock.passMs(1);
+    await admitCopy();
+    await until(() => onOriginal.connection.closed);
+    await expect(onOriginal.admit()).rejects.toMatchObject(waits);
+  } else {
+    clock.passMs(LACKING_SILENT_MS);
+    await expect(admitCopy()).rejects.toMatchObject(setBack);
+    await onOriginal.admit();
+  }
   onOriginal.deployment.close();
-  const onCopy = await startOn(copy, shared.store);
-  copy.marks.push("copy's");
-  onCopy.marks();
-  await until(() => shared.newest().join() === "a,b,copy's");
-  const { looks } = shared;
-  const goesOn = await startOn(original, shared.store);
-  void goesOn.deployment.watchShared(goesOn.connection.pool);
-  await until(() => shared.looks > looks + 3);
-  await goesOn.admit();
-  original.marks.push("c");
-  goesOn.marks();
-  await until(() => onCopy.connection.closed);
-  await expect(onCopy.admit()).rejects.toMatchObject(setBack);
-  await goesOn.admit();
-  expect([goesOn.connection.closed, shared.newest()]).toEqual([false, ["a", "c"]]);
-  await until(() => shared.lacked?.newest.id === "c");
-  for (const { deployment } of [onCopy, goesOn]) deployment.close();
 });
 
-it("a start of a server must have the marks of all shared starts, or reports the one that it lacks", async () => {
+it("a former primary whose successor is silent is refused, unless it has a loss that was accepted since", async () => {
+  const shared = shareOf({ position: 2, id: "b" }, "2", null, LATER);
+  const { deployment, clock } = openFence(shared.store);
+  const former = new Server(SAME, "1", ["a"]);
+  const admit = () => deployment.admit(new Connection(former).client);
+  await expect(admit()).rejects.toMatchObject(waits);
+  clock.passMs(LACKING_SILENT_MS);
+  const successor = "was the primary before a standby was promoted. The last mark was seen at host 2";
+  await expect(admit()).rejects.toThrow(successor);
+  former.acceptedLosses = ["new"];
+  await admit();
+  expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
+});
+
+it("of two processes on servers that wait, the first takes the place and the other waits for it", async () => {
   const shared = shareOf({ position: 1, id: "a" });
-  shared.starts = [...shared.starts, shared.seen({ position: 2, id: "b" }, "1")];
-  const { deployment } = await startOn(new Server("00000001", "2", ["a", "b"]), shared.store);
-  expect(deployment.memory?.newest.id).toBe("b");
-  const setBackFiles = new Server("00000001", "2", ["a", "c"]);
-  await expect(startOn(setBackFiles, shared.store)).rejects.toMatchObject(setBack);
-  expect(shared.lacked?.newest.id).toBe("b");
+  const waiting = ["1", "2"].map((started) => ({
+    ...openFence(shared.store),
+    server: new Server(SAME, started, ["a"]),
+  }));
+  const admitAll = () =>
+    Promise.allSettled(waiting.map(({ deployment, server }) => deployment.admit(new Connection(server).client)));
+  await admitAll();
+  for (const { clock } of waiting) clock.passMs(SILENT_MS);
+  const ends = await admitAll();
+  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
 });
 
-it("a process that was led to a later start of its server shares no mark of the earlier start", async () => {
-  const shared = shareOf({ position: 2, id: "b" });
-  const { deployment } = await startOn(new Server("00000001", "0", ["a", "b"]), shared.store);
-  shared.starts = [shared.seen({ position: 1, id: "a" }), shared.seen({ position: 3, id: "c" }, "1")];
-  const again = new Connection(new Server("00000001", "1", ["a", "b", "c"]));
-  await deployment.admit(again.client);
-  expect(deployment.memory?.newest.id).toBe("b");
-  const { looks } = shared;
-  void deployment.watchShared(again.pool);
-  await until(() => shared.looks > looks + 2);
-  deployment.close();
-  expect(shared.newest()).toEqual(["a", "c"]);
+it("a server waits as long again after Redis was away or hung, when the others could share no mark", async () => {
+  const shared = shareOf({ position: 1, id: "a" });
+  let read = shared.store.read;
+  const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
+  const admit = () => deployment.admit(new Connection(new Server(SAME, "1", ["a"])).client);
+  await expect(admit()).rejects.toMatchObject(waits);
+  read = async (id) => {
+    clock.passMs(SILENT_MS);
+    return shared.store.read(id);
+  };
+  await expect(admit()).rejects.toMatchObject(waits);
+  read = shared.store.read;
+  clock.passMs(SILENT_MS - 1);
+  await expect(admit()).rejects.toMatchObject(waits);
+  clock.passMs(1);
+  await admit();
+  const other = openFence({ ...shared.store, read: (id) => read(id) });
+  const admitOther = () => other.deployment.admit(new Connection(new Server(SAME, "2", ["a"])).client);
+  await expect(admitOther()).rejects.toMatchObject(waits);
+  other.clock.passMs(SILENT_MS);
+  read = async () => null;
+  await expect(admitOther()).rejects.toMatchObject(waits);
 });
 
 it("a mark that is shared while another process writes is shared before it counts", async () => {
-  const shared = shareOf({ position: 1, id: "a" });
+  const shared = shareOf({ position: 1, id: "a" }, "1");
   let isFirst = true;
   const replace: SharedMemory["replace"] = async (next, before) => {
-    if (isFirst) shared.remember({ position: 2, id: "b" });
+    expect(deployment.memory?.newest?.id).toBe("a");
+    if (isFirst) shared.remember({ position: 2, id: "b" }, "1");
     isFirst = false;
-    deployment.close();
     return shared.store.replace(next, before);
   };
-  const server = new Server("00000001", "0", ["a", "b", "c"]);
-  const { deployment, marks } = await startOn(server, { ...shared.store, replace });
-  marks();
-  await until(() => deployment.memory?.newest.id === "c");
-  expect(shared.newest()).toEqual(["c"]);
+  const server = new Server("00000001", "1", ["a", "b", "c"]);
+  const { deployment, watch } = await startOn(server, { ...shared.store, replace });
+  watch();
+  await until(() => deployment.memory?.newest?.id === "c");
+  deployment.close();
+  expect(shared.memory?.newest?.id).toBe("c");
 });
 
 it("an accepted loss lifts a refusal only if it was accepted after the remembered mark", async () => {
-  const shared = shareOf(null);
-  const deployment = new DatabaseFence(log, shared.store);
+  const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];
   const connection = new Connection(server);
   await deployment.admit(connection.client);
   void deployment.watchMarks(connection.pool);
-  await until(() => deployment.memory?.newest.id === "b");
+  await until(() => deployment.memory?.newest?.id === "b");
   deployment.close();
   const copy = new Server("00000001", "2", ["a"]);
   copy.acceptedLosses = ["old"];
   await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
   copy.acceptedLosses = ["old", "new"];
   await deployment.admit(new Connection(copy).client);
-  expect(deployment.memory).toBeNull();
+  expect(deployment.memory?.newest).toBeNull();
 });
 
 it("a connection whose answer is overtaken by a mark is compared with that mark", async () => {
@@ -240,7 +292,7 @@ it("a connection whose answer is overtaken by a mark is compared with that mark"
   const admitted = late.map((each) => deployment.admit(each.client));
   server.marks.push("b");
   void deployment.watchMarks(first.pool);
-  await until(() => deployment.memory?.newest.id === "b");
+  await until(() => deployment.memory?.newest?.id === "b");
   deployment.close();
   answer.resolve();
   await admitted[0];
@@ -265,7 +317,7 @@ it("a mark that is confirmed while another server takes over is not remembered",
   answer.resolve();
   deployment.close();
   await new Promise(setImmediate);
-  expect(deployment.memory).toBeNull();
+  expect(deployment.memory?.newest).toBeNull();
 });
 
 /** The answer to a query. */
@@ -299,10 +351,11 @@ class Server {
     const clock = { trustedAt: null, now: new Date() };
     // The columns have the order of the statements, in which their readers may have found them already.
     if (name === "identify_database") {
-      const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started };
+      const host = `host ${started}`;
+      const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started, host };
       return resultOf({ ...identity, ...recalled, ...clock });
     }
-    if (name === "recall_marks") return resultOf({ timeline, started, ...recalled, isReplicated: false });
+    if (name === "recall_marks") return resultOf({ timeline, ...recalled, isReplicated: false });
     if (name === "observe_clock") return resultOf(clock);
     const position = this.marks.length;
     const older = { "older.position": null, "older.id": null };
@@ -347,38 +400,34 @@ class Connection extends EventEmitter {
   }
 }
 
-/** Redis with what another process remembers of the start "0" of a server. It keeps what is written. */
-function shareOf(newest: Mark | null) {
-  const seen = (mark: Mark, started = "0") => {
-    const memory = { deploymentId: "d", timeline: "00000001", started, newest: mark, lasting: null };
-    return { memory: { ...memory, acceptedLosses: [] }, marks: 1 };
+/** Redis with what another process remembers of a start of a server. It keeps what is written. */
+function shareOf(newest: Mark | null, started = "0", lasting: Mark | null = null, timeline = "00000001") {
+  const seen = (mark: Mark, started: string): Memory => {
+    const server = { deploymentId: "d", timeline, started, host: `host ${started}` };
+    return { ...server, newest: mark, lasting, acceptedLosses: [] };
   };
   const shared = {
-    starts: (newest === null ? [] : [seen(newest)]) as Shared,
-    lacked: null as Memory | null,
-    written: [] as Shared[],
+    memory: newest && seen(newest, started),
+    written: [] as Memory[],
     looks: 0,
-    seen,
-    /** The newest mark of each start. */
-    newest: (starts?: Shared): string[] => (starts ?? shared.starts).map(({ memory }) => memory.newest.id),
-    remember(mark: Mark) {
-      shared.starts = [seen(mark)];
+    remember(mark: Mark, started: string) {
+      shared.memory = seen(mark, started);
+    },
+    empty() {
+      shared.memory = null;
     },
   };
+  const read = () => ({ text: shared.memory ? JSON.stringify(shared.memory) : "", memory: shared.memory });
   const store: SharedMemory = {
     read: async () => {
       shared.looks += 1;
-      const { starts, lacked } = shared;
-      return { text: JSON.stringify(starts), starts, lacked };
+      return read();
     },
     replace: async (next, before) => {
-      if (before.text !== JSON.stringify(shared.starts)) return false;
-      shared.starts = next;
+      if (before.text !== read().text) return false;
+      shared.memory = next;
       shared.written.push(next);
       return true;
-    },
-    keepLacked: async (refused) => {
-      shared.lacked = refused;
     },
   };
   return Object.assign(shared, { store });

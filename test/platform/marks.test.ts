@@ -1,223 +1,113 @@
-import fc from "fast-check";
 import { expect, it } from "vitest";
+import { refusalFor, waitsFor } from "../../src/platform/db/marks.ts";
 import {
   judgeServer,
   keepAfter,
+  LACKING_SILENT_MS,
   type Memory,
+  mayUse,
   type Recollection,
   remember,
-  type Shared,
-  share,
-  startsToHave,
+  type ServerStart,
+  SILENT_MS,
+  type Verdict,
 } from "../../src/platform/marks.ts";
 
 const at = (position: number, id = `mark ${position}`) => ({ position, id });
 
-const MEMORY: Memory = {
-  deploymentId: "d",
-  timeline: "00000002",
-  started: "1",
-  newest: at(1_000),
-  lasting: at(700),
-  acceptedLosses: ["old"],
-};
+const SERVER: ServerStart = { deploymentId: "d", timeline: "00000002", started: "1", host: "10.0.0.1:5432" };
+const MEMORY: Memory = { ...SERVER, newest: at(1_000), lasting: at(700), acceptedLosses: ["old"] };
 /** A server with everything, which has accepted a loss before. */
-const WHOLE: Recollection = {
-  timeline: "00000002",
-  started: "1",
+const WHOLE: ServerStart & Recollection = {
+  ...SERVER,
   newestId: "mark 1000",
   lastingId: "mark 700",
   oldestPosition: 1,
   acceptedLosses: ["old"],
 };
+const [EARLIER, LATER] = ["00000001", "00000003"];
+const LACKS_NEWEST = { newestId: null };
+const LACKS_BOTH = { newestId: null, lastingId: null };
 
-it.each<[string, string, Partial<Memory>, Partial<Recollection>]>([
+it.each<[string, Verdict, Partial<Memory>, Partial<Recollection>]>([
   ["with the newest mark", "known", {}, {}],
-  ["with the newest mark on a later timeline", "known", {}, { timeline: "00000003" }],
+  ["with the newest mark on a later timeline", "known", {}, { timeline: LATER }],
   ["that has deleted the newest mark, a day later", "known", {}, { newestId: null, oldestPosition: 1_001 }],
-  ["without the newest mark", "setBack", {}, { newestId: null }],
+  ["without the newest mark", "setBack", {}, LACKS_NEWEST],
   ["with another mark at its position", "setBack", {}, { newestId: "another" }],
-  ["without any mark", "setBack", {}, { newestId: null, lastingId: null, oldestPosition: null }],
-  ["without the newest mark on an earlier timeline", "setBack", {}, { newestId: null, timeline: "00000001" }],
-  ["without the newest mark on a later timeline", "promoted", {}, { newestId: null, timeline: "00000003" }],
-  [
-    "without the lasting mark on a later timeline",
-    "setBack",
-    {},
-    { newestId: null, lastingId: null, timeline: "00000003" },
-  ],
+  ["without any mark", "setBack", {}, { ...LACKS_BOTH, oldestPosition: null }],
+  ["with the newest mark on an earlier timeline", "former", {}, { timeline: EARLIER }],
+  ["without the newest mark on an earlier timeline", "former", {}, { ...LACKS_NEWEST, timeline: EARLIER }],
+  ["without the newest mark on a later timeline", "promoted", {}, { ...LACKS_NEWEST, timeline: LATER }],
+  ["without the lasting mark on a later timeline", "setBack", {}, { ...LACKS_BOTH, timeline: LATER }],
   [
     "on a later timeline, when no mark is lasting yet",
     "promoted",
     { lasting: null },
-    { newestId: null, lastingId: null, timeline: "00000003" },
+    { ...LACKS_BOTH, timeline: LATER },
   ],
-  ["that lacks the mark and an accepted loss", "setBack", {}, { newestId: null, acceptedLosses: [] }],
-  ["that lacks the mark and has a new accepted loss", "accepted", {}, { newestId: null, acceptedLosses: ["new"] }],
+  ["without marks, when none was confirmed yet", "known", { newest: null, lasting: null }, LACKS_BOTH],
+  ["that lacks the mark and an accepted loss", "setBack", {}, { ...LACKS_NEWEST, acceptedLosses: [] }],
+  ["that lacks the mark and has a new accepted loss", "accepted", {}, { ...LACKS_NEWEST, acceptedLosses: ["new"] }],
+  ["of an earlier timeline with a new accepted loss", "accepted", {}, { timeline: EARLIER, acceptedLosses: ["new"] }],
 ])("a server %s is %s", (_, verdict, memory, found) => {
   expect(judgeServer({ ...MEMORY, ...memory }, { ...WHOLE, ...found })).toBe(verdict);
 });
 
-it("a process that is led to a promoted standby goes on with the mark that the standby had to have", () => {
-  const server = { timeline: "00000003", started: "2" };
+it("a server that is admitted is named in the memory, with the marks that it has to have", () => {
+  const server = { timeline: LATER, started: "2", host: "10.0.0.2:5432" };
   const found = { ...WHOLE, ...server };
+  const nothing = { newest: null, lasting: null };
+  expect(keepAfter("known", MEMORY, WHOLE)).toBe(MEMORY);
+  expect(keepAfter("known", MEMORY, found)).toEqual({ ...MEMORY, ...server });
   expect(keepAfter("promoted", MEMORY, found)).toEqual({ ...MEMORY, ...server, newest: at(700) });
-  expect(keepAfter("promoted", { ...MEMORY, lasting: null }, found)).toBeNull();
-  expect([keepAfter("accepted", MEMORY, found), keepAfter("known", MEMORY, found)]).toEqual([null, MEMORY]);
+  expect(keepAfter("known", null, found)).toEqual({ ...MEMORY, ...server, ...nothing });
+  const acceptedLosses = ["old", "new"];
+  const accepted = keepAfter("accepted", MEMORY, { ...found, acceptedLosses: ["new"] });
+  expect(accepted).toEqual({ ...MEMORY, ...server, ...nothing, acceptedLosses });
 });
 
 it("a mark is lasting once a synchronous standby has confirmed it or 300 newer marks exist, and stays lasting", () => {
-  const { deploymentId, timeline, started } = MEMORY;
-  const look = {
-    deploymentId,
-    timeline,
-    started: started ?? "",
-    newest: at(1_001),
-    older: at(701),
-    acceptedLosses: ["new"],
-  };
-  const acceptedLosses = ["old", "new"];
-  const next = { ...MEMORY, newest: at(1_001), acceptedLosses };
+  const look = { timeline: SERVER.timeline, started: "1", newest: at(1_001), older: at(701), acceptedLosses: ["new"] };
+  const next = { ...MEMORY, newest: at(1_001), acceptedLosses: ["old", "new"] };
   expect(remember(MEMORY, { ...look, isReplicated: false })).toEqual({ ...next, lasting: at(701) });
   const replicated = remember(MEMORY, { ...look, isReplicated: true });
   expect(replicated).toEqual({ ...next, lasting: at(1_001) });
-  expect(remember(replicated, { ...look, newest: at(1_002), older: at(702), isReplicated: false }).lasting).toEqual(
-    at(1_001),
+  const later = { ...look, newest: at(1_002), older: at(702), isReplicated: false };
+  expect(remember(replicated, later).lasting).toEqual(at(1_001));
+  expect(remember({ ...MEMORY, lasting: null }, { ...look, older: null, isReplicated: false }).lasting).toBeNull();
+});
+
+const TOLD = { text: "shared", memory: MEMORY };
+const EMPTY = { text: "", memory: null };
+const UNREADABLE = { text: "unreadable", memory: null };
+const ANOTHER = { ...WHOLE, started: "2" };
+
+it.each<[string, typeof TOLD | typeof EMPTY, Verdict, Partial<typeof WHOLE>, number]>([
+  ["that shared the last mark", TOLD, "known", {}, 0],
+  ["that was started again", TOLD, "known", ANOTHER, SILENT_MS],
+  ["that was promoted and runs on", TOLD, "known", { timeline: LATER }, SILENT_MS],
+  ["of a later timeline with all marks", TOLD, "known", { ...ANOTHER, timeline: LATER }, SILENT_MS],
+  ["of a later timeline that lacks marks", TOLD, "promoted", { ...ANOTHER, timeline: LATER }, LACKING_SILENT_MS],
+  ["whose loss was accepted", TOLD, "accepted", ANOTHER, SILENT_MS],
+  ["without any mark where nothing is shared", EMPTY, "known", { oldestPosition: null }, 0],
+  ["with marks where nothing is shared", EMPTY, "known", {}, SILENT_MS],
+  ["without any mark beside an unreadable text", UNREADABLE, "known", { oldestPosition: null }, SILENT_MS],
+])("a server %s may be used", (_, told, verdict, found, afterMs) => {
+  const may = (silentMs: number) => mayUse(told, verdict, silentMs, { ...WHOLE, ...found });
+  expect(may(afterMs)).toBe(true);
+  if (afterMs > 0) expect(may(afterMs - 1)).toBe(false);
+});
+
+it("a refusal names the server that makes marks, and only one of files that were set back advises to adopt", () => {
+  const place = "10.0.0.1:5432 on timeline 2";
+  expect(waitsFor(MEMORY).message).toContain(`Another server of this deployment makes marks: ${place}.`);
+  expect(waitsFor(null).message).toContain("may make marks");
+  const former = refusalFor("former", MEMORY);
+  expect(former?.message).toContain(
+    `was the primary before a standby was promoted. The last mark was seen at ${place}`,
   );
-  expect(remember(null, { ...look, older: null, isReplicated: false }).lasting).toBeNull();
-});
-
-/** The memory of a start of a server. */
-const seenBy = (started: string | null, position: number, timeline = MEMORY.timeline): Memory => {
-  return { ...MEMORY, started, timeline, newest: at(position, `mark ${position} of ${started}`) };
-};
-/** Starts, each with the number of its marks. */
-const starts = (...seen: [Memory, number][]): Shared => seen.map(([memory, marks]) => ({ memory, marks }));
-const [first, second, third] = [seenBy("1", 10), seenBy("2", 20), seenBy("3", 30)];
-const promoted = seenBy("3", 31, "00000003");
-
-it.each<[string, Shared, Memory, Parameters<typeof share>[2], Shared | null]>([
-  ["the first memory is shared", [], first, "known", starts([first, 1])],
-  ["a newer memory replaces that of its start", starts([seenBy("1", 9), 4]), first, "known", starts([first, 5])],
-  ["an older memory changes nothing", starts([first, 1]), first, "known", null],
-  ["the memory of a later start is added", starts([first, 1]), second, "known", starts([first, 1], [second, 1])],
-  [
-    "the memory of a third start is added",
-    starts([first, 1], [second, 9]),
-    third,
-    "known",
-    starts([first, 1], [second, 9], [third, 1]),
-  ],
-  [
-    "a new mark of a start removes the starts after it",
-    starts([first, 1], [second, 9], [third, 9]),
-    seenBy("2", 21),
-    "known",
-    starts([seenBy("2", 21), 10]),
-  ],
-  [
-    "a new mark of a start keeps the starts before it",
-    starts([first, 1], [second, 1], [third, 9]),
-    seenBy("2", 21),
-    "known",
-    starts([first, 1], [seenBy("2", 21), 2]),
-  ],
-  [
-    "the tenth mark of a start removes the starts before it",
-    starts([first, 1], [second, 9]),
-    seenBy("2", 21),
-    "known",
-    starts([seenBy("2", 21), 10]),
-  ],
-  ["the known memory of a later start changes nothing", starts([first, 1], [second, 9]), second, "known", null],
-  ["a later timeline removes all others", starts([first, 1], [second, 9]), promoted, "known", starts([promoted, 1])],
-  ["the memory of an earlier release is replaced", starts([seenBy(null, 10), 1]), second, "known", starts([second, 2])],
-  [
-    "a promoted standby's memory removes all others, although it is older",
-    starts([first, 1], [second, 1]),
-    seenBy("3", 7, "00000003"),
-    "promoted",
-    starts([seenBy("3", 7, "00000003"), 1]),
-  ],
-  [
-    "a memory from after an accepted loss removes all others",
-    starts([first, 1], [second, 1]),
-    seenBy("3", 7),
-    "accepted",
-    starts([seenBy("3", 7), 1]),
-  ],
-  [
-    "the oldest of five starts is forgotten",
-    starts([first, 1], [second, 1], [third, 1], [seenBy("4", 40), 1]),
-    seenBy("5", 50),
-    "known",
-    starts([second, 1], [third, 1], [seenBy("4", 40), 1], [seenBy("5", 50), 1]),
-  ],
-])("sharing the memories of a server's starts: %s", (_, told, memory, verdict, next) => {
-  expect(share(told, memory, verdict)).toEqual(next);
-});
-
-it("a start of a server runs alone after ten marks, and one mark of an earlier start resets the count", () => {
-  let told = starts([first, 1]);
-  const addMarks = (of: string, ...positions: number[]) => {
-    for (const position of positions) told = share(told, seenBy(of, position), "known") ?? told;
-    return told.map(({ memory }) => memory.started);
-  };
-  const nine = (from: number) => Array.from({ length: 9 }, (_, n) => from + n);
-  expect(addMarks("2", ...nine(11))).toEqual(["1", "2"]);
-  expect(addMarks("1", 11)).toEqual(["1"]);
-  expect(addMarks("2", ...nine(20))).toEqual(["1", "2"]);
-  expect(addMarks("2", 29)).toEqual(["2"]);
-});
-
-it("a start need not have marks of later starts on its timeline, and any other server must have all", () => {
-  const told = starts([first, 1], [second, 1], [third, 1]);
-  const has = (started: string, timeline = MEMORY.timeline, of = told) =>
-    startsToHave(of, { started, timeline }).map(({ memory }) => memory.started);
-  expect(["1", "2", "3", "4"].map((started) => has(started))).toEqual([
-    ["1"],
-    ["1", "2"],
-    ["1", "2", "3"],
-    ["1", "2", "3"],
-  ]);
-  expect(has("1", "00000001")).toEqual(["1", "2", "3"]);
-  expect(has("1", MEMORY.timeline, starts([seenBy(null, 10), 1], [second, 1]))).toEqual([null, "2"]);
-});
-
-/** What happens to a server, one thing after another. */
-type Happens = "mark" | "restart" | { setBackBy: number };
-
-it("the shared memory refuses files that lack a mark of any start, and accepts the right files", () => {
-  const happens = fc.oneof(
-    { weight: 5, arbitrary: fc.constant<Happens>("mark") },
-    { weight: 2, arbitrary: fc.constant<Happens>("restart") },
-    { weight: 2, arbitrary: fc.record({ setBackBy: fc.integer({ min: 1, max: 30 }) }) },
-  );
-  fc.assert(
-    fc.property(fc.array(happens, { maxLength: 80 }), (history) => {
-      let told: Shared = [];
-      let marks = ["the first"];
-      let start = 0;
-      const isRefused = (started: string, has: readonly string[]) =>
-        startsToHave(told, { started, timeline: MEMORY.timeline }).some(({ memory }) => {
-          const newestId = has[memory.newest.position] ?? null;
-          return judgeServer(memory, { ...WHOLE, started, newestId, oldestPosition: 0 }) === "setBack";
-        });
-      for (const what of history) {
-        if (what === "restart") start += 1;
-        else if (what === "mark") {
-          marks = [...marks, `${marks.length} of ${start}`];
-          const newest = { position: marks.length - 1, id: marks.at(-1) ?? "" };
-          told = share(told, { ...MEMORY, started: String(start), newest }, "known") ?? told;
-        } else {
-          const left = marks.slice(0, -what.setBackBy);
-          const grown = [...left, ...Array.from({ length: 40 }, (_, n) => `${n} of the copy`)];
-          for (const copy of [left, grown]) if (told.length > 0) expect(isRefused("copy", copy)).toBe(true);
-          start += 1;
-        }
-        expect(isRefused(String(start), marks)).toBe(false);
-      }
-    }),
-    { numRuns: 1_000 },
-  );
+  for (const refusal of [waitsFor(MEMORY), waitsFor(null), former]) expect(refusal?.message).not.toContain("adopt");
+  expect(refusalFor("setBack", MEMORY)?.message).toMatch(new RegExp(`set back.*${place}.*db adopt$`));
+  for (const verdict of ["known", "promoted", "accepted"] as const) expect(refusalFor(verdict, MEMORY)).toBeNull();
 });

@@ -17,8 +17,14 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
   const deployment = redis === null ? new DatabaseFence(log) : new DatabaseFence(log, shareMemory(redis));
   const pool = openPool({ databaseUrl, max: 2, applicationName: "test", use: "service", deployment, log });
   void deployment.watchMarks(pool);
-  void deployment.watchShared(pool);
+  void deployment.watchShared();
   let closed: Promise<void> | null = null;
+  /** Why the server is not used, or null. */
+  const refusal = (): Promise<{ state?: string; message: string } | null> =>
+    pool.query("SELECT 1").then(
+      () => null,
+      (error) => error,
+    );
   return {
     deployment,
     close() {
@@ -27,11 +33,11 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
       return closed;
     },
     /** Whether the server answers, or the reason why it is not used. Opens a connection if there is none. */
-    asks: (): Promise<string> =>
-      pool.query("SELECT 1").then(
-        () => "ok",
-        (error) => error.state ?? "lost",
-      ),
+    asks: async (): Promise<string> => {
+      const error = await refusal();
+      return error === null ? "ok" : (error.state ?? "lost");
+    },
+    refusal,
     newest: () => deployment.memory?.newest ?? null,
   };
 }

@@ -40,7 +40,7 @@ export async function expectRedeems(servers: TestServers, addresses: { ownerUrl:
     expect(await till.redemption(order.externalRef)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
     expect(await till.advance(60)).toMatchObject({ status: 200 });
     expect((await fetch(`${api.url}/readyz`)).status).toBe(200);
-    await until(() => api.ctx.deployment.memory !== null);
+    await until(() => api.ctx.deployment.memory?.newest != null);
   } finally {
     await api.close();
     await worker.close();

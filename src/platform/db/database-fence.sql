@@ -2,12 +2,14 @@
 -- Identifies what a new connection has reached: the deployment, whether the server is read-only, whether the database
 -- is a copy of the one that wrote the deployment's row, and what it has of the process's memory (recall_marks). The
 -- timeline is in hex; every promotion raises it, and a standby has none. The start differs between servers with the
--- same files. The fingerprint of server and database is short because every job and every reply carries it.
+-- same files; operators are told the host. The fingerprint of server and database is short because every job and every
+-- reply carries it.
 SELECT d.id AS "deploymentId", current_setting('transaction_read_only') = 'on' AS "readOnly",
        d.system_identifier <> s.system_identifier OR d.database_oid <> db.oid AS "isCopy",
        left(encode(sha256(convert_to(concat_ws('/', s.system_identifier, db.oid), 'UTF8')), 'hex'), 12) AS database,
        CASE WHEN pg_is_in_recovery() THEN '' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END AS timeline,
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
+       coalesce(host(inet_server_addr()) || ':' || inet_server_port(), 'a Unix socket') AS host,
        (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
        (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
        (SELECT min(m.position) FROM database_marks AS m) AS "oldestPosition",

@@ -1,12 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
-import { judgeServer, keepAfter, type Memory, NOTHING_SHARED, remember, type SharedMemory, share } from "../marks.ts";
+import {
+  isNewer,
+  isOf,
+  judgeServer,
+  keepAfter,
+  type Memory,
+  mayUse,
+  NOTHING_SHARED,
+  type Recollection,
+  remember,
+  type ServerStart,
+  type SharedMemory,
+  type SharedText,
+} from "../marks.ts";
 import { bigint, boolean, orNull, text, timestamptz } from "./columns.ts";
 import { DatabaseClock, type ServerTime } from "./database-clock.ts";
-import { confirmMark, judgeShared, lacksMarks, positionsOf, recollection } from "./marks.ts";
+import { confirmMark, positionsOf, recallMarks, recollection, refusalFor, waitsFor } from "./marks.ts";
 import type { Queryable } from "./pool.ts";
 import { assertMigrated, assertOwnPrimary, rejectAsOutdated, UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
@@ -23,6 +35,8 @@ const identifyDatabase = sql.requiredRow(
     readOnly: boolean,
     isCopy: boolean,
     database: text,
+    started: text,
+    host: text,
     ...recollection,
     ...SERVER_TIME,
   },
@@ -36,10 +50,8 @@ const observeClock = sql.requiredRow("observe_clock", SERVER_TIME);
 const TRY_AGAIN_MS = 500;
 /** Pause between two readings of the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
-/** Maximum number of comparisons in a row, which repeat when another process has shared something meanwhile. */
-const SHARE_TRIES = 3;
-/** Longest wait of the first connections for the memories of other processes, if Redis hangs. Milliseconds. */
-const LEARN_MAX_MS = 5_000;
+/** Redis hangs when it takes longer to answer. Milliseconds. */
+const PROMPT_MS = 1_000;
 
 /** The server in use. Replaced when another server takes over or this one restarts. Timelines are hex of one length. */
 type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { origin: string };
@@ -57,21 +69,23 @@ export class DatabaseFence implements DeploymentIdentity {
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
+  /** What the server in use has, or what this process has seen before it was refused. */
   #memory: Memory | null = null;
-  /** The start of a server for which the shared memory was read, and the promise of that read. */
-  #learned: { server: string; done: Promise<void> } | null = null;
-  /** Whether the last server was refused because it lacks a mark. */
-  #isRefusing = false;
+  /** What is shared, and since when this process has seen nothing else. By the steady clock. */
+  #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;
+  /** Why the last server was refused, so that it is logged once. */
+  #reported = "";
   /** The server's own message if it takes no marks because its disk is full or fails; null otherwise. */
   refusal: UnusableDatabase | null = null;
   /** The open connections, with the origin of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
-  readonly clock = new DatabaseClock();
+  readonly clock: DatabaseClock;
   #closed = false;
 
-  constructor(log: Logger, shared: SharedMemory = NOTHING_SHARED) {
+  constructor(log: Logger, shared: SharedMemory = NOTHING_SHARED, clock = new DatabaseClock()) {
     this.#log = log;
     this.#shared = shared;
+    this.clock = clock;
   }
 
   /** The deployment's id. @throws UnusableDatabase before the first connection. */
@@ -93,7 +107,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#identity;
   }
 
-  /** What this process has seen of the database. Null before its first mark. */
+  /** What this process has seen of the database. Null before the first connection. */
   get memory(): Memory | null {
     return this.#memory;
   }
@@ -149,7 +163,7 @@ export class DatabaseFence implements DeploymentIdentity {
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
-      const [known, memory] = [this.#identity, this.#memory];
+      const memory = this.#memory;
       const reading = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
@@ -158,52 +172,58 @@ export class DatabaseFence implements DeploymentIdentity {
         return null;
       });
       if (reading !== null) this.refusal = null;
-      if (reading === null || known === null || known !== this.#identity || memory !== this.#memory) continue;
-      const next = remember(memory, { deploymentId: known.deploymentId, ...reading });
+      if (reading === null || memory === null || !isOf(memory, reading)) continue;
+      const next = remember(memory, reading);
       // Shared before this process uses it, so that a process that starts now knows as much as this one.
-      await this.#share(pool, known.deploymentId, next);
-      if (known === this.#identity && memory === this.#memory) this.#memory = next;
+      if ((await this.#share(next)) && memory === this.#memory) this.#memory = next;
     }
+  }
+
+  /** Reads each second which server the others use, until {@link close} is called. Never rejects. */
+  async watchShared(): Promise<void> {
+    while (!this.#closed) {
+      await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
+      const known = this.#identity;
+      if (known !== null) await this.#hear(known.deploymentId);
+    }
+  }
+
+  /** Shares a mark, if its server is used and no newer one is shared. Returns whether it counts. Never rejects. */
+  async #share(next: Memory): Promise<boolean> {
+    const told = await this.#hear(next.deploymentId);
+    if (told === null) return true;
+    return isOf(told.memory, next) && (!isNewer(next.newest, told.memory?.newest) || this.#write(next, told));
+  }
+
+  /** Shares a memory, unless another process has shared one since `told` was read. Returns whether it did. */
+  async #write(memory: Memory, told: SharedText): Promise<boolean> {
+    const isWritten = await this.#shared.replace(memory, told);
+    if (isWritten && this.#heard !== null) this.#heard = { ...this.#heard, memory };
+    return isWritten;
   }
 
   /**
-   * Compares the server each second with what other processes remember, and shares this memory, until {@link close} is
-   * called. Never rejects.
+   * Reads what is shared, and leaves the server in use unless it is named there. What Redis has lost is put back. While
+   * Redis is away, returns what was read last; null if that is nothing. Never rejects.
    */
-  async watchShared(db: Queryable): Promise<void> {
-    while (!this.#closed) {
-      await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
-      const id = this.#identity?.deploymentId ?? this.#memory?.deploymentId;
-      if (id === undefined) continue;
-      await this.#share(db, id, this.#memory);
-      // Other processes must learn what this server lacks, even after Redis was emptied.
-      if (this.#isRefusing && this.#memory !== null) await this.#shared.keepLacked(this.#memory);
+  async #hear(deploymentId: string): Promise<SharedText | null> {
+    const askedAtMs = this.clock.monotonicMs();
+    const told = await this.#shared.read(deploymentId);
+    const before = this.#heard?.deploymentId === deploymentId ? this.#heard : null;
+    const sinceMs = this.clock.monotonicMs();
+    // While Redis is away or hangs, silence proves nothing.
+    if (before !== null && (told === null || sinceMs - askedAtMs > PROMPT_MS)) this.#heard = { ...before, sinceMs };
+    if (told === null) return before;
+    if (told.text === "" && before?.memory) {
+      await this.#shared.replace(before.memory, told);
+      return before;
     }
-  }
-
-  /** Compares the server with what other processes remember, and shares a memory that is newer. Never rejects. */
-  async #share(db: Queryable, id: string, memory: Memory | null): Promise<void> {
-    const known = this.#identity;
-    try {
-      for (let tries = 0; tries < SHARE_TRIES; tries++) {
-        const told = await this.#shared.read(id);
-        if (told === null || known === null || known !== this.#identity) return;
-        // May open a connection, by which a process that refuses its server notices that the server is usable again.
-        const { lacked, verdict } = await judgeShared(told, db);
-        if (known !== this.#identity) return;
-        if (lacked !== null) {
-          this.#refuse(lacked);
-          return this.#closeConnections();
-        }
-        // Shares only a memory of the server start in use, because a shared mark removes the memories of later starts.
-        if (memory?.started !== known.started || this.#isRefusing) return;
-        const next = share(told.starts, memory, verdict);
-        if (next === null || (await this.#shared.replace(next, told))) return;
-      }
-    } catch (error) {
-      if (!this.#closed && !isDatabaseUnavailable(error))
-        this.#log.error({ err: error }, "cannot compare the marks of other processes");
+    if (before?.text !== told.text) this.#heard = { ...told, deploymentId, sinceMs };
+    if (this.#identity !== null && !isOf(told.memory, this.#identity)) {
+      this.#refuse(waitsFor(told.memory));
+      this.#closeConnections();
     }
+    return told;
   }
 
   /** Ends {@link connect} and the watches. */
@@ -213,22 +233,47 @@ export class DatabaseFence implements DeploymentIdentity {
 
   /** Checks the database of a new connection. @throws UnusableDatabase */
   async admit(client: pg.ClientBase): Promise<void> {
-    const { memory, found, askedAtMs } = await this.#identify(client);
-    const [known, reached] = [this.#identity, identityOf(found)];
-    if (known !== null && known.database === reached.database && reached.timeline < known.timeline) {
-      throw new UnusableDatabase("unavailable", "This database server was the primary before a standby was promoted.");
+    for (;;) {
+      const [memory, known] = [this.#memory, this.#identity];
+      const askedAtMs = this.clock.monotonicMs();
+      const found = await identifyDatabase(client, positionsOf(memory)).catch(rejectAsOutdated);
+      assertOwnPrimary(found, known?.deploymentId);
+      const reached = identityOf(found);
+      const isInUse = known?.origin === reached.origin && (this.#heard === null || isOf(this.#heard.memory, reached));
+      const next = isInUse ? this.#compare(memory, found) : await this.#takeUp(client, memory, found);
+      // Another connection, or another process, was faster.
+      if (next === null || memory !== this.#memory || known !== this.#identity) continue;
+      this.#memory = next;
+      if (!isInUse) this.#use(reached);
+      this.#keep(client, reached.origin);
+      return this.#observe(found, askedAtMs);
     }
-    const verdict = memory === null ? "known" : judgeServer(memory, found);
-    if (memory !== null && verdict === "setBack") throw this.#refuse(memory);
-    if (verdict !== "known" || this.#isRefusing) this.#log.warn({ verdict }, "the database server is admitted again");
-    this.#isRefusing = false;
-    this.#memory = keepAfter(verdict, memory, found);
-    if (known?.origin !== reached.origin) {
-      if (known !== null) this.#closeConnections();
-      this.#identity = reached;
-    }
-    this.#keep(client, reached.origin);
-    this.#observe(found, askedAtMs);
+  }
+
+  /** Compares a server with a memory, and returns what to remember of it. @throws UnusableDatabase */
+  #compare(memory: Memory | null, found: ServerStart & Recollection): Memory {
+    const verdict = judgeServer(memory, found);
+    const refusal = refusalFor(verdict, memory);
+    if (refusal !== null) throw this.#refuse(refusal);
+    return keepAfter(verdict, memory, found);
+  }
+
+  /**
+   * Takes up the use of a server, in the place of the one in use if that is another one. Returns what to remember of
+   * it, or null if another process was faster. A process that never reached Redis goes by its own memory.
+   * @throws UnusableDatabase
+   */
+  async #takeUp(client: pg.ClientBase, memory: Memory | null, found: Identified): Promise<Memory | null> {
+    const told = await this.#hear(found.deploymentId);
+    if (told === null) return this.#compare(memory, found);
+    const recalled = { ...found, ...(await recallMarks(client, positionsOf(told.memory))) };
+    const verdict = judgeServer(told.memory, recalled);
+    const silentMs = this.clock.monotonicMs() - (this.#heard?.sinceMs ?? 0);
+    if (!mayUse(told, verdict, silentMs, found)) throw this.#refuse(waitsFor(told.memory));
+    const own = this.#compare(memory, found);
+    const next = told.memory === null ? own : this.#compare(told.memory, recalled);
+    const isShared = isOf(told.memory, found) && verdict === "known";
+    return isShared || (await this.#write(next, told)) ? next : null;
   }
 
   /** Checks a new connection of another login: it must have reached the server in use. @throws UnusableDatabase */
@@ -245,59 +290,20 @@ export class DatabaseFence implements DeploymentIdentity {
     client.once("end", () => this.#connections.delete(client));
   }
 
-  /** Identifies the server that a new connection has reached, and compares it with the present memory. */
-  async #identify(client: pg.ClientBase) {
-    for (;;) {
-      const memory = this.#memory;
-      const askedAtMs = this.clock.monotonicMs();
-      const found = await identifyDatabase(client, positionsOf(memory)).catch(rejectAsOutdated);
-      assertOwnPrimary(found, this.#identity?.deploymentId);
-      await this.#learn(client, found);
-      if (memory === this.#memory) return { memory, found, askedAtMs };
-    }
+  #use(reached: Identity): void {
+    if (this.#reported !== "") this.#log.warn({ server: reached.origin }, "the database server is admitted");
+    this.#reported = "";
+    this.#closeConnections();
+    this.#identity = reached;
   }
 
-  /**
-   * Reads the memories of other processes once for each start of a server. Adopts one if this process has no memory or
-   * the server lacks a mark of it. If reading takes too long, adopts none; {@link watchShared} reads it again.
-   */
-  async #learn(
-    client: pg.ClientBase,
-    reached: Pick<Identified, "deploymentId" | "database" | "started">,
-  ): Promise<void> {
-    const server = `${reached.deploymentId}/${reached.database}/${reached.started}`;
-    if (this.#learned?.server !== server) {
-      const read = this.#shared.read(reached.deploymentId);
-      const told = pTimeout(read, { milliseconds: LEARN_MAX_MS, fallback: () => null });
-      if (this.#memory?.deploymentId !== reached.deploymentId) this.#memory = null;
-      const done = told.then(async (shared) => {
-        const judged = shared && (await judgeShared(shared, client));
-        if (judged?.lacked) this.#refuse(judged.lacked);
-        this.#memory ??= judged?.newest ?? null;
-      });
-      this.#learned = { server, done };
-    }
-    const { done } = this.#learned;
-    await done.catch((error) => {
-      if (this.#learned?.done === done) this.#learned = null;
-      throw error;
-    });
-  }
-
-  /** Records that the present server lacks the newest mark of a memory. */
-  #refuse(memory: Memory): UnusableDatabase {
-    this.#memory = memory;
-    const refusal = lacksMarks();
-    if (!this.#isRefusing) {
-      this.#log.error({ err: refusal, mark: memory.newest }, "the database server is refused");
-      // Not delayed, so that a process that starts now learns of it.
-      void this.#shared.keepLacked(memory);
-    }
-    this.#isRefusing = true;
+  #refuse(refusal: UnusableDatabase): UnusableDatabase {
+    if (refusal.message !== this.#reported) this.#log.error({ err: refusal }, "the database server is refused");
+    this.#reported = refusal.message;
     return refusal;
   }
 
-  /** Closes all connections to a server that is not the primary, or lacks a mark: its commits are lost. */
+  /** Closes all connections to a server that is not the primary, or not in use: its commits are lost. */
   #closeConnections(): void {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import pg from "pg";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { makeRoles } from "../../support/logins.ts";
+import { promote } from "../../support/own-postgres.ts";
 import { startRedisCluster } from "../../support/redis-cluster.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
+import { countChanges, FaultPostgres, type FaultyDatabase } from "./fault-postgres.ts";
 import { FaultRedis } from "./fault-redis.ts";
 import { ServiceProcess } from "./service-process.ts";
 
@@ -175,31 +176,33 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   };
 }
 
-/** A physical copy of the running Postgres. */
+/** A physical copy of the running Postgres, with an API process and a worker that share the Redis by mistake. */
 interface HotCopy {
   db: pg.Pool;
   worker: ServiceProcess;
-  /** Returns the number of redemptions that the copy made. */
+  api: ApiProcess;
+  promote(): Promise<void>;
+  /** Returns the number of changes that callers made on the copy. */
   stop(): Promise<number>;
 }
 
-/** Starts a physical copy of the running embedded Postgres with a worker that shares the Redis by mistake. */
+/** Starts a physical copy of the running embedded Postgres. Its processes do not run yet. */
 async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<HotCopy> {
   const copy = await embedded(postgres).startHotCopy();
   const db = new pg.Pool({ connectionString: copy.url, max: 2 });
   db.on("error", () => undefined);
-  const count = async () => Number((await db.query("SELECT count(*) FROM redemptions")).rows[0].count);
-  const before = await count();
-  const worker = maker.makeProcess("hot-copy-worker", "workers/main.ts", { DATABASE_URL: serviceUrl(copy.url) }, []);
-  worker.start();
+  const before = await countChanges(db);
+  const env = { DATABASE_URL: serviceUrl(copy.url) };
+  const worker = maker.makeProcess("hot-copy-worker", "workers/main.ts", env, []);
+  const api = await maker.makeApi("hot-copy-api", env, []);
   const stop = async () => {
-    await worker.kill();
-    const made = (await count()) - before;
+    await Promise.all([worker.kill(), api.process.kill()]);
+    const made = (await countChanges(db)) - before;
     await db.end();
     await copy.close();
     return made;
   };
-  return { db, worker, stop };
+  return { db, worker, api, promote: () => promote(copy.url), stop };
 }
 
 /** Starts the servers and migrates the database. `heal` starts the API and worker processes. */

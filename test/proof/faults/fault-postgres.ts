@@ -7,6 +7,7 @@ import { type LocalPostgres, postgresUrl, startPostgres } from "../../../src/loc
 import { promote } from "../../support/own-postgres.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
+import { RECOVERED_MS } from "./fault-target.ts";
 import { findPostmaster, forgetPostmaster, freezePostgres, killOneOf, killPostgres, signal } from "./processes.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { SteppedClock } from "./stepped-clock.ts";
@@ -255,4 +256,13 @@ export async function withClient<T>(url: string, work: (db: pg.Client) => Promis
   } finally {
     await db.end().catch(() => undefined);
   }
+}
+
+/** The number of rows that callers' calls have made. */
+export async function countChanges(db: pg.Pool): Promise<number> {
+  const query = `
+    SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)
+         + (SELECT count(*) FROM claims) + (SELECT count(*) FROM purchases) AS changes`;
+  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
+  return Number(rows[0].changes);
 }

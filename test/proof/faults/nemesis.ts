@@ -5,7 +5,7 @@ import { HOSTILE_KINDS } from "../../support/hostile-receiver.ts";
 import { until } from "../../support/until.ts";
 import { untilReady, violation } from "./checker.ts";
 import { type Cluster, processesOf } from "./cluster.ts";
-import { type Stage, type Turn, takeover, target } from "./fault-target.ts";
+import { type Fault, type Scene, type Stage, type Turn, takeover, target } from "./fault-target.ts";
 import { FLOOD_KINDS, flood } from "./floods.ts";
 import { lockedRowsOnClusterTarget, lockedRowsTarget } from "./locked-rows.ts";
 import { inflictOnPostgres, type PostgresAction } from "./postgres-faults.ts";
@@ -80,6 +80,30 @@ const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
     return Promise.all(processes.map((process) => process.kill()));
   });
 
+/**
+ * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. None of
+ * them may change anything. The original makes marks before: otherwise the copy would rightly take its place.
+ */
+async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault): Promise<void> {
+  await untilReady(cluster);
+  const copy = await cluster.startHotCopy();
+  try {
+    if (action === "shareLate") await pause(forMs);
+    if (action === "promote" || action === "shareLate") await copy.promote();
+    const processes = random.pick([[copy.worker], [copy.api.process], [copy.worker, copy.api.process]]);
+    for (const process of processes) process.start();
+    await pause(forMs);
+    if (action === "shareThenPromote") {
+      await copy.promote();
+      await pause(forMs);
+    }
+  } finally {
+    const made = await copy.stop();
+    if (made > 0)
+      violations.push(violation("a hot copy of the database changes nothing", `${action}: it made ${made}`));
+  }
+}
+
 function shareFor(random: SeededRandom) {
   return { action: "share", forMs: random.between(5_000, 9_000) };
 }
@@ -151,14 +175,15 @@ const TARGETS = {
   ),
   secondDeployment: ofSharing("secondDeployment"),
   copyOfDatabase: ofSharing("copyOfDatabase"),
-  hotCopy: target(15_000, shareFor, async ({ cluster, postgresTurn, pause, violations }, { forMs }) => {
-    const copy = await postgresTurn(() => cluster.startHotCopy());
-    if (copy === false) return false;
-    await pause(forMs);
-    const made = await copy.stop();
-    if (made > 0) violations.push(violation("a hot copy of the database redeems nothing", `it made ${made}`));
-    return true;
-  }),
+  hotCopy: target(
+    15_000,
+    (random) => ({
+      action: random.pick(["share", "promote", "shareThenPromote", "shareLate"]),
+      forMs: random.between(5_000, 9_000),
+    }),
+    // No other fault of the server meanwhile: a copy rightly takes the place of an original that makes no marks.
+    (scene, fault) => scene.postgresTurn(() => runHotCopy(scene, fault)),
+  ),
   redisCluster: redisClusterTarget,
   postgresNodes: target<PostgresAction>(
     15_000,

@@ -6,14 +6,14 @@ import { until, untilStarted } from "../../support/until.ts";
 import { untilReady } from "./checker.ts";
 import type { ApiProcess, Cluster } from "./cluster.ts";
 import { exchangeOnce } from "./exchange.ts";
-import type { FaultPostgres } from "./fault-postgres.ts";
+import { countChanges, type FaultPostgres } from "./fault-postgres.ts";
 import { FLOOD_KINDS, FLOODED_OPS_TOKEN, flood, makeFlooder } from "./floods.ts";
 import { describeViolation, History, type PartnerAsk } from "./history.ts";
 import type { Answer } from "./http-call.ts";
 import { deliverAgain } from "./locked-rows.ts";
 import { checkOrder } from "./order.ts";
 import { SeededRandom } from "./seeded-random.ts";
-import { countChanges, GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
+import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
 // Orders of events from the campaign, one at a time, in which a caller has an answer while another path could still

@@ -1,9 +1,7 @@
-import { Redis } from "ioredis";
-import { beforeAll, expect, it, onTestFinished } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { markBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
 import { basic, OPS_TOKEN } from "../../support/browse.ts";
 import { besideTransaction, countWaiting, untilWaiting } from "../../support/outside-transaction.ts";
-import { readSharedStarts } from "../../support/shared-marks.ts";
 import { issueTestBatch } from "../../support/supply.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until, untilStarted } from "../../support/until.ts";
@@ -312,37 +310,38 @@ it.skipIf(!HAS_CLOCK)(
   },
 );
 
-it("a hot copy of the database with a worker on the same Redis redeems nothing and confirms nothing", async () => {
+/** What a process logs when it refuses its server. */
+const REFUSED = "the database server is refused";
+
+it.each([
+  ["of the same timeline", "never"],
+  ["of a later timeline", "at once"],
+  ["that is promoted after it was refused", "later"],
+])("a hot copy %s changes nothing and refuses all calls, and the original goes on", async (_, promoted) => {
+  const originals = processesOf(cluster);
+  for (const each of cluster.apis) await untilRedeems(each);
+  const { id, body } = newOrder();
   const copy = await cluster.startHotCopy();
-  await untilStarted(async () => {
-    const { rows } = await copy.db.query("SELECT FROM pg_stat_activity WHERE application_name = 'worker'");
-    return rows.length > 0;
+  if (promoted === "at once") await copy.promote();
+  for (const process of [copy.worker, copy.api.process]) process.start();
+  await untilStarted(async () => copy.worker.hasLogged(REFUSED) && copy.api.process.hasLogged(REFUSED));
+  if (promoted === "later") await copy.promote();
+  const { status, body: unready } = await get(copy.api, "/readyz");
+  expect({ status, unready: JSON.stringify(unready) }).toEqual({
+    status: 503,
+    unready: expect.stringMatching(/makes marks: 127\.0\.0\.1:\d+ on timeline \d+\./),
   });
+  expect(await redeem({ body }, copy.api)).toMatchObject({ status: 503 });
   // Only the copy's worker is left to take these jobs.
   await Promise.all(cluster.workers.map((worker) => worker.kill()));
   const answers = await redeemAll(newOrders(10), api);
-  expect(await copy.stop()).toBe(0);
   expect(answers.map(({ status }) => status)).not.toContain(200);
-});
-
-/** What a process logs when its server lacks a mark. */
-const REFUSED = "the database server is refused";
-
-it("a hot copy that has all marks is refused by its own worker once the original's processes go on", async () => {
-  const originals = processesOf(cluster);
-  const redis = new Redis(cluster.redis.url);
-  onTestFinished(() => redis.disconnect());
-  const { rows } = await cluster.db.query("SELECT id FROM deployment");
-  const readStarts = async () =>
-    (await readSharedStarts(redis, rows[0].id)).map(({ memory: { started } }) => started ?? "unknown");
-  for (const process of originals) process.freeze();
-  const known = await readStarts();
-  const copy = await cluster.startHotCopy();
-  // The copy's worker has shared a mark of its own.
-  await untilStarted(async () => !known.includes((await readStarts()).at(-1) ?? "unknown"));
-  for (const process of originals) process.thaw();
-  await until(() => copy.worker.hasLogged(REFUSED));
+  await cluster.heal();
   for (const each of cluster.apis) await untilRedeems(each);
+  expect(await redeem({ body: { ...body, externalRef: `another ${body.externalRef}` } }, api)).toMatchObject({
+    status: 200,
+    body: { alreadyConfirmed: false, voucherInstanceId: id },
+  });
   expect(originals.filter((process) => process.hasLogged(REFUSED))).toEqual([]);
   expect(await copy.stop()).toBe(0);
 });

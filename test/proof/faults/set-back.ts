@@ -1,11 +1,11 @@
 import { Cluster as ClusterClient, Redis } from "ioredis";
 import type pg from "pg";
 import { parseRedisUrl } from "../../../src/platform/redis/addresses.ts";
-import { readSharedStarts } from "../../support/shared-marks.ts";
+import { readShared } from "../../support/shared-marks.ts";
 import { until } from "../../support/until.ts";
 import { violation } from "./checker.ts";
 import { type Deployment, embedded, processesOf } from "./cluster.ts";
-import { withClient } from "./fault-postgres.ts";
+import { countChanges, withClient } from "./fault-postgres.ts";
 import { RECOVERED_MS, type Scene, target } from "./fault-target.ts";
 
 /** How the log of a server that was set back grows beyond what the processes have seen. */
@@ -82,7 +82,7 @@ export async function isKnown(
   client.on("error", () => undefined);
   const isNewer = async ({ db }: { db: pg.Pool }) => {
     const deployment = await db.query("SELECT id FROM deployment");
-    const newest = (await readSharedStarts(client, deployment.rows[0].id)).at(-1)?.memory.newest;
+    const newest = (await readShared(client, deployment.rows[0].id))?.newest;
     const { rows } = await db.query(
       "SELECT xmin::text AS transaction FROM database_marks WHERE position = $1 AND id = $2",
       [newest?.position, newest?.id],
@@ -124,13 +124,4 @@ export async function readEnd(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::float8 AS end";
   const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
   return rows[0].end;
-}
-
-/** The number of rows that callers' calls have made. */
-export async function countChanges(db: pg.Pool): Promise<number> {
-  const query = `
-    SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)
-         + (SELECT count(*) FROM claims) + (SELECT count(*) FROM purchases) AS changes`;
-  const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
-  return Number(rows[0].changes);
 }
