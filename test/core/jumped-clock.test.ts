@@ -130,6 +130,7 @@ it("a reservation that is made while the clock has jumped ahead ends by the time
     kind: "open",
     voucherId: id,
     organizationId,
+    namedTicket: null,
     ticket: newId("rsv"),
     keyId: "key",
     tokenSecretId: "none",
