@@ -438,7 +438,7 @@ it("webhooks go to private addresses only outside of production", () => {
   }
 });
 
-it("a worker process needs what at least one of its queues needs: the secret of webhooks, or the log's key file", () => {
+it("a worker process needs what one of its queues needs: the secret of webhooks, or the log's key", () => {
   const only = (WORKER_QUEUES: string, env = {}) => complaints({ WORKER_QUEUES, ...env }, readWorkerConfig);
   expect(only("webhook")).toEqual([expect.stringMatching(/^WEBHOOK_SECRET is not set/)]);
   expect(only("webhook", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);

@@ -36,7 +36,7 @@ export class OpenWork {
   }
 }
 
-/** Failed runs in a row after which the items themselves are not the cause: twice what one bad item among 128 causes. */
+/** Failed runs in a row after which the items are not the cause: twice what one bad item among 128 causes. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {

@@ -130,7 +130,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. With `withdrawOnTimeout`, an unstarted job is
+   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. With
+   * `withdrawOnTimeout`, an unstarted job is
    * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
    * Redis that lost its last second may have forgotten the start.
    */

@@ -176,7 +176,7 @@ it.each(
 
 it.each(
   OPEN,
-)("a redeem that is refused with %s writes nothing, and an attempt that was made before may redeem", async (answer, redeem) => {
+)("a redeem refused with %s writes nothing, and an earlier attempt may redeem", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `te\u0301 ${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, normaliseReference(externalRef));

@@ -68,7 +68,7 @@ async function stopUnderLoad(): Promise<string[]> {
   return failures;
 }
 
-it("an API process that gets Ctrl-C twice answers what is under way first, also a redeem that waits for long", async () => {
+it("an API process that gets Ctrl-C twice first answers what is under way, also a redeem that waits", async () => {
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const QUEUE_SHARDS = String(servers.queueShards[0]);

@@ -534,7 +534,7 @@ it("a queue that was full before a quiet time has room for the first call after 
   expect(awaited.askForPlace(SUM)).toBe(true);
 });
 
-it("when the process closes, calls that wait and later ones are unknown at once, and their jobs are withdrawn", async () => {
+it("when the process closes, waiting and later calls are unknown at once, and their jobs are withdrawn", async () => {
   const jobId = newJobId();
   const waiting = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await until(async () => (await findJob(jobId)).length > 0);

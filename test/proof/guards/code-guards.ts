@@ -135,17 +135,19 @@ export const CODE_GUARDS: CodeGuard[] = [
       "reservation !== null",
     ],
     "another key's reservation is not repeated": ["live.keyId === request.keyId", "true"],
+    "an ended ticket does not reserve": [
+      "request.namedTicket !== null && live?.ticket !== request.namedTicket",
+      "false",
+    ],
   }),
   ...guardsOf(
     "src/core/reserve/reserve-voucher.ts",
     ["test/core/reserve/reserve.test", "test/core/reserve/reservations"],
     {
-      "another key's reservation is not read": ["reservation.keyId !== caller.keyId", "false"],
       "a lease alone is told as no reservation": [
         `return { kind: "leased" };`,
         `return refused(refusal("voucher_reserved"), false);`,
       ],
-      "an ended ticket does not reserve": ["isTicket(codeOrTicket) && reservation?.ticket !== codeOrTicket", "false"],
       "a lease that was not used is released": [
         `if (currentHolder === null && outcome?.kind !== "opened")`,
         "if (false)",
