@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -264,6 +264,11 @@ it("the source reads the host's clock only where a list allows it", () => {
   );
   expect(readers.length).toBeGreaterThan(0);
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
+});
+
+it("the migrations have consecutive numbers, without which none is applied", async () => {
+  const files = readdirSync(new URL("../migrations", import.meta.url)).toSorted();
+  expect(files.map((file) => Number(file.slice(0, 5)))).toEqual(files.map((_, at) => at + 1));
 });
 
 it("the text of each guard that the endurance run breaks occurs once in its file", () => {

@@ -1,4 +1,5 @@
 import { selectVouchersOfBatch } from "../core/voucher/db/voucher-ranges.ts";
+import { countCodesRead } from "./db/audit-entries.ts";
 import type { IssuedVoucher } from "./issue-batch.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -48,6 +49,20 @@ export interface Serials {
 }
 
 /**
+ * Commits an audit entry about codes that are read. A program reads page by page, so what a key reads of a batch in an
+ * hour is one entry with counts.
+ */
+async function recordReading(ctx: AuditContext, batchId: string, codes: number): Promise<void> {
+  const { by, osUser } = ctx.audited;
+  const ofKey = by === "key" ? { readings: 1 } : null;
+  await withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, {
+    before: { codesExported: 0 },
+    after: () => ({ codesExported: codes, ...ofKey }),
+    isCounted: ofKey && ((tx) => countCodesRead(tx, { batchId, keyId: osUser, codes })),
+  });
+}
+
+/**
  * Reads codes for a caller that cannot take back what it got. Commits the audit entry before the first chunk. Each step
  * is passed to `run`, which gives it a connection.
  */
@@ -56,8 +71,7 @@ export async function* readCodes(
   batchId: string,
   { from, to }: Serials,
 ): AsyncGenerator<Awaited<ReturnType<typeof selectVouchersOfBatch>>> {
-  const states = { before: { codesExported: 0 }, after: () => ({ codesExported: to - from + 1 }) };
-  await run((ctx) => withAuditEntry(ctx, { type: "Batch", id: batchId }, async () => undefined, states));
+  await run((ctx) => recordReading(ctx, batchId, to - from + 1));
   for (let after = from - 1; after < to; after += CHUNK_SIZE) {
     const limit = Math.min(CHUNK_SIZE, to - after);
     yield await run(({ pool }) => selectVouchersOfBatch(pool, { batchId, after, limit }));

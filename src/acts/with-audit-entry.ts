@@ -90,13 +90,18 @@ const NOTHING_CHANGED = Symbol("nothing changed");
  * transaction. If both states are equal, rolls everything back. Commands on the same entity run one at a time.
  * Administrative connections are read-only outside of this function.
  * @throws SentBefore if the command's form was sent before.
- * @param unseen facts before and after the change that the entity's row does not show, for the audit entry.
+ * @param unseen facts before and after the change that the entity's row does not show, for the audit entry. `isCounted`
+ * runs last: if it resolves to true, an earlier entry covers this command, and none is inserted.
  */
 export async function withAuditEntry<T>(
   ctx: Pick<AuditContext, "pool" | "audited"> & LockWaits,
   entity: Entity,
   work: (tx: Transaction) => Promise<T>,
-  unseen?: { before: Record<string, unknown>; after: (result: T) => Record<string, unknown> },
+  unseen?: {
+    before: Record<string, unknown>;
+    after: (result: T) => Record<string, unknown>;
+    isCounted?: ((tx: Transaction) => Promise<boolean>) | null;
+  },
 ): Promise<T> {
   let result: T | undefined;
   try {
@@ -108,6 +113,7 @@ export async function withAuditEntry<T>(
       await lockEntity(tx, entity);
       const before = merge(await readEntityState(tx, entity), unseen?.before);
       result = await work(tx);
+      if (await unseen?.isCounted?.(tx)) return;
       const after = merge(await readEntityState(tx, entity), unseen?.after(result));
       if (isDeepStrictEqual(before, after)) throw NOTHING_CHANGED;
       await insertAuditEntry(tx, { ...ctx.audited, entity, before, after });

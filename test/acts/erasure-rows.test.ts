@@ -243,6 +243,24 @@ it("an audit entry can change only by replacing whole texts", async () => {
   expect(after[0].entity_id).toMatch(/^org_1\/erased:[\w-]{22}$/);
 });
 
+it("an erasure finds the audit entries of a user by an index, not by reading all of them", async () => {
+  const user = newUser();
+  await db.query(
+    `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
+     SELECT 'me', 'here', 'member add', jsonb_build_object('user', CASE n WHEN 5000 THEN $1 ELSE 'user ' || n END),
+            'Member', 'org_1/' || CASE n WHEN 5000 THEN $1 ELSE 'user ' || n END, '{"role": "owner"}'
+       FROM generate_series(1, 10000) AS n`,
+    [user],
+  );
+  await db.query("ANALYZE audit_entries");
+  const scans = "SELECT seq_scan AS scans FROM pg_stat_xact_user_tables WHERE relname = 'audit_entries'";
+  await inTransaction(pools.pva_admin, async (tx) => {
+    const before = (await tx.query(scans)).rows[0]?.scans ?? "0";
+    expect((await tx.query("SELECT * FROM erase_user($1)", [user])).rows[0].erased_texts).toBe(1);
+    expect((await tx.query(scans)).rows[0]?.scans ?? "0").toBe(before);
+  });
+});
+
 it("erasing a user whose subject is a word of audit entries changes only what names the user", async () => {
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('owner', 'owner', $1, $2, $3, $4, $5, $6) RETURNING id`;

@@ -3,7 +3,7 @@ import { erasePerson } from "../../src/acts/erase-person.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { makeContract } from "../support/marketplace.ts";
-import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, bypassTriggers, untilWaiting } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { issueTestBatch, issueVoucher, makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
@@ -125,7 +125,7 @@ it("a 400 names every wrong field at once: wrong shapes, times in the past and t
   );
 });
 
-it("codes are read page by page and as one CSV file, and each reading leaves an audit entry", async () => {
+it("codes are read page by page and as one CSV file, and one audit entry an hour counts what a key reads", async () => {
   const { id } = await issue();
   const first = await get(`batches/${id}/vouchers?limit=2`);
   const second = await get(`batches/${id}/vouchers?limit=2&cursor=${first.body.nextCursor}`);
@@ -138,10 +138,22 @@ it("codes are read page by page and as one CSV file, and each reading leaves an 
   const lines = items.map(({ id: voucherId, code, serial }) => `${voucherId},${code},${serial}\n`);
   expect(await csv.text()).toBe(`id,code,serial\n${lines.join("")}`);
   const read = (await auditOf(id)).filter(({ command }) => command === "batch export");
-  expect(read.map(({ os_user, after }) => [os_user, after.codesExported])).toEqual([
-    [keyId, 2],
+  expect(
+    read.map(({ os_user, arguments: given, after }) => [os_user, given, after.codesExported, after.readings]),
+  ).toEqual([[keyId, { id }, 6, 3]]);
+  const another = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
+  const pages = [key, key, another.key].map((by) =>
+    send("GET", `${api.url}/issuer/batches/${id}/vouchers?limit=1`, { headers: { "x-api-key": by } }),
+  );
+  for (const { status } of await Promise.all(pages)) expect(status).toBe(200);
+  // An hour later, by the time of the entries so far.
+  await bypassTriggers(db, "UPDATE audit_entries SET at = at - interval '1 hour' WHERE entity_id = $1", [id]);
+  expect((await get(`batches/${id}/vouchers?limit=1`)).status).toBe(200);
+  const all = (await auditOf(id)).filter(({ command }) => command === "batch export");
+  expect(all.map(({ os_user, after }) => [os_user, after.codesExported])).toEqual([
+    [keyId, 8],
+    [another.id, 1],
     [keyId, 1],
-    [keyId, 3],
   ]);
 });
 

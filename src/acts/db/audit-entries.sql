@@ -117,6 +117,10 @@ SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::te
 INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id, before, after)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text, $8::jsonb, $9::jsonb);
 
+-- name: count_codes_read(batch_id, key_id, codes)
+-- Adds to the counts of this hour's entry about codes of a batch that a key has read. False if there is none.
+SELECT count_codes_read($1::text, $2::text, $3::int) AS counted;
+
 -- name: insert_visit(os_user, host, by, command, arguments, entity_type, entity_id)
 -- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may not write them.
 INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id)

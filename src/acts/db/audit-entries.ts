@@ -1,4 +1,14 @@
-import { bigint, integer, jsonb, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import {
+  bigint,
+  boolean,
+  integer,
+  jsonb,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../platform/db/columns.ts";
 import type { Queryable, Transaction } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 
@@ -66,6 +76,12 @@ const insertEntry = sql.execute("insert_audit_entry", {
   before: orNull(jsonb<string>()),
   after: orNull(jsonb<string>()),
 });
+/** Adds to the counts of this hour's entry about codes of a batch that a key has read. False if there is none. */
+export const countCodesRead = sql.requiredValue(
+  "count_codes_read",
+  { counted: boolean },
+  { batchId: text, keyId: text, codes: integer },
+);
 const insertVisitEntry = sql.execute("insert_visit", {
   osUser: text,
   host: text,

@@ -213,6 +213,7 @@ GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_refe
 -- Submitted forms of the operator pages are recorded, so that each acts once.
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
--- Audit entries are inserted and read. A trigger sets their time and role.
+-- Audit entries are inserted and read. A trigger sets their time and role. The counts of a key's reading grow.
 GRANT SELECT ON audit_entries TO pva_admin;
+GRANT EXECUTE ON FUNCTION count_codes_read(text, text, integer) TO pva_admin;
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

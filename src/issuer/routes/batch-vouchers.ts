@@ -14,7 +14,7 @@ export const batchVouchers = endpoint({
   operationId: "listBatchVouchers",
   summary: "Read the codes of a batch",
   description:
-    "All vouchers of the batch, used and voided ones too. Each reading leaves an audit entry. With " +
+    "All vouchers of the batch, used and voided ones too. An audit entry counts what a key reads in an hour. With " +
     "`Accept: text/csv` the answer is one file with the columns `id,code,serial`, and `limit` and `cursor` do not " +
     "apply. A file with fewer bytes than its `Content-Length` was cut. A key has two files at a time.",
   access: ISSUER_KEY,
@@ -37,7 +37,7 @@ export const batchVouchers = endpoint({
         }
         return { items, nextCursor: to < size ? String(to) : null };
       },
-      ["batch export", { id, cursor, limit }],
+      ["batch export", { id }],
     ),
   async csv(deps: IssuerDeps, { caller, parameters: { id } }) {
     const to = await inIssuer(deps, caller, (ctx) => sizeOf(ctx, id));

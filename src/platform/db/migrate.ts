@@ -82,7 +82,10 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     await retryUntilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
     const files = await loadMigrationFiles(directory);
     const before = await selectAppliedIds(client, files);
-    await retryUntilLocked(() => runLibrary(client, directory));
+    await retryUntilLocked(async () => {
+      await dropUnfinishedIndexes(client);
+      await runLibrary(client, directory);
+    });
     // After each run and not in a migration, because later migrations make objects with default rights too.
     await retryUntilLocked(async () => {
       const grantees = await takeDefaultRights(client, directory);
@@ -94,6 +97,12 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     await watched;
     await client.end();
   }
+}
+
+/** Drops what CREATE INDEX CONCURRENTLY leaves if it fails. Otherwise the next run would find the name taken. */
+async function dropUnfinishedIndexes(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(UNFINISHED_INDEXES);
+  for (const { name } of rows) await client.query(`DROP INDEX ${name}`);
 }
 
 /**
@@ -147,6 +156,11 @@ async function watchLocks(
     await observer.end();
   }
 }
+
+/** The indexes in the schema of the tables that a migration began and did not finish. */
+const UNFINISHED_INDEXES = `
+  SELECT i.indexrelid::regclass::text AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE NOT i.indisvalid AND n.nspname = current_schema()`;
 
 /** The lock that a session waits for, and the processes that hold it. No row when the session does not wait. */
 const BLOCKER = `

@@ -21,6 +21,7 @@ export const DEFINERS: readonly string[] = [
   "add_erasure_key",
   "add_mark",
   "advance_sandbox",
+  "count_codes_read",
   "erase_events",
   "erase_reference",
   "erase_user",

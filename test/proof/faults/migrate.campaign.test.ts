@@ -148,6 +148,29 @@ it("two simultaneous runs of migrations wait for each other, and apply each migr
   expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
 });
 
+it("an index that is built beside a long transaction is valid when the run ends, and blocks no writer", async () => {
+  const sql = "-- postgres-migrations disable-transaction\nCREATE INDEX CONCURRENTLY quiet_by_id ON quiet (id)";
+  const file = addMigration("index", sql);
+  const state = async () =>
+    (await servers.db.query("SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass('quiet_by_id')"))
+      .rows[0];
+  const applied = await besideTransaction(servers.db, async (outside) => {
+    await outside.query("INSERT INTO quiet (id) VALUES (1)");
+    const migrated = migrateDatabase(servers.ownerUrl, { directory });
+    // The first attempt has failed and left an index that is not valid.
+    const building = `SELECT FROM pg_stat_activity
+      WHERE query LIKE '%CREATE INDEX%' AND state = 'active' AND pid <> pg_backend_pid()`;
+    await until(async () => {
+      if ((await state())?.valid !== false) return false;
+      return (await servers.db.query(building)).rowCount === 0;
+    }, 60_000);
+    await servers.db.query("INSERT INTO quiet (id) VALUES (2)");
+    await outside.query("COMMIT");
+    return migrated;
+  });
+  expect([applied, await state()]).toEqual([[file], { valid: true }]);
+});
+
 it("a run of migrations gives up when another run takes too long", async () => {
   await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
