@@ -24,6 +24,7 @@ import { tablesWith } from "../support/row-dump.ts";
 import { makePartner, provisioning } from "../support/supply.ts";
 import { inTime, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
+import { openVoucherctl } from "../support/voucherctl.ts";
 
 const { api, servers, db, partner, till, keys, issue, as } = useService({ users: true });
 
@@ -390,6 +391,14 @@ it("a finished redeem job keeps neither reference nor note", async () => {
   };
   await until(async () => (await texts()).every((text) => !/Smith/.test(text ?? "")));
   expect(await texts()).toEqual([expect.stringContaining(id)]);
+});
+
+it("person erase without a person, or with two, is wrong usage and exits with 2", async () => {
+  const { run } = openVoucherctl(servers);
+  for (const persons of ["", "--user a --voucher vch_a", "--ref a", "--user a --org org_a"]) {
+    const { exitCode, stderr } = await run(`person erase ${persons} --yes`);
+    expect([exitCode, stderr], persons).toEqual([2, expect.stringMatching(/^Give one voucher, one user, or one ref/)]);
+  }
 });
 
 it("an erasure by voucher may name the organization, which must be the voucher's", async () => {

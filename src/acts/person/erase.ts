@@ -1,5 +1,5 @@
 import { AppError } from "../../platform/api/errors.ts";
-import { act } from "../act.ts";
+import { act, InvalidValues } from "../act.ts";
 import { type ErasedPerson, erasePerson } from "../erase-person.ts";
 import { optional, subject, text } from "../fields.ts";
 import { readLineage } from "../read-lineage.ts";
@@ -68,7 +68,8 @@ ${pluralize(references, "other text")}.${
 function personOf(voucherId: string, userId: string | null, org: string | null, ref: string | null): ErasedPerson {
   const given = [voucherId || null, userId, ref].filter((one) => one !== null);
   if (given.length !== 1 || (ref !== null && org === null) || (userId !== null && org !== null)) {
-    throw new AppError("invalid_request", "Give one voucher, one user, or one reference with its organization.");
+    const sentence = "Give one voucher, one user, or one reference with its organization";
+    throw new InvalidValues([{ field: "user", say: () => () => sentence }]);
   }
   if (userId !== null) return { by: "user", userId };
   return ref !== null && org !== null
