@@ -18,6 +18,8 @@ const SLACK_MS = 1_000;
  */
 const DISPUTED_MS = 86_400_000;
 
+const isFar = (oneMs: number, otherMs: number) => Math.abs(oneMs - otherMs) > DISPUTED_MS;
+
 /** Longest wait for the first reading. Milliseconds. */
 const READY_MAX_MS = 2_000;
 
@@ -84,7 +86,10 @@ export class DatabaseClock {
     if (last === null) rightMs = this.#firstTime(Math.max(nowMs, closedUntil.getTime()));
     else if (trustedAtMs === last.trustedAtMs) {
       const expectedMs = last.rightMs + readAtMs - last.readAtMs;
-      if (Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs) rightMs = expectedMs;
+      const isJump = Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs;
+      // A process that started with a wrong clock sees its correction as a jump: its host tells which one is right.
+      const isCorrection = isFar(expectedMs, this.#hostMs()) && !isFar(nowMs, this.#hostMs());
+      if (isJump && !isCorrection) rightMs = expectedMs;
     }
     this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
     this.#first.resolve();
@@ -110,16 +115,22 @@ export class DatabaseClock {
   /**
    * The time by which to decide on what was just read, together with the database's time and, for what is final, the
    * closed time.
-   * @throws UnusableDatabase if the closed time is that of a clock that this process has not seen.
+   * @throws UnusableDatabase if the closed time or the host's clock is days ahead of what this process has seen.
    */
   timeOf(now: Date, closedUntil: Date | null = null): Date {
     const latestMs = this.latestNow().getTime();
-    const closedMs = closedUntil?.getTime() ?? 0;
+    const [nowMs, closedMs] = [now.getTime(), closedUntil?.getTime() ?? 0];
     if (closedMs - latestMs > DISPUTED_MS) {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);
     }
-    return new Date(Math.max(closedMs, Math.min(now.getTime(), latestMs)));
+    if (this.#hostMs() - Math.max(closedMs, latestMs) > DISPUTED_MS)
+      throw new UnusableDatabase("unavailable", "The database's clock is days behind that of this process's host.");
+    // The process goes on with its own time if the clock was set back by days.
+    const { rightMs, readAtMs } = this.#reading;
+    const ownMs = rightMs + this.monotonicMs() - readAtMs;
+    const decidesMs = ownMs - nowMs > DISPUTED_MS ? Math.floor(ownMs) : Math.min(nowMs, latestMs);
+    return new Date(Math.max(closedMs, decidesMs));
   }
 
   /** How far the clock has jumped ahead. 0 if it has not. Milliseconds. */

@@ -42,12 +42,20 @@ it("the database's clock decides by the time before a jump that it has not notic
 it("the database's clock is not ahead after it was set back by a year and returned", () => {
   const { read } = openClock();
   const closedUntil = new Date(START - 2_000);
-  expect(read(1_000, -YEAR_MS, { closedUntil })).toEqual({ decides: -3_000, steady: -YEAR_MS, ahead: 0 });
+  expect(read(1_000, -YEAR_MS, { closedUntil })).toEqual({ decides: 0, steady: -YEAR_MS, ahead: 0 });
+  expect(read(1_000, -3_600_000, { closedUntil })).toEqual({ decides: -4_000, steady: -3_600_000, ahead: 0 });
   expect(read(600_000, 0, { closedUntil })).toEqual(RIGHT);
 });
 
 it("a process that starts while the database's clock is set back follows its return", () => {
   const { read } = openClock(-YEAR_MS, { closedUntil: new Date(START - 5_000) });
+  expect(read(1_000, 0)).toEqual(RIGHT);
+});
+
+it("a process that starts while the database's clock is a year behind decides nothing until the clock is right", () => {
+  const { clock, read, pass } = openClock(-YEAR_MS, {}, false);
+  expect(() => clock.timeOf(new Date(START - YEAR_MS))).toThrow("days behind that of this process's host");
+  pass(1_000);
   expect(read(1_000, 0)).toEqual(RIGHT);
 });
 
@@ -83,7 +91,7 @@ it("the database's clock shows no jump after a frozen process has read its first
  * A clock, and a function that lets time pass and reads a database that is ahead by as much. All its results are
  * differences from the right time.
  */
-function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}) {
+function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}, decides = true) {
   let passedMs = 0;
   const clock = new DatabaseClock(
     () => passedMs,
@@ -99,6 +107,7 @@ function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}) {
       ahead: clock.aheadMs,
     };
   };
-  read(0, firstAheadMs, first);
+  if (decides) read(0, firstAheadMs, first);
+  else clock.observe({ ...NEVER, ...first, now: new Date(START + firstAheadMs) });
   return { clock, read, pass: (ms: number) => (passedMs += ms) };
 }

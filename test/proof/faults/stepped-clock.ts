@@ -17,16 +17,16 @@ export const ROUNDING_MS = 2;
 
 /** A larger difference is a jump, which a process believes only if it has not seen the clock before. Milliseconds. */
 const JUMP_MS = 10_000;
-/** How far the service's times may be ahead during a jump, because a reading of the clock took long. Milliseconds. */
-const AHEAD_MAX_MS = 15_000;
+/** How far the times of the service may be off in a jump: a reading took long, or the closed time is old. In ms. */
+const OFF_MAX_MS = 15_000;
+const DAY_MS = 86_400_000;
 
 /** The times at which a clock ran ahead of the host's clock by an offset. */
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /**
  * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times of the service's
- * records to those of the host. While the clock has jumped ahead, they do not follow it; while it has jumped back, they
- * stand still.
+ * records to those of the host. They do not follow a jump ahead, nor one back by more than a day.
  */
 export class SteppedClock {
   /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
@@ -70,9 +70,9 @@ export class SteppedClock {
       for (const span of this.#spans) span.untilMs = Math.min(span.untilMs, untilMs);
       const steadyMs = this.#steadyMs;
       if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
-      // A process that starts while the clock is ahead uses the host's.
-      const isAhead = offsetMs - steadyMs > JUMP_MS;
-      const shown = isAhead ? [Math.max(0, steadyMs) + AHEAD_MAX_MS, Math.min(0, steadyMs)] : [offsetMs];
+      // A process that starts meanwhile uses the host's clock or the closed time.
+      const isOff = offsetMs - steadyMs > JUMP_MS || steadyMs - offsetMs > DAY_MS;
+      const shown = isOff ? [Math.max(0, steadyMs) + OFF_MAX_MS, Math.min(0, steadyMs) - OFF_MAX_MS] : [offsetMs];
       for (const one of shown) this.#spans.push({ offsetMs: one, fromMs, untilMs: Number.POSITIVE_INFINITY });
     });
   }

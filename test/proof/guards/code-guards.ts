@@ -44,8 +44,8 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf("src/platform/db/database-clock.ts", ["test/core/jumped-clock", "test/core/redeem/redemption-times"], {
-    "a redemption is not dated into closed time": ["Math.max(closedMs, ", "Math.max(0, "],
-    "a decision does not follow a jump ahead": ["Math.min(now.getTime(), latestMs)", "now.getTime()"],
+    "a redemption is not dated into closed time": ["Math.max(closedMs, decidesMs)", "decidesMs"],
+    "a decision does not follow a jump ahead": ["Math.min(nowMs, latestMs)", "nowMs"],
     "a statement does not follow a jump ahead": ["clock?.isKnown ? clock.latestNow() : null", "null"],
     "nothing is decided days before the closed time": ["closedMs - latestMs > DISPUTED_MS", "false"],
     "a process that starts doubts a database that is days ahead": ["atMs - hostMs > DISPUTED_MS", "false"],
