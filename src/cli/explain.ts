@@ -40,9 +40,9 @@ export function explain(error: unknown): Explanation {
   if (error instanceof UnusableFile || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
+  if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof UnusableDatabase && error.state === "unavailable")
     return { message: error.message, exitCode: EXIT.unavailable };
-  if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
   if (isDatabaseUnavailable(error)) return unavailable((error as { code?: string }).code);
   return explainSystemError(error);
