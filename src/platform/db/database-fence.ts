@@ -198,7 +198,8 @@ export class DatabaseFence implements DeploymentIdentity {
   /** Shares a memory, unless another process has shared one since `told` was read. Returns whether it did. */
   async #write(memory: Memory, told: SharedText): Promise<boolean> {
     const isWritten = await this.#shared.replace(memory, told);
-    if (isWritten && this.#heard !== null) this.#heard = { ...this.#heard, memory };
+    const [text, sinceMs] = [JSON.stringify(memory), this.clock.monotonicMs()];
+    if (isWritten && this.#heard !== null) this.#heard = { ...this.#heard, text, memory, sinceMs };
     return isWritten;
   }
 
