@@ -174,9 +174,7 @@ it.each(
   expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
 });
 
-it.each(
-  OPEN,
-)("a redeem refused with %s writes nothing, and an earlier attempt may redeem", async (answer, redeem) => {
+it.each(OPEN)("a redeem refused with %s writes nothing, and an earlier attempt may redeem", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `te\u0301 ${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, normaliseReference(externalRef));
