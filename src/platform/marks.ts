@@ -138,7 +138,7 @@ export function mayUse(
 export interface SharedMemory {
   /** Null when it cannot be read. Takes at most some seconds. */
   read(deploymentId: string): Promise<SharedText | null>;
-  /** Writes a memory as JSON, unless another process has written since `before` was read. Returns false in that case. */
+  /** Writes a memory as JSON, unless another process has written since `before` was read. Returns false then. */
   replace(memory: Memory, before: SharedText): Promise<boolean>;
 }
 
