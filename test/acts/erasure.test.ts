@@ -65,6 +65,45 @@ it("a retry with an erased reference gets the first result, and both texts find 
   expect(await till.redeem({ ...body, externalRef: rows[0].form })).toMatchObject({ status: 400 });
 });
 
+it("the database refuses a release that knows no erasure to redeem or end a reference that was erased", async () => {
+  const { id, body, first } = await redeem();
+  const { organizationId } = partner;
+  // These statements are those of release 0.1.0, which takes no lock that this one knows.
+  const other = await issue();
+  const redeemAgain = (on: Pick<pg.Pool, "query">) =>
+    on.query(
+      `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
+       VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, $3, 'old', 'OLD', $4) ON CONFLICT DO NOTHING`,
+      [other.id, organizationId, "key_old", body.externalRef],
+    );
+  const end = (on: Pick<pg.Pool, "query">) =>
+    on.query(
+      `INSERT INTO reference_ends (generation, organization_id, external_ref)
+       SELECT g.generation, $1, $2 FROM reference_generation AS g`,
+      [organizationId, body.externalRef],
+    );
+  const refusalOf = (call: Promise<unknown>) => call.catch(({ code, message }) => [code, message]);
+  const waiting = await besideTransaction(db, async (outside) => {
+    await outside.query("SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", [organizationId, body.externalRef]);
+    const ending = refusalOf(end(db));
+    await untilWaiting(db, 1);
+    await appendEvent(outside, id, "voucher.instance.erased", { erasedSequences: [2] });
+    expect(await eraseEvents(outside, [{ voucherId: id, sequence: 3 }])).toMatchObject({ events: 1 });
+    const redeeming = refusalOf(redeemAgain(db));
+    await untilWaiting(db, 2);
+    await outside.query("COMMIT");
+    return Promise.all([ending, redeeming]);
+  });
+  const refused = ["VS001", "the reference was redeemed before, and erased since"];
+  expect(waiting).toEqual([refused, refused]);
+  for (const call of [redeemAgain, end]) await expect(call(db)).rejects.toMatchObject({ code: "VS001" });
+  expect(await till.redemption(body.externalRef)).toMatchObject({
+    status: 200,
+    body: { redeemCode: first.redeemCode },
+  });
+  expect(await till.redeem(body)).toMatchObject({ status: 200, body: { ...first, alreadyConfirmed: true } });
+});
+
 it("an erased event keeps its hashes, names the event that erased it, and leaves the chain intact", async () => {
   const { id, code, body } = await redeem();
   const { body: before } = await till.events(code);

@@ -9,6 +9,7 @@ import { send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import {
   besideTransaction,
+  lockIssueReference,
   lockRows,
   untilWaiting,
   untilWaitingOr,
@@ -41,9 +42,7 @@ async function timed<T extends object>(call: () => Promise<T>): Promise<T & { ms
 async function fillPlaces(outside: pg.PoolClient, post: Awaited<ReturnType<typeof issuerOf>>["post"], batchId: string) {
   const { organizationId, productId } = partner;
   const refs = [`${batchId} 1`, `${batchId} 2`];
-  for (const ref of refs) {
-    await outside.query("SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", [organizationId, ref]);
-  }
+  for (const ref of refs) await lockIssueReference(outside, organizationId, ref);
   const asked = { count: 1, validUntil: "2099-01-01" };
   const issued = refs.map((issueRef) => post(`products/${productId}/batches`, { ...asked, issueRef }));
   await untilWaiting(db, refs.length);

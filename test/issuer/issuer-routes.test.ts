@@ -3,7 +3,7 @@ import { erasePerson } from "../../src/acts/erase-person.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { makeContract } from "../support/marketplace.ts";
-import { besideTransaction, bypassTriggers, untilWaiting } from "../support/outside-transaction.ts";
+import { besideTransaction, bypassTriggers, lockIssueReference, untilWaiting } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { issueTestBatch, issueVoucher, makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
@@ -80,7 +80,7 @@ it("an issue that waits while its reference is issued and erased issues no batch
   const issueRef = "Mr. Smith's order";
   const path = `products/${partner.productId}/batches`;
   const [first, waited] = await besideTransaction(db, async (outside) => {
-    await outside.query("SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", [partner.organizationId, issueRef]);
+    await lockIssueReference(outside, partner.organizationId, issueRef);
     const waiting = post(path, { ...TERMS, issueRef });
     await untilWaiting(db, 1);
     const { batchId } = await issueTestBatch(db, partner, 3);

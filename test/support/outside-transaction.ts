@@ -29,6 +29,12 @@ export async function lockRows(outside: pg.PoolClient, voucherIds: readonly stri
   await outside.query("SELECT id FROM vouchers WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE", [voucherIds]);
 }
 
+/** Locks an organization's reference for a batch with the same lock as the service, so that issues under it wait. */
+export async function lockIssueReference(outside: pg.PoolClient, organizationId: string, issueRef: string) {
+  const lock = "SELECT pg_advisory_xact_lock(hashtext('issue ' || $1), hashtext($2))";
+  await outside.query(lock, [organizationId, issueRef]);
+}
+
 /** Runs `work` while a transaction of the test locks the rows of these vouchers. */
 export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[], work: () => Promise<T>): Promise<T> {
   return besideTransaction(db, async (outside) => {
