@@ -16,7 +16,7 @@ type Deps = WorkerDeps &
  * sealed event, in a transaction shared with the other jobs that are ready. Second delivery: if the first delivery has
  * redeemed the voucher, the worker sends the same reply. Otherwise, it decides again. After a crash: before the commit,
  * nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds it by its
- * externalRef. The sweeper removes the lease of a consumed reservation.
+ * externalRef.
  */
 export function prepare(service: Deps) {
   const ctx = { ...service, redeemCommitter: service.use(openRedeemCommitter(service)) };

@@ -1,5 +1,4 @@
 import type pg from "pg";
-import type { Logger } from "pino";
 import { readThenWrite } from "../../platform/db/transaction.ts";
 import {
   type EndedReservation,
@@ -8,7 +7,6 @@ import {
   type ReservationPosition,
   selectOverdueReservations,
 } from "../reserve/db/reservations.ts";
-import { type Leases, releaseLeases } from "../reserve/lease.ts";
 import { lockFreeVouchers, readLockedVouchers } from "../voucher/db/vouchers.ts";
 import { liveReservation } from "../voucher/reservation.ts";
 
@@ -16,14 +14,10 @@ import { liveReservation } from "../voucher/reservation.ts";
 const BATCH_MAX = 500;
 
 /**
- * Records the end of reservations past `expiresAt`, releases their leases and returns their number. Skips locked
- * vouchers: the holder of the lock or the next pass records the end of their reservations. No decision depends on this
- * record.
+ * Records the end of reservations past `expiresAt` and returns their number. Skips locked vouchers: the holder of the
+ * lock or the next pass records the end of their reservations. No decision depends on this record.
  */
-export async function expireReservations(
-  ctx: { pool: pg.Pool; leases: Leases; log: Logger },
-  untilMs: number,
-): Promise<number> {
+export async function expireReservations(ctx: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;
   let after: ReservationPosition = FIRST_RESERVATION;
   do {
@@ -31,27 +25,23 @@ export async function expireReservations(
     const last = overdue.at(-1);
     if (last === undefined) return count;
     after = last;
-    const expired = await endOverdue(ctx, [...new Set(overdue.map((reservation) => reservation.voucherId))]);
-    await releaseLeases(ctx, expired);
-    count += expired.length;
+    count += await endOverdue(ctx, [...new Set(overdue.map((reservation) => reservation.voucherId))]);
   } while (performance.now() < untilMs);
   return count;
 }
 
-function endOverdue(
-  ctx: { pool: pg.Pool },
-  voucherIds: readonly string[],
-): Promise<(EndedReservation & { voucherId: string })[]> {
+/** Ends the overdue reservations of these vouchers, and returns their number. */
+function endOverdue(ctx: { pool: pg.Pool }, voucherIds: readonly string[]): Promise<number> {
   return readThenWrite(
     ctx.pool,
     (tx) => Promise.all([lockFreeVouchers(tx, voucherIds), readLockedVouchers(tx, voucherIds)]),
     async ([locked, { now, vouchers }]) => {
-      const expired = [...vouchers.values()].flatMap(({ id, reservation }) =>
+      const expired = [...vouchers.values()].flatMap(({ id, reservation }): EndedReservation[] =>
         locked.has(id) && reservation !== null && liveReservation(reservation, now) === null
-          ? [{ voucherId: id, ticket: reservation.ticket, state: "Expired" as const }]
+          ? [{ ticket: reservation.ticket, state: "Expired" }]
           : [],
       );
-      return { result: expired, writes: endReservations(expired, now) };
+      return { result: expired.length, writes: endReservations(expired, now) };
     },
   );
 }

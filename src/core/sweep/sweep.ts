@@ -11,10 +11,8 @@ import type { SealRequests } from "../chain/seal-job.ts";
 import type { FaultCounter } from "../processes/fault-counts.ts";
 import { moveCompleteUntil } from "../redeem/db/redemptions.ts";
 import { removeEnds } from "../redeem/end-references.ts";
-import type { Leases } from "../reserve/lease.ts";
 import { checkChains } from "./check-chains.ts";
 import { expireReservations } from "./expire-reservations.ts";
-import { removeOrphanLeases, restoreLeases } from "./reconcile-leases.ts";
 import { removeReservations } from "./remove-reservations.ts";
 import type { SweepReport } from "./report.ts";
 
@@ -38,7 +36,6 @@ export interface Deps {
   pool: pg.Pool;
   deployment: Pick<DatabaseFence, "clock">;
   finishedJobs: FinishedJobs;
-  leases: Leases;
   sealRequests: SealRequests;
   randomBytes: RandomBytes;
   config: Config;
@@ -57,8 +54,6 @@ type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
 /** The tasks that need nothing but the core. */
 export const CORE_TASKS = {
   expireReservations,
-  restoreLeases,
-  removeOrphanLeases,
   recordExpiries,
   endContracts: ({ pool }) => endOverdueContracts(pool, { limit: CONTRACTS_MAX }),
   requestSeals,

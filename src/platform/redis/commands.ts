@@ -21,7 +21,7 @@ const CLUSTER_COMMANDS = "cluster SLOTS|cluster NODES|cluster INFO";
 
 const CHANNEL = "vouchers:replies:probe";
 /** One key of each form that the service uses. */
-const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:probe:{probe}", "limit:probe"];
+const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:{probe}:probe", "limit:probe"];
 
 /**
  * The rules that a user lacks, as `ACL SETUSER` takes them: `+xadd`, `~*` or `&*`. Each command is only queued in a

@@ -12,7 +12,7 @@ import { until, untilStarted } from "../../support/until.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
 const TASKS = [
-  ...["expireReservations", "restoreLeases", "removeOrphanLeases"],
+  "expireReservations",
   ...["recordExpiries", "endContracts", "requestSeals"],
   ...["removeEnds", "removeReservations", "removeJobs"],
   ...["requestWebhooks", "removeDeliveries"],

@@ -33,7 +33,7 @@ it("release ends a live reservation and its lease, and leaves later reservations
   const later = (await till.reserve(code)).body;
   expect((await shop.release(ticket)).body.released).toBe(false);
   expect(await readReservation(later.ticket)).toMatchObject({ state: "Live" });
-  expect(await servers.redis.hget(servers.leaseKey(id), "ticket")).toBe(later.ticket);
+  expect(await servers.redis.get(servers.leaseKey(id))).toContain(later.ticket);
 });
 
 it("release answers the same to every ticket that is not live, known or not, and changes nothing", async () => {

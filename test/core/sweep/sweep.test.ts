@@ -2,7 +2,6 @@ import { beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { countBrokenChains } from "../../../src/core/chain/db/broken-chains.ts";
 import { sealQueue } from "../../../src/core/chain/seal-job.ts";
-import { Leases, ORPHAN_AFTER_MS } from "../../../src/core/reserve/lease.ts";
 import { checkChains } from "../../../src/core/sweep/check-chains.ts";
 import type { SweepReport } from "../../../src/core/sweep/report.ts";
 import { sweepQueue } from "../../../src/core/sweep/report.ts";
@@ -14,7 +13,6 @@ import { CLOSE_MAX_MS } from "../../../src/platform/process.ts";
 import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../../src/platform/queues/shards.ts";
-import { mastersOf } from "../../../src/platform/redis/connections.ts";
 import { inSeconds, makeContract, newUser } from "../../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, untilPast, whileLocked } from "../../support/outside-transaction.ts";
 import { appendPending } from "../../support/pending-events.ts";
@@ -52,11 +50,11 @@ it("a sweep changes nothing when nothing is due", async () => {
 
 it("a sweep runs its other tasks when one fails, and reports the failure", async () => {
   const { ticket } = await makeOverdue();
-  await makeHeld();
-  const leases = new Leases(ctx.redis, ctx.deployment);
-  leases.restore = () => Promise.reject(new Error("Redis is unavailable"));
-  expect((await sweep({ ...ctx, leases })).failures).toEqual({ restoreLeases: "Redis is unavailable" });
-  const counts = { "sweepFailures restoreLeases": 1, "sweepFailuresNow restoreLeases": 1 };
+  const finishedJobs = Object.create(ctx.finishedJobs, {
+    removeOld: { value: () => Promise.reject(new Error("Redis is unavailable")) },
+  });
+  expect((await sweep({ ...ctx, finishedJobs })).failures).toEqual({ removeJobs: "Redis is unavailable" });
+  const counts = { "sweepFailures removeJobs": 1, "sweepFailuresNow removeJobs": 1 };
   expect(ctx.report.readCounts()).toMatchObject(counts);
   expect(await stateOf(ticket)).toBe("Expired");
 });
@@ -94,20 +92,10 @@ it("a pass of a process that closes begins no further task", async () => {
   expect({ failures, begun }).toEqual({ failures: {}, begun: ["one"] });
 });
 
-it("reservations past their end become Expired as of their end, and their leases are removed", async () => {
-  const { id, ticket, expiresAt } = await makeOverdue();
-  await servers.redis.persist(servers.leaseKey(id));
-  await writeLease(id, ticket);
+it("reservations past their end become Expired as of their end", async () => {
+  const { ticket, expiresAt } = await makeOverdue();
   expect((await sweepRound()).items.expireReservations).toBe(1);
   expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
-  expect(await leaseOf(id)).toEqual({});
-});
-
-it("the end of a reservation leaves the lease of a later reservation untouched", async () => {
-  const { id } = await makeOverdue();
-  await writeLease(id, "rsv_of_another");
-  expect((await sweep(ctx)).items.expireReservations).toBe(1);
-  expect(await leaseOf(id)).toMatchObject({ ticket: "rsv_of_another" });
 });
 
 it("reservations past their end are left for the next sweep while locked, and do not delay others", async () => {
@@ -128,65 +116,17 @@ it("reservations become Expired once in two simultaneous sweeps", async () => {
   expect(passes.reduce((sum, { items }) => sum + items.expireReservations, 0)).toBe(overdue.length);
 });
 
-it("a sweep does not end a live reservation, and does not remove its lease, however old", async () => {
-  const { id, ticket } = await makeHeld();
-  await servers.redis.hincrby(servers.leaseKey(id), "start", -300_000);
+it("a sweep ends no live reservation, and neither writes nor removes a lease", async () => {
+  const [held, lost] = [await makeHeld(), await makeHeld()];
+  const orphan = servers.leaseKey("vch_orphan");
+  await servers.redis.del(servers.leaseKey(lost.id));
+  await servers.redis.set(orphan, "rsv_orphan key", "PX", 600_000);
   await sweepRound();
-  expect(await stateOf(ticket)).toBe("Live");
-  expect(await leaseOf(id)).toMatchObject({ ticket });
-});
-
-it("leases of live reservations are restored with their remaining time after Redis lost everything", async () => {
-  const startedAt = performance.now();
-  const { id, code, expiresAt } = await makeHeld();
-  const before = await leaseOf(id);
-  await servers.redis.flushdb();
-  expect((await sweepRound()).items.restoreLeases).toBeGreaterThanOrEqual(1);
-  const after = await leaseOf(id);
-  expect(after).toMatchObject({ ticket: before.ticket, key: before.key });
-  const left = Date.parse(expiresAt) - Date.now();
-  const leaseLeft = await servers.redis.pttl(servers.leaseKey(id));
-  // A busy machine may have needed longer for all of this.
-  const errorMaxMs = Math.max(1_000, performance.now() - startedAt);
-  expect(Math.abs(Number(after.start) - Number(before.start))).toBeLessThan(errorMaxMs);
-  expect(Math.abs(leaseLeft - left)).toBeLessThan(errorMaxMs);
-  expect(await rival.reserve(code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
-});
-
-it("a restored lease replaces the lease of another ticket", async () => {
-  const { id, ticket } = await makeHeld();
-  await writeLease(id, "rsv_of_another");
-  expect((await sweepRound()).items.restoreLeases).toBe(1);
-  expect(await leaseOf(id)).toMatchObject({ ticket });
-});
-
-it("leases are all restored, over several sweeps", async () => {
-  const vouchers = await issueVouchers(db, partner, 1_100);
-  await db.query(
-    `INSERT INTO reservations
-       (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT date_trunc('second', now()), date_trunc('second', now()) + interval '5 minutes', 'rsv_many_' || id, id,
-            $2, 'key', 'Live', 'none' FROM unnest($1::text[]) AS id`,
-    [vouchers.map(({ id }) => id), partner.organizationId],
-  );
-  expect((await sweepRound()).items.restoreLeases).toBe(1_100);
-  expect(await servers.redis.exists(vouchers.map(({ id }) => servers.leaseKey(id)))).toBe(1_100);
-});
-
-it("leases without a live reservation are removed once they are older than a reserve can take", async () => {
-  await servers.redis.flushdb();
-  await sweepRound();
-  const [old, young] = (await issueVouchers(db, partner, 2)).map(({ id }) => id) as [string, string];
-  const [seconds] = await servers.redis.time();
-  const now = Number(seconds) * 1_000;
-  await writeLease(old, "rsv_old", now - ORPHAN_AFTER_MS - 1_000);
-  // Stays young for the whole test.
-  await writeLease(young, "rsv_young", now + 60_000);
-  let removed = 0;
-  // A sweep scans one master.
-  for (const _ of mastersOf(ctx.redis)) removed += (await sweep(ctx)).items.removeOrphanLeases;
-  expect(removed).toBe(1);
-  expect([await leaseOf(old), await leaseOf(young)]).toEqual([{}, expect.objectContaining({ ticket: "rsv_young" })]);
+  expect([await stateOf(held.ticket), await stateOf(lost.ticket)]).toEqual(["Live", "Live"]);
+  const keys = [servers.leaseKey(held.id), servers.leaseKey(lost.id), orphan];
+  expect(await Promise.all(keys.map((key) => servers.redis.exists(key)))).toEqual([1, 0, 1]);
+  // Without its lease, the reservation refuses another key all the same.
+  expect(await rival.reserve(lost.code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
 });
 
 const past = () => new Date(Date.now() - 1_000);
@@ -607,14 +547,10 @@ async function makeOverdue(): Promise<{ id: string; code: string; ticket: string
   return { id, code, ticket, expiresAt: new Date(expiresAt) };
 }
 
-const writeLease = (voucherId: string, ticket: string, start = Date.now()) =>
-  servers.redis.hset(servers.leaseKey(voucherId), { ticket, key: "key", start });
-
 /** Issues a voucher and reserves it. */
 async function makeHeld(): Promise<{ id: string; code: string; ticket: string; expiresAt: string }> {
   const { id, code } = await issue();
   return { id, code, ...(await till.reserve(code)).body };
 }
 
-const leaseOf = (voucherId: string) => servers.redis.hgetall(servers.leaseKey(voucherId));
 const stateOf = async (ticket: string) => (await readReservation(db, ticket)).state;

@@ -167,10 +167,13 @@ export const CODE_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf("src/core/reserve/release.lua", ["test/core/reserve/lease"], {
-    "a lease is released by its own ticket only": ["redis.call('HGET', KEYS[1], 'ticket') == ARGV[1]", "true"],
+    "a lease is released by its own ticket only": [
+      "held and string.sub(held, 1, string.len(ARGV[1]) + 1) == ARGV[1] .. ' '",
+      "true",
+    ],
   }),
-  ...guardsOf("src/core/reserve/acquire.lua", ["test/core/reserve/lease"], {
-    "a held lease is not taken": ["if held[1] and", "if false and"],
+  ...guardsOf("src/core/reserve/lease.ts", ["test/core/reserve/lease"], {
+    "a held lease is not taken": ["if (ageMs <= ORPHAN_AFTER_MS)", "if (false)"],
   }),
   ...guardsOf("src/core/voucher/voucher.ts", ["test/core/voucher/decisions"], {
     "a voucher expires at its time": [`voucher.status === "Active" && voucher.validUntil <= now`, "false"],

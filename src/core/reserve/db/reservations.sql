@@ -35,21 +35,6 @@ SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM r
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
  ORDER BY r.expires_at, r.ticket LIMIT $3::int;
 
--- name: select_live_reservations(after, after_ticket, limit, latest?)
--- Live reservations in order of expires_at, after the last one seen, with their age and remaining time in milliseconds.
-SELECT r.ticket, r.voucher_id AS "voucherId", r.key_id AS "keyId", r.expires_at AS "expiresAt",
-       (extract(epoch FROM clock.now - r.started_at) * 1000)::bigint AS "ageMs",
-       (extract(epoch FROM r.expires_at - clock.now) * 1000)::bigint AS "leftMs"
-  FROM (SELECT date_trunc('milliseconds', least(clock_timestamp(), $4::timestamptz)) AS now) AS clock
-  JOIN reservations AS r ON r.ended_at IS NULL AND r.expires_at > clock.now AND r.expires_at >= $1::timestamptz
-   AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
- ORDER BY r.expires_at, r.ticket LIMIT $3::int;
-
--- name: select_live_tickets(ticket, latest?)
--- The tickets whose reservation is live. IS NOT FALSE as in end_reservations.
-SELECT r.ticket FROM reservations AS r
- WHERE r.ticket = ANY ($1::text[]) AND (r.state = 'Live') IS NOT FALSE AND r.expires_at > (SELECT least(clock_timestamp(), $2::timestamptz));
-
 -- name: count_live_reservations(limit)
 -- The number of live reservations. The count stops at a limit. Reads only the index reservations_live_by_end.
 SELECT count(*)::int AS live

@@ -1,4 +1,4 @@
-import { arrayOf, bigint, integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import { integer, orNull, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
 import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
@@ -44,16 +44,6 @@ const selectOverdue = withLatest(
     { ticket: text, voucherId: text, expiresAt: timestamptz },
     { after: timestamptz, afterTicket: text, limit: integer, ...LATEST },
   ),
-);
-const selectLive = withLatest(
-  sql.rows(
-    "select_live_reservations",
-    { ticket: text, voucherId: text, keyId: text, expiresAt: timestamptz, ageMs: bigint, leftMs: bigint },
-    { after: timestamptz, afterTicket: text, limit: integer, ...LATEST },
-  ),
-);
-const selectLiveOf = withLatest(
-  sql.values("select_live_tickets", { ticket: text }, { ticket: arrayOf(text), ...LATEST }),
 );
 const endRows = sql.prepareAll(
   "end_reservations",
@@ -105,14 +95,4 @@ export const FIRST_RESERVATION: ReservationPosition = { expiresAt: new Date(0), 
  */
 export function selectOverdueReservations(db: Queryable, after: ReservationPosition, limit: number) {
   return selectOverdue(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
-}
-
-/** At most `limit` live reservations after `after`, in the order of `expiresAt`. */
-export function selectLiveReservations(db: Queryable, after: ReservationPosition, limit: number) {
-  return selectLive(db, { after: after.expiresAt, afterTicket: after.ticket, limit });
-}
-
-/** Returns the tickets whose reservation is live. */
-export async function selectLiveTickets(db: Queryable, tickets: readonly string[]): Promise<Set<string>> {
-  return new Set(await selectLiveOf(db, { ticket: tickets }));
 }

@@ -4,7 +4,7 @@ import { Statements } from "../../../platform/db/statements.ts";
 /**
  * A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped.
  */
-export type ResumableTask = "restore_leases" | "remove_orphan_leases" | "remove_reservations" | "check_chains";
+export type ResumableTask = "remove_reservations" | "check_chains";
 
 export const sql = new Statements(new URL("./sweep-positions.sql", import.meta.url));
 
