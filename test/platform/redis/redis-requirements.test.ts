@@ -66,8 +66,8 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
   ],
   [
     "a user who lacks a right",
-    /can't run this command|The user default of Redis at .* lacks rights\. Run: ACL SETUSER default \+hset$/,
-    () => redis.client.call("ACL", "SETUSER", "default", "-hset"),
+    /can't run this command|The user default of Redis at .* lacks rights\. Run: ACL SETUSER default \+set$/,
+    () => redis.client.call("ACL", "SETUSER", "default", "-set"),
     () => redis.client.call("ACL", "SETUSER", "default", "+@all"),
   ],
 ];
