@@ -23,7 +23,7 @@ import { until } from "./until.ts";
 
 // `npm run -s house` prints how well the project can be read and taken apart, beside what was before and what is
 // wanted. With `--measure` it starts the service and counts the files that a call executes, and those that a worker
-// loads. The table is in CONTRIBUTING.md.
+// loads.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
