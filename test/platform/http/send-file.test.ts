@@ -173,6 +173,13 @@ it("a reader who takes nothing for a while is cut", async () => {
   await isFree();
 });
 
+it("a reader who takes so little that the file would never end is cut", async () => {
+  const { stop, line, isFree } = await serve(large, { readMs: 500, readRateMin: 2 ** 30 });
+  await stop();
+  expect(await line()).toMatchObject({ status: 499 });
+  await isFree();
+});
+
 it("a stopped reader holds little memory", async () => {
   const { stop } = await serve(large, { eachMax: 8 });
   await stop();
