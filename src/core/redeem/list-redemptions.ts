@@ -57,8 +57,8 @@ export async function listRedemptions(
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. Each page is
- * read when it is needed. Its wait for a connection is never refused.
+ * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. The next
+ * page is read while a page is written. Its wait for a connection is never refused.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(
@@ -68,18 +68,23 @@ export function readAllRedemptions(
   completeUntil: Date,
 ): { until: Date; pages: AsyncIterable<ListedRedemptionView[]> } {
   const until = to !== undefined && to < completeUntil ? to : completeUntil;
+  const readAfter = (after: { redeemedAt: Date; voucherId: string }) =>
+    ctx.partnerCalls(requester, () => selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX), {
+      continues: true,
+    });
   async function* read() {
-    let after = { redeemedAt: from ?? new Date(0), voucherId: "" };
-    for (;;) {
-      const page = await ctx.partnerCalls(
-        requester,
-        () => selectRedemptions(ctx.pool, requester.organizationId, after, until, PAGE_MAX),
-        { continues: true },
-      );
-      yield page.map((redemption) => viewListed(ctx, redemption));
-      const last = page.at(-1);
-      if (last === undefined || page.length < PAGE_MAX) return;
-      after = last;
+    let reading = readAfter({ redeemedAt: from ?? new Date(0), voucherId: "" });
+    try {
+      for (;;) {
+        const page = await reading;
+        const last = page.length < PAGE_MAX ? undefined : page.at(-1);
+        if (last !== undefined) reading = readAfter(last);
+        yield page.map((redemption) => viewListed(ctx, redemption));
+        if (last === undefined) return;
+      }
+    } finally {
+      // If the file ends early, the page that is still being read ends first.
+      await reading.catch(() => undefined);
     }
   }
   return { until, pages: read() };
