@@ -4,8 +4,9 @@ import type { CallerKind } from "../../src/core/callers/caller-kinds.ts";
 import { makeGate } from "./gate.ts";
 
 /**
- * Makes calls of an organization until one is refused: they have all of its places and fill its line. Returns a
- * function that ends them.
+ * Makes calls of an organization until one is refused: they have all of its places and fill its line. When one of them
+ * gets a place that another call has left, a further one takes its place in the line at once. Returns a function that
+ * ends them.
  */
 export async function fillLine(
   calls: Bulkhead<"organization">,
@@ -13,11 +14,19 @@ export async function fillLine(
   { organizationId }: { organizationId: string },
 ): Promise<() => Promise<void>> {
   const { pass, open } = makeGate();
-  const filling = Array.from({ length: connections + waitingMaxEach }, () =>
-    calls({ organizationId }, pass).catch(({ code }) => code),
-  );
+  let isOver = false;
+  const filling: Promise<unknown>[] = [];
+  const fill = () => {
+    const begin = () => {
+      if (!isOver) fill();
+      return pass();
+    };
+    filling.push(calls({ organizationId }, begin).catch(({ code }) => code));
+  };
+  for (let made = 0; made < connections + waitingMaxEach; made += 1) fill();
   expect(await Promise.race(filling)).toBe("overloaded");
   return async () => {
+    isOver = true;
     open();
     await Promise.all(filling);
   };

@@ -51,6 +51,8 @@ export function exportWhileLocked<T>(
   happen: () => Promise<unknown>,
 ): Promise<T> {
   return besideTransaction(db, async (holder) => {
+    // On a busy machine, an earlier call may still have to notice that its wait has ended.
+    await until(async () => (await countWaiting(db)) === 0);
     // The audit entry comes first, and the look-up of the batch before it reads vouchers too.
     await lockEntity(holder, { type: "Batch", id: batchId });
     const response = call();
