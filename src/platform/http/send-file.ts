@@ -51,7 +51,7 @@ export const FILE_LIMITS = {
   makeMs: 50_000,
   /** Time to read a file in addition to what the slowest rate allows. Milliseconds. */
   readMs: 60_000,
-  /** Slowest rate at which a file may be read. A reader who takes little keeps its place no longer. Bytes per second. */
+  /** Slowest rate at which a file may be read. Bytes per second. */
   readRateMin: 32 * 1024,
 };
 
@@ -64,7 +64,8 @@ const PIECE = 64 * 1024;
 /**
  * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` says
  * where it ends: with any proxy, and in HTTP/1.0 too, a file that is cut does not look whole. When the sign-in of the
- * reader ends, so does the file, within a second. A reader who is too slow is cut. A HEAD request gets the headers that are known without the file.
+ * reader ends, so does the file, within a second. A reader who is too slow is cut. A HEAD request gets the headers that
+ * are known without the file.
  * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; what `parts` throw.
  */
 export type SendFile = (response: Response, file: RowFile) => Promise<void>;
