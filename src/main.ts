@@ -15,6 +15,8 @@ try {
   await tellSignIns(ctx);
   const { port } = await serveApi(ctx);
   closeOnSignal(ctx.log, ctx, ctx.redisWatch.mustEnd);
+  ctx.canary.start();
+  ctx.watch.start();
   ctx.log.info({ port, baseUrl: config.baseUrl }, "listening");
 } catch (error) {
   failStart(error);

@@ -18,7 +18,6 @@ import { revokeOperator } from "./operator/revoke.ts";
 import { rotateOperator } from "./operator/rotate.ts";
 import { createOrganization } from "./org/create.ts";
 import { erase } from "./person/erase.ts";
-import { dismissProcess } from "./process/dismiss.ts";
 import { createProduct } from "./product/create.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
@@ -51,5 +50,4 @@ export const ACTS: readonly AnyAct[] = [
   adopt,
   trustDatabaseClock,
   applyRoleGrants,
-  dismissProcess,
 ];

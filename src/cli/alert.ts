@@ -1,7 +1,7 @@
 import { newId } from "../core/voucher/ids.ts";
 import { ConfigError, readAlertConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
-import { sendAlert } from "../watch/alerts/send-alert.ts";
+import { sendAlert } from "../watch/alerts.ts";
 import { type Noun, readEnvironment, verbWithoutServers } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint } from "./format.ts";
@@ -19,11 +19,10 @@ export const alert: Noun = {
         if (url === null) throw new ConfigError("ALERT_URL is not set");
         const webhookSender = openWebhookSender(config.webhooks);
         const now = new Date();
-        const time = now.toISOString();
-        const fault = { severity: "grey", what: "This is a test", subject: "Alerts", since: time, endedAt: time };
+        const told = { severity: "grey", what: "This is a test", subject: "Alerts", since: now, endedAt: now };
         const sending = sendAlert(
           { config: { ...config, alerts: { url, secret } }, webhookSender },
-          { id: newId("alr"), fault, now },
+          { id: newId("alr"), told, now },
         );
         const result = await sending.finally(() => webhookSender.close());
         const { status = null, failure = "timeout" } = result ?? {};

@@ -15,7 +15,6 @@ import { EXIT_HELP } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { key } from "./key.ts";
 import { operator } from "./operator.ts";
-import { processes } from "./process.ts";
 import { queue } from "./queue.ts";
 import { redemption } from "./redemption.ts";
 import { sandbox } from "./sandbox.ts";
@@ -29,7 +28,7 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "History:": [redemption, chain, audit],
   "Erasure:": [person, erasure],
   "Tests:": [sandbox],
-  "Servers:": [db, queue, processes, alert],
+  "Servers:": [db, queue, alert],
 };
 
 /** The nouns that a wing adds, and the noun after which `voucherctl --help` lists them. */

@@ -14,7 +14,7 @@ import { type PageDeps, visitOf } from "./visit.ts";
 /**
  * How long a process serves the overview that it has read, so that many open pages cost as much as one. Milliseconds.
  */
-const MAX_AGE_MS = 3_000;
+const MAX_AGE_MS = 1_000;
 /**
  * How long one audit entry covers an operator's visits to the same overview, which the page reloads every few seconds.
  * Milliseconds.

@@ -1,6 +1,4 @@
-import { dismissProcess } from "../acts/process/dismiss.ts";
 import type { OrganizationName } from "../core/catalog/db/catalog.ts";
-import type { ReportedProcess } from "../core/processes/read-processes.ts";
 import { ASSETS } from "../pages/assets.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -16,11 +14,9 @@ import {
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
-import { STOCK } from "../watch/facts.ts";
-import type { Attention } from "../watch/find-attention.ts";
-import type { Severity } from "../watch/found.ts";
+import { type Severity, STOCK } from "../watch/facts.ts";
+import type { Attention } from "../watch/keep-faults.ts";
 import type { Counts, Overview } from "../watch/read-overview.ts";
-import { formPathOf } from "./actions/act-form.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
@@ -33,8 +29,7 @@ export function renderOverviewPage(site: OperatedSite, operator: Named, overview
     completeUntil === null
       ? html`Postgres does not tell redemptions and claims.`
       : html`Redemptions and claims are exact up to ${renderTime(completeUntil)}.`;
-  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate: sums of what processes \
-report.</p>
+  const sums = html`<p class="fine">${exactness} Refusals and latencies are approximate.</p>
 ${renderFacts([
   ["Last hour", renderSum(minutes)],
   ["Last two days", renderSum(hours)],
@@ -58,7 +53,7 @@ ${renderFacts([
     ),
     renderSection("stock", "Stock in open windows", live("batches", renderStock(site, overview))),
     renderSection("queues", "Queues", live("jobs", renderQueues(site, overview))),
-    renderSection("processes", "Processes", live("reports", renderProcesses(site, overview))),
+    renderSection("processes", "Processes", live("reports", renderProcesses(overview))),
     renderSection("servers", "Servers", live("health", renderServers(overview))),
   ];
   const assets = { scripts: [ASSETS.overviewScript], styles: [ASSETS.overviewStyle] };
@@ -83,16 +78,17 @@ const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(v
 const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
 
 /** The most important figures, large and at the top. */
-function renderNow({ redeems, latencyMs, liveReservations, queues, processes }: Overview): Html {
-  const total = redeems.answered + redeems.unanswered;
+function renderNow({ redeems, latencyMs, canary, liveReservations, queues, processes }: Overview): Html {
+  // Without redeems, the canaries show how long one would take.
+  const [latency, { p50, p99 }] = latencyMs.p50 === null ? ["Canary", canary] : ["Redeem", latencyMs];
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
   const workers = queues.find(({ name }) => name === "redeem")?.workers ?? 0;
-  const apis = processes.filter(({ role, state }) => role === "api" && state === "up").length;
+  const apis = processes.filter(({ role, isUp }) => role === "api" && isUp).length;
   return renderFigures(
-    ["Redeems, last minute", show(redeems.answered)],
-    [`Without an answer, of ${show(total)}`, show(redeems.unanswered)],
-    ["Redeem latency p50", ms(latencyMs.p50)],
-    ["Redeem latency p99", ms(latencyMs.p99)],
+    ["Redeems, last minute", show(redeems?.answered ?? null)],
+    ["Without an answer", show(redeems?.unanswered ?? null)],
+    [`${latency} latency p50`, ms(p50)],
+    [`${latency} latency p99`, ms(p99)],
     ["Redeems that wait", show(waiting)],
     ["APIs + redeem workers", `${show(apis)} + ${show(workers)}`],
     ["Live reservations", show(liveReservations)],
@@ -105,7 +101,7 @@ const show = (count: number | null) => (count === null ? "–" : COUNT.format(co
 const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
 const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
 
-function renderAttention(site: Site, attention: readonly Attention[], at: string): Html {
+function renderAttention(site: Site, attention: readonly Attention[], at: Date): Html {
   if (attention.length === 0) {
     return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>`;
   }
@@ -169,7 +165,7 @@ function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Ht
     ["From", "Redemptions", "Claims", "Refusals"],
     counts.toReversed().map(({ at, redemptions, claims, refusals }) => {
       const exact = (count: number | null) => (completeUntil !== null && at < completeUntil ? String(count) : "–");
-      return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals)];
+      return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals ?? "–")];
     }),
   );
 }
@@ -203,36 +199,22 @@ function renderQueues(site: Site, { queues }: Overview): Html {
   return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows);
 }
 
-const STATES: Record<ReportedProcess["state"], string> = { up: "good", ended: "plain", gone: "bad" };
-
-function renderProcesses(site: OperatedSite, { processes }: Overview): Html {
+function renderProcesses({ processes }: Overview): Html {
   return renderTable(
     "Processes",
-    ["Process", "State", "Queues", "Version", "CPU", "Memory", "Since"],
-    processes.map((process) => {
-      const { role, host, pid, state, queues, version, cpu, memoryBytes, since } = process;
-      return [
-        html`${role} ${String(pid)}<br>${host}`,
-        html`<span class="badge ${STATES[state]}">${state}</span>${renderEnd(site, process)}`,
-        queues.join(", "),
-        version,
-        state === "up" ? `${Math.round(cpu * 100)} %` : "–",
-        state === "up" ? megabytes(memoryBytes) : "–",
-        renderTime(since, MINUTES),
-      ];
-    }),
-    html`No process reports.`,
+    ["Process", "State", "Queues", "Version", "Busy", "Since"],
+    processes.map(({ role, host, pid, isUp, problem, seenAt, queues, version, busy, since }) => [
+      html`${role} ${String(pid)}<br>${host}`,
+      isUp
+        ? html`<span class="badge good">up</span>${problem === null ? null : html`<br>not ready: ${problem}`}`
+        : html`<span class="badge plain">gone</span><br>${renderTime(seenAt, MINUTES)}`,
+      queues.join(", "),
+      version,
+      isUp ? `${Math.round(busy * 100)} %` : "–",
+      renderTime(since, MINUTES),
+    ]),
+    html`No process is known.`,
   );
-}
-
-/** When a process last reported, and the form that dismisses a process that has vanished. */
-function renderEnd(site: OperatedSite, { state, at, problem, role, pid, id }: ReportedProcess): Html | null {
-  if (state === "up") return problem === null ? null : html`<br>not ready: ${problem}`;
-  const last = html`<br>${renderTime(at, MINUTES)}`;
-  const form = formPathOf(dismissProcess, encodeURIComponent(id));
-  if (state !== "gone" || !site.offers(form)) return last;
-  return html`${last}<form action="${opsPath(site)}${form}" method="post">\
-<button type="submit">Dismiss<span class="hidden"> ${role} ${String(pid)}</span></button></form>`;
 }
 
 function renderServers({ postgres, redis }: Overview): Html {

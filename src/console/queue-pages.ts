@@ -79,8 +79,8 @@ function renderState({ waiting, active, failed, oldestWaitingMs, jobsPerMinute, 
   return html`${renderFigures(
     ["Waiting", countOf(waiting)],
     ["Oldest waiting", oldestWaitingMs === null ? "unknown" : describeMs(oldestWaitingMs)],
-    ["Jobs a minute", COUNT.format(jobsPerMinute)],
-    ["Workers", COUNT.format(workers.length)],
+    ["Jobs a minute", countOf(jobsPerMinute)],
+    ["Workers", countOf(workers === null ? null : workers.length)],
     ["Failed", countOf(failed)],
   )}
 <p class="fine">Wait for a worker: ${describeTimes(times?.waitedMs)}. Work: ${describeTimes(times?.workedMs)}. \
@@ -102,21 +102,20 @@ function describeMs(ms: number): string {
   return `${COUNT.format(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))} ${unit}`;
 }
 
-function renderWorkers({ name, workers }: QueueState, max: number): Html {
+function renderWorkers({ workers }: QueueState, max: number): Html {
+  if (workers === null) return html`<p class="notice">Not known: Postgres does not answer.</p>`;
   const shown = workers.slice(0, max);
   const rest = workers.length - shown.length;
   return html`${renderTable(
     "Workers",
-    ["Host", "Process", "Jobs a minute", "CPU", "Memory", "Since"],
-    shown.map(({ host, pid, jobs = {}, cpu, memoryBytes, since }) => [
+    ["Host", "Process", "Busy", "Since"],
+    shown.map(({ host, pid, busy, since }) => [
       host,
       String(pid),
-      COUNT.format(jobs[name] ?? 0),
-      `${Math.round(cpu * 100)} %`,
-      `${COUNT.format(Math.round(memoryBytes / 1_048_576))} MB`,
+      `${Math.round(busy * 100)} %`,
       renderTime(since, MINUTES),
     ]),
-    "No worker reports that it serves this queue.",
+    "No worker serves this queue.",
   )}${rest > 0 ? html`<p class="fine">${COUNT.format(rest)} more.</p>` : null}`;
 }
 

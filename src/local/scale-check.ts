@@ -23,7 +23,7 @@ takes capacity from partners while it runs.
 
   --url URL       an API's address, once for each API; default: npm start's
   --org ID        a sandbox of yours; default: one that it makes itself
-  --seconds N     length of the load, 10 to 60; default: 15
+  --seconds N     length of the load, 20 to 60; default: 20
   --callers N     concurrent calls, 1 to 512; default: 64
   --vouchers N    vouchers to issue, 100 to 200000; default: 30000
   --json          print one JSON object
@@ -34,15 +34,15 @@ const OPTIONS = {
   help: { type: "boolean", short: "h", default: false },
   url: { type: "string", multiple: true, default: [] as string[] },
   org: { type: "string" },
-  seconds: { type: "string", default: "15" },
+  seconds: { type: "string", default: "20" },
   callers: { type: "string", default: "64" },
   vouchers: { type: "string", default: "30000" },
   json: { type: "boolean", default: false },
 } as const;
-const BOUNDS = { seconds: [10, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
+const BOUNDS = { seconds: [20, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
 
-/** Processes report every five seconds. The reports of a shorter load would be about the time before it. Seconds. */
-const LOAD_MIN_SECONDS = 10;
+/** Processes record their use every ten seconds. Of a shorter load, the records tell the time before it. Seconds. */
+const LOAD_MIN_SECONDS = 20;
 /** Longest wait for Redis. Milliseconds. */
 const REDIS_MAX_MS = 10_000;
 

@@ -1,7 +1,6 @@
 import { cpus, hostname } from "node:os";
 import type pg from "pg";
-import { readProcesses } from "../core/processes/read-processes.ts";
-import { readDeploymentId } from "../platform/db/deployment.ts";
+import { readProcesses } from "../core/processes/db/processes.ts";
 import { readWorkingSessions } from "../platform/db/working-sessions.ts";
 import { mastersOf, type RedisClient } from "../platform/redis/connections.ts";
 import { type Part, partsOf } from "../watch/find-limit.ts";
@@ -16,7 +15,7 @@ export interface Measured {
 /** Time between two readings from Postgres. Milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** Begins to measure what the processes do not report about themselves. Reading the result ends the measurement. */
+/** Begins to measure what the processes do not record about themselves. Reading the result ends the measurement. */
 export async function openMeters(pool: pg.Pool, redis: RedisClient) {
   const startedAt = performance.now();
   const redisBefore = await readRedisCpu(redis);
@@ -34,7 +33,7 @@ export async function openMeters(pool: pg.Pool, redis: RedisClient) {
       const seconds = (performance.now() - startedAt) / 1_000;
       const machineAfter = readMachine();
       const redisAfter = await readRedisCpu(redis);
-      const processes = await readProcesses(redis, { id: await readDeploymentId(pool) });
+      const processes = await readProcesses(pool);
       const [apis, workers] = partsOf(processes) as [Part, Part];
       const busyRedis = Math.max(
         ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
@@ -42,7 +41,7 @@ export async function openMeters(pool: pg.Pool, redis: RedisClient) {
       // Each worker has one batch in progress, so the busy sessions of Postgres show how many workers wait for it.
       const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
       const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
-      const isHere = processes.some(({ host, state }) => host === hostname() && state === "up");
+      const isHere = processes.some(({ host, isUp }) => host === hostname() && isUp);
       const idle = (machineAfter.idle - machineBefore.idle) / (machineAfter.all - machineBefore.all);
       return {
         parts: [

@@ -74,7 +74,7 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
     return;
   }
   const sealed = await ctx.traces.sendJob(sealQueue.name, (traceparent) =>
-    ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS, traceparent),
+    ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS, { traceparent }),
   );
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }

@@ -16,10 +16,7 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
   if (config.production) void warnOfRisks(service.log, findAddressRisks(config));
-  const queues = openQueues(service, () => {
-    probes.metrics?.foreignMessages.with("reply").inc();
-    service.report.faults.count("foreignMessages");
-  });
+  const queues = openQueues(service, () => probes.metrics?.foreignMessages.with("reply").inc());
   const probes = openProbes(service, queues);
   const calls = openCalls(service, probes.metrics);
   const operators = openOperators({ ...service, ...queues, ...probes, ...calls });

@@ -1,8 +1,7 @@
 import { OperatorSignIn } from "../console/sign-in/operator-sign-in.ts";
 import type { Config } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
-import { AlertTeller } from "../watch/alerts/alert-teller.ts";
-import { watchFaults } from "../watch/alerts/watch-faults.ts";
+import { FaultWatch } from "../watch/watch.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 import { each } from "./wings/api.ts";
 
@@ -12,18 +11,15 @@ import { each } from "./wings/api.ts";
  */
 const CONSOLE_CONNECTIONS_MAX = 3;
 
-type Watched = Omit<Parameters<typeof watchFaults>[0], "readFinders" | "alerts">;
-type Told = Omit<ConstructorParameters<typeof AlertTeller>[0], "webhookSender">;
+type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "readFindings" | "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
 /** Opens what operators need: alerts of faults, the sign-in, and the means to change something. */
-export function openOperators(ctx: Watched & Told & SigningIn & AdministrationDeps & { config: Config }) {
+export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
-  const alerts = use(new AlertTeller({ ...ctx, webhookSender }));
-  const readFinders = each("readFinders");
-  use(watchFaults({ ...ctx, readFinders, alerts }));
-  return { webhookSender, readFinders, signIn: new OperatorSignIn(ctx), console: openConsole(ctx) };
+  const watch = use(new FaultWatch({ ...ctx, webhookSender, readFindings: each("readFindings") }));
+  return { webhookSender, watch, signIn: new OperatorSignIn(ctx), console: openConsole(ctx) };
 }
 
 /**

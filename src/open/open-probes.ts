@@ -11,7 +11,10 @@ import { each } from "./wings/api.ts";
 const ANSWER_TIMEOUT_MS = 1_500;
 
 /** Opens the probes of the servers, and the metrics, which report the result. */
-export function openProbes(service: ServiceContext, { redeemQueue }: ReturnType<typeof openQueues>) {
+export function openProbes(
+  service: ServiceContext,
+  { redeemQueue, canary }: Pick<ReturnType<typeof openQueues>, "redeemQueue" | "canary">,
+) {
   const { config, deployment, log, use } = service;
   const probes = openPool({
     databaseUrl: config.databaseUrl,
@@ -25,7 +28,8 @@ export function openProbes(service: ServiceContext, { redeemQueue }: ReturnType<
   use({ close: () => probes.end() });
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
   const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
-  const metrics = config.metricsPort === null ? null : openApiMetrics(service, backlog);
+  const metrics = config.metricsPort === null ? null : openApiMetrics({ ...service, canary }, backlog);
   metrics?.callsDropped.with().inc(0);
+  metrics?.signInsFailed.with().inc(0);
   return { probes, probeServers, metrics };
 }

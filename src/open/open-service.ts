@@ -1,12 +1,13 @@
 import { StallMeter } from "../core/metrics/stall-meter.ts";
-import { ProcessReport } from "../core/processes/process-report.ts";
+import { MinuteCounts } from "../core/processes/minute-counts.ts";
+import { ProcessRecord } from "../core/processes/process-record.ts";
 import { Leases } from "../core/reserve/lease.ts";
 import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
 import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
 import { openLifetime } from "../platform/lifetime.ts";
-import { droppedLines, openLogger } from "../platform/logger.ts";
+import { openLogger } from "../platform/logger.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 import { openFailFast } from "../platform/redis/connections.ts";
 import { findDurabilityRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
@@ -43,10 +44,6 @@ export function openService(
   void deployment.ready().then(() => deployment.watchMarks(pool));
   void deployment.watchShared();
   use(deployment);
-  const { queueShards, workerShards } = config;
-  const report = use(
-    new ProcessReport({ redis, deployment, stalls, pool, droppedLines, log }, { role, queueShards, workerShards }),
-  );
   if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
   const redisWatch = use(new RedisWatch({ config, log }));
   redis.on("ready", () => redisWatch.hurry());
@@ -57,8 +54,8 @@ export function openService(
     deployment,
     redis,
     redisWatch,
-    /** What this process reports for operators. */
-    report,
+    process: use(new ProcessRecord({ pool, deployment, log }, role)),
+    counts: use(new MinuteCounts({ redis, deployment, log })),
     stalls,
     leases: new Leases(redis, deployment),
     traces,

@@ -1,3 +1,4 @@
+import { removeUnseenProcesses } from "../core/processes/db/processes.ts";
 import type { SweepReport } from "../core/sweep/report.ts";
 import { CORE_TASKS, type Deps, nameTasks, runPass } from "../core/sweep/sweep.ts";
 import { countActivity } from "../watch/count-activity.ts";
@@ -5,7 +6,10 @@ import { type TaskDeps, WING_TASKS } from "./wings/sweeper.ts";
 
 /** The tasks of the core and of all wings. */
 const TASKS = { ...CORE_TASKS, ...WING_TASKS };
-const UNCOUNTED = { countActivity };
+const UNCOUNTED = {
+  countActivity,
+  removeProcesses: async ({ pool }: Deps) => void (await removeUnseenProcesses(pool)),
+};
 
 /** The names of the tasks that report how many items they have changed, and of all that can fail. */
 export const SWEEP_TASKS = { counted: Object.keys(TASKS), all: nameTasks(TASKS, UNCOUNTED) };

@@ -4,7 +4,7 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import { LOG_FILES } from "./api/log-files.ts";
 import { tlogPage } from "./console/log-page.ts";
 import { findTlogProgress } from "./db/log-checkpoints.ts";
-import { readLogFinders } from "./find-faults.ts";
+import { readLogFindings } from "./find-faults.ts";
 import { readChainNotes } from "./pages/chain-notes.ts";
 import { orderReceipt } from "./portal/order-receipt.ts";
 import type { readTlogStatus } from "./read-log-status.ts";
@@ -26,7 +26,7 @@ export const transparency = {
   described: { files: LOG_FILES },
   pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
   backlog: { log: findTlogProgress },
-  readFinders: readLogFinders,
+  readFindings: readLogFindings,
   operatorPages,
   portal: { order: orderReceipt },
 };

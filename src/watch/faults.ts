@@ -1,155 +1,46 @@
-import type { Facts, FaultOfWing } from "./facts.ts";
-import type { Found, Severity } from "./found.ts";
-import * as counts from "./judge-counts.ts";
-import * as data from "./judge-data.ts";
-import * as redeeming from "./judge-redeeming.ts";
+import { nameProcess } from "../core/processes/process-record.ts";
+import { SILENT_MS } from "../core/redeem/canary.ts";
+import { redeemQueue } from "../core/redeem/job.ts";
+import { QUEUES } from "../platform/queues/queue-settings.ts";
+import type { Stock } from "./db/activity.ts";
+import { type Facts, type FaultOfWing, type Finding, type Severity, STOCK } from "./facts.ts";
+import { backlogsOf, describePause, findCause, nameShards, withoutStop } from "./find-cause.ts";
 
 /** All severities, lowest first. */
 const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
 
-/** The kinds of harm, worst first. */
-const HARMS = [
-  "nothing is redeemed",
-  "some are refused",
-  "proof is late",
-  "webhooks are late",
-  "sign-ins fail",
-  "stock",
-] as const;
-
 /** One kind of fault. */
 export interface Fault {
-  /** The name of its runbook entry, which says what to do, and of its Prometheus alert, if it has one. */
+  /** The name of its runbook entry, which says what to do. */
   name: string;
   severity: Severity;
-  /** The severity for another queue than that of redeems, if it differs. The alert then has a rule for each. */
-  ofOtherQueues?: Severity;
-  harm: (typeof HARMS)[number];
-  /** The measured quantity. */
-  measure: string;
-  /**
-   * A greater measure is a fault. The Prometheus alert compares with the same number. Null if there is nothing to
-   * compare.
-   */
-  limit: number | null;
-  /** Finds the faults for the overview. Returns null if it cannot tell, so that earlier faults stay. */
-  find: ((facts: Facts, limit: number, before: readonly { what: string }[]) => Found[] | null) | null;
-  hasAlert: boolean;
-  /** Why the service cannot find it by itself; null if it can. */
-  unseen: string | null;
+  /** Returns null if it cannot tell, so that earlier faults stay. */
+  find: (facts: Facts) => Finding[] | null;
 }
-
-/** The kind of fault that a process can find about itself alone. */
-export const OF_ONE_PROCESS = "VouchersServerAway";
-
-const [NOTHING, SOME, PROOF, WEBHOOKS, SIGN_INS, STOCK] = HARMS;
-
-function fault(
-  name: string,
-  severity: Severity,
-  harm: Fault["harm"],
-  measure: string,
-  limit: number | null,
-  find: Fault["find"],
-): Fault {
-  return { name, severity, harm, measure, limit, find, hasAlert: true, unseen: null };
-}
-
-/** A red fault that only Prometheus can find. */
-function onlyPrometheus(name: string, harm: Fault["harm"], measure: string, unseen: string): Fault {
-  return { ...fault(name, "red", harm, measure, null, null), unseen };
-}
-
-/** Like `fault`, for a fault that a wing finds. Without the wing it never occurs. */
-function inWing(name: FaultOfWing, severity: Severity, harm: Fault["harm"], measure: string, limit: number): Fault {
-  const find: Fault["find"] = ({ database }) => database && (database.ofWings[name]?.(limit) ?? []);
-  return fault(name, severity, harm, measure, limit, find);
-}
-
-/** Like `fault`, for a fault of a queue. */
-const byQueue = (...row: Parameters<typeof fault>): Fault => ({
-  ...fault(...row),
-  ofOtherQueues: redeeming.OF_OTHER_QUEUES,
-});
-
-/** Like `fault`, for a fault that Prometheus does not find. */
-const onlyOverview = (...row: Parameters<typeof fault>): Fault => ({ ...fault(...row), hasAlert: false });
 
 /**
- * All kinds of faults, in the order in which operators see them. The list of the overview is made from this table. A
- * test compares it with the Prometheus rules and with the runbook.
+ * All kinds of faults on the overview, in the order in which operators see them: each needs someone within a day.
+ * Prometheus has further rules. A test compares this table with the runbook.
  */
 export const FAULTS: readonly Fault[] = [
-  // One locked voucher must not look like an outage: missing responses are red only if they concern more vouchers than
-  // this. A failing probe, a pause or missing heartbeats are red without any redeems.
-  fault("VouchersNothingRedeemed", "red", NOTHING, "vouchers without an answer", 2, redeeming.findNothingRedeemed),
-  onlyPrometheus("VouchersApiDown", NOTHING, "API processes that Prometheus reaches", "no API process is left to look"),
-  onlyPrometheus(
-    "VouchersWorkersDown",
-    NOTHING,
-    "worker processes that Prometheus reaches",
-    "VouchersShardUnserved tells it",
-  ),
-  fault(OF_ONE_PROCESS, "red", NOTHING, "servers that readiness refuses", null, redeeming.findServersAway),
-  onlyOverview("StandbyAway", "red", NOTHING, "synchronous standbys that are missing", 0, redeeming.findStandbyAway),
-  byQueue("VouchersQueuePaused", "red", SOME, "paused queues", 0, redeeming.findPausedQueues),
-  byQueue("VouchersShardUnserved", "red", SOME, "shards without a heartbeat", null, redeeming.findUnservedQueues),
-  fault("VouchersShardAway", "red", SOME, "shards whose servers do not take jobs", null, redeeming.findShardsAway),
-  fault("VouchersRedeemsUnanswered", "red", SOME, "redeems of a minute without an answer", 2, redeeming.findUnanswered),
-  fault("VouchersOverloaded", "red", SOME, "calls refused because too many wait", 0, counts.findOverloaded),
-  fault("VouchersQueueBacklog", "red", SOME, "seconds for which a redeem waits", 2, redeeming.findBacklog),
-  fault("VouchersErrors", "red", SOME, "share of responses with 5xx", 0.01, counts.findErrors),
-  fault(
-    "VouchersForeignMessages",
-    "red",
-    SOME,
-    "messages of another deployment or database",
-    0,
-    counts.findForeignMessages,
-  ),
-  fault("VouchersClockAhead", "red", SOME, "seconds by which the clock has jumped", 0, redeeming.findClockAhead),
-  fault("VouchersProcessDown", "amber", SOME, "processes that are gone", null, redeeming.findVanishedProcesses),
-  fault("VouchersEventLoopBlocked", "amber", SOME, "minutes of stalls", 5, redeeming.findStallingProcesses),
-  fault(
-    "VouchersPoolExhausted",
-    "amber",
-    SOME,
-    "calls that wait for a connection to Postgres",
-    0,
-    counts.findExhaustedPools,
-  ),
-  fault("VouchersRedeemSlow", "amber", SOME, "seconds within which 99 % of redeems end", 1, counts.findSlowRedeems),
-  fault("VouchersInternalErrors", "amber", SOME, "unexpected errors", 0, counts.findInternalErrors),
-  fault(
-    "VouchersReferencesReused",
-    "amber",
-    SOME,
-    "references used for another voucher",
-    0,
-    counts.findReferencesReused,
-  ),
-  fault("VouchersCodesGuessed", "amber", SOME, "keys with too many misses", 0, counts.findCodesGuessed),
-  fault("VouchersJobsFail", "amber", SOME, "failed jobs", 0, data.findFailedJobs),
-  fault("VouchersChainBroken", "red", PROOF, "histories that do not verify", 0, data.findBrokenChains),
-  inWing("VouchersLogRefused", "red", PROOF, "refused passes of the log", 0),
-  inWing("VouchersLogWitness", "amber", PROOF, "claims of witnesses", 0),
-  inWing("VouchersLogSetAside", "amber", PROOF, "leaf batches set aside", 0),
-  inWing("VouchersLogStopped", "amber", PROOF, "passes without a checkpoint", 0),
-  inWing("VouchersLogLag", "amber", PROOF, "seconds for which leaves wait for a checkpoint", 60),
-  fault("VouchersSealLag", "amber", PROOF, "seconds for which an event waits for its seal", 60, data.findSealLag),
-  fault("VouchersSweeperStopped", "amber", PROOF, "seconds without a pass", 300, data.findSilentSweeper),
-  fault("VouchersSweepFails", "amber", PROOF, "failures of a task", 3, counts.findSweepFailures),
-  fault("VouchersLogLinesDropped", "amber", PROOF, "log lines that were dropped", 0, counts.findDroppedLines),
-  inWing("VouchersWebhooksLate", "amber", WEBHOOKS, "seconds for which a webhook is due", 60),
-  inWing("VouchersWebhooksFail", "amber", WEBHOOKS, "attempts without a success", 20),
-  inWing("VouchersWebhookOutboxGrows", "amber", WEBHOOKS, "transactions in the outbox", 1_000),
-  inWing("VouchersWebhookEndpointDisabled", "amber", WEBHOOKS, "disabled endpoints", 0),
-  onlyOverview("AlertsFail", "amber", WEBHOOKS, "messages that ALERT_URL did not accept", 0, data.findFailingAlerts),
-  onlyOverview("SignInsFail", "amber", SIGN_INS, "failed sign-ins to the operator pages", 0, counts.findFailedSignIns),
-  onlyOverview("BatchEnds", "grey", STOCK, "batches that end or are sold out", 0, data.findBatchEnds),
+  { name: "VouchersNothingRedeemed", severity: "red", find: findNothingRedeemed },
+  { name: "VouchersServerAway", severity: "red", find: findUnready },
+  { name: "VouchersShardAway", severity: "red", find: findSilentShards },
+  { name: "VouchersQueuePaused", severity: "red", find: findPausedQueues },
+  { name: "VouchersClockAhead", severity: "red", find: findClockAhead },
+  { name: "VouchersQueueBacklog", severity: "amber", find: findWaitingJobs },
+  { name: "VouchersJobsFail", severity: "amber", find: findFailedJobs },
+  { name: "VouchersChainBroken", severity: "red", find: findBrokenChains },
+  { name: "VouchersLogRefused", severity: "red", find: inWing("VouchersLogRefused") },
+  { name: "VouchersLogWitness", severity: "amber", find: inWing("VouchersLogWitness") },
+  { name: "VouchersLogStopped", severity: "amber", find: inWing("VouchersLogStopped") },
+  { name: "VouchersWebhooksFail", severity: "amber", find: inWing("VouchersWebhooksFail") },
+  { name: "VouchersWebhookEndpointDisabled", severity: "amber", find: inWing("VouchersWebhookEndpointDisabled") },
+  { name: "AlertsFail", severity: "amber", find: findFailingAlerts },
+  { name: "BatchEnds", severity: "grey", find: findBatchEnds },
 ];
 
-/** Orders faults: red ones first, and faults of equal severity by their harm, worst first. */
+/** Orders faults: red ones first, and faults of equal severity as in the table. */
 export function compareFaults(a: Placed, b: Placed): number {
   const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
   return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);
@@ -162,3 +53,136 @@ interface Placed {
 }
 
 const placeOf = (name: string) => FAULTS.findIndex((one) => one.name === name);
+
+const EVERYONE = "All organizations";
+
+/** Whether no canary of any API process was answered for too long. */
+function findNothingRedeemed(facts: Facts): Finding[] {
+  const silentMs = Math.min(facts.canary.silentMs, answeredElsewhereMs(facts));
+  if (silentMs < SILENT_MS) return [];
+  const cause = findCause(facts, namesOf(facts, [...facts.canary.shards.keys()]));
+  const since = new Date(facts.now.getTime() - silentMs);
+  return [{ what: `Nothing is redeemed: ${cause}`, subject: EVERYONE, since }];
+}
+
+const namesOf = ({ shards }: Facts, indexes: readonly number[]) =>
+  shards.flatMap(({ index, name }) => (indexes.includes(index) ? [name] : []));
+
+/** How long ago a canary of another process was answered last; Infinity if none is known. Milliseconds. */
+export function answeredElsewhereMs({ processes, self }: Pick<Facts, "processes" | "self">): number {
+  const others = (processes ?? []).filter(({ id }) => id !== self.id);
+  return Math.min(...others.map(({ canaryAgeMs }) => canaryAgeMs ?? Number.POSITIVE_INFINITY));
+}
+
+/** API processes that cannot serve requests while others can. It is red once that is half of all. */
+function findUnready(facts: Facts): Finding[] {
+  const { processes, self, unready } = facts;
+  if (findNothingRedeemed(facts).length > 0) return [];
+  const others = (processes ?? []).filter((one) => one.role === "api" && one.isUp && one.id !== self.id);
+  const apis = [{ name: self.name, problem: unready }, ...others.map((one) => ({ ...one, name: nameProcess(one) }))];
+  const failing = apis.filter(({ problem }) => problem !== null);
+  const severity = failing.length * 2 >= apis.length ? "red" : "amber";
+  return failing.map(({ name, problem }) => {
+    const what = `An API process cannot serve requests: ${withoutStop(problem ?? "")}`;
+    return { what, subject: name, severity };
+  });
+}
+
+/** Shards in which nothing is redeemed, while it is in others. */
+function findSilentShards(facts: Facts): Finding[] {
+  const { silentShards, shards } = facts.canary;
+  if (silentShards.length === 0) return [];
+  const names = namesOf(facts, silentShards);
+  const what = `Nothing is redeemed${nameShards(names, shards.length)}: ${findCause(facts, names)}`;
+  return [{ what, subject: "Redis", since: new Date(facts.now.getTime() - silentMsOf(facts)) }];
+}
+
+const silentMsOf = ({ canary: { shards, silentShards } }: Facts) =>
+  Math.max(...silentShards.map((index) => shards[index] ?? 0));
+
+/** The severity for another queue than that of redeems: only without redeems do calls fail. */
+const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: "amber" } as const));
+
+function findPausedQueues(facts: Facts): Finding[] | null {
+  const found = QUEUES.flatMap(({ name }): Finding[] => {
+    if (!backlogsOf(facts, name).some(({ paused }) => paused)) return [];
+    const since = facts.pauses.find(({ queue, isPaused }) => queue === name && isPaused)?.since ?? null;
+    return [{ what: describePause(facts, name), subject: name, since, ...severityOf(name) }];
+  });
+  return unlessHidden(facts, found);
+}
+
+/** The longest wait of a job that is no fault: longer than a deploy. Milliseconds. */
+const WAITS_MAX_MS = 60_000;
+
+/** Queues whose jobs wait. A queue that needs no worker may have jobs only while it has one. */
+function findWaitingJobs(facts: Facts): Finding[] | null {
+  const found = QUEUES.flatMap(({ name, isOptional }): Finding[] => {
+    const isServed = (facts.processes ?? []).some(({ isUp, queues }) => isUp && queues.includes(name));
+    const waitMs = Math.max(0, ...backlogsOf(facts, name).map(({ oldestWaitingMs }) => oldestWaitingMs));
+    if (waitMs <= WAITS_MAX_MS || (isOptional && !isServed)) return [];
+    const why = isServed || facts.processes === null ? "" : ", and no worker runs for it";
+    return [
+      { what: `Jobs of the queue ${name} wait for more than a minute${why}`, subject: name, page: ["queues", name] },
+    ];
+  });
+  return unlessHidden(facts, found);
+}
+
+function findFailedJobs(facts: Facts): Finding[] | null {
+  const found = QUEUES.flatMap(({ name }): Finding[] => {
+    const count = backlogsOf(facts, name).reduce((sum, { failed }) => sum + failed, 0);
+    const what = `${count} ${count === 1 ? "job has" : "jobs have"} failed`;
+    return count === 0 ? [] : [{ what, subject: name, page: ["queues"] }];
+  });
+  return unlessHidden(facts, found);
+}
+
+/** Null, so that earlier faults stay, if none was found but servers that do not answer may hide some. */
+function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {
+  const isHidden = queues === null || queues.some((shard) => shard.queues === null);
+  return found.length === 0 && isHidden ? null : found;
+}
+
+function findClockAhead({ clockAheadMs }: Facts): Finding[] {
+  if (clockAheadMs <= 0) return [];
+  return [{ what: `The database's clock has jumped ${Math.round(clockAheadMs / 1_000)} s ahead`, subject: "Postgres" }];
+}
+
+function findBrokenChains({ database }: Facts): Finding[] | null {
+  if (database === null) return null;
+  const what = "The history of a voucher does not verify";
+  return database.brokenChains.map(({ voucherId, since }) => {
+    return { what, subject: voucherId, page: ["vouchers", voucherId], since };
+  });
+}
+
+/** Finds what a wing has found. Without the wing it never occurs. */
+function inWing(name: FaultOfWing): Fault["find"] {
+  return ({ database }) => database && (database.ofWings[name] ?? []);
+}
+
+function findFailingAlerts({ database }: Facts): Finding[] | null {
+  if (database === null) return null;
+  const [since] = database.recorded.flatMap(({ failingSince }) => failingSince ?? []).toSorted((a, b) => +a - +b);
+  return since === undefined ? [] : [{ what: "Messages about red faults do not arrive", subject: "ALERT_URL", since }];
+}
+
+function findBatchEnds({ database }: Facts): Finding[] | null {
+  if (database === null) return null;
+  return database.stock.flatMap((batch): Finding[] => {
+    const what = describeStock(batch, database.now);
+    if (what === null) return [];
+    return [{ what, subject: `${batch.brand}: ${batch.product}`, page: ["batches", batch.batchId] }];
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+/** Why a batch's stock needs attention, or null. @param now the database's time, which decides when batches end. */
+function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
+  if (left === 0) return "A batch is sold out";
+  if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";
+  if (endsAt.getTime() - now.getTime() <= STOCK.soonDays * DAY_MS) return "A batch ends within a week, with stock left";
+  return null;
+}

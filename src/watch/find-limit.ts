@@ -1,7 +1,7 @@
-import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import type { ServiceProcess } from "../core/processes/db/processes.ts";
 
-/** How busy a process reports to be. */
-export type ReportedUse = Pick<ReportedProcess, "role" | "queues" | "state" | "busy">;
+/** How busy a process is, as it records it. */
+export type RecordedUse = Pick<ServiceProcess, "role" | "queues" | "isUp" | "busy">;
 
 /** A part of the service, and the share of the time that it worked during a load. */
 export interface Part {
@@ -22,15 +22,14 @@ export function findLimit(parts: readonly Part[]): Part["name"] | null {
   return busiest?.name ?? null;
 }
 
-/** The parts whose processes report their own work: the APIs, and the workers that redeem. */
-export function partsOf(processes: readonly ReportedUse[]): Part[] {
-  const up = processes.filter(({ state }) => state === "up");
+/** The parts whose processes record their own work: the APIs, and the workers that redeem. */
+export function partsOf(processes: readonly RecordedUse[]): Part[] {
+  const up = processes.filter(({ isUp }) => isUp);
   const kinds = [
     { name: "API", own: up.filter(({ role }) => role === "api") },
     { name: "worker", own: up.filter(({ queues }) => queues.includes("redeem")) },
   ] as const;
   return kinds.map(({ name, own }) => {
-    const known = own.flatMap(({ busy }) => busy ?? []);
-    return { name, busy: known.length === 0 ? null : Math.max(...known), processes: own.length };
+    return { name, busy: own.length === 0 ? null : Math.max(...own.map(({ busy }) => busy)), processes: own.length };
   });
 }

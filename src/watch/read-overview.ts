@@ -1,22 +1,35 @@
 import pTimeout, { TimeoutError } from "p-timeout";
 import { selectOrganizationNames } from "../core/catalog/db/catalog.ts";
-import { percentilesOf } from "../core/processes/latency-buckets.ts";
-import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
-import { addOutcomes } from "../core/processes/redeem-outcomes.ts";
-import { type ReportedCounts, readReported } from "../core/processes/reported-counts.ts";
+import {
+  answeredIn,
+  type Counts as CountFields,
+  inLastMinute,
+  latencyIn,
+  readCounts,
+  refusalsIn,
+  timesUntil,
+  unansweredIn,
+} from "../core/processes/minute-counts.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
 import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
-import { type OverviewDeps, STOCK, timeOf } from "./facts.ts";
-import { lookForFaults } from "./find-attention.ts";
+import { type FactDeps, STOCK, timeOf } from "./facts.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
+import type { FaultWatch } from "./watch.ts";
 
-/** Counts of a minute or an hour: exact redemptions and claims, and refusals and latencies that processes report. */
+/**
+ * Counts of a minute or an hour: exact redemptions and claims, and approximate refusals and latencies. Null for what is
+ * not known.
+ */
 export type Counts = ReturnType<typeof merge>[number];
 
 export type Overview = Awaited<ReturnType<typeof readOverview>>;
+
+export type OverviewDeps = Pick<FactDeps, "pool" | "redis" | "deployment" | "config" | "log"> & {
+  watch: Pick<FaultWatch, "look">;
+};
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
@@ -27,8 +40,6 @@ const WAIT_MAX_MS = 1_500;
 /** Longest wait for Postgres. Milliseconds. */
 const DATABASE_WAIT_MAX_MS = 4_000;
 const LATENCY_MINUTES = 5;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 
 /**
  * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are those of
@@ -36,8 +47,8 @@ const HOUR_MS = 3_600_000;
  */
 export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { redis, deployment, config } = ctx;
-  const look = await lookForFaults(ctx, LOOK_MAX_AGE_MS);
-  const database = await readDatabase(ctx, organizationId);
+  const { problems } = (await ctx.watch.look()).standing;
+  const database = problems.postgres === null ? await readDatabase(ctx, organizationId) : null;
   const now = database?.now ?? timeOf(deployment);
   // Async, because reading the id throws while it is unknown, and the returned promise must reject instead.
   const inTime = <T>(read: () => Promise<T>, fallback: T) =>
@@ -45,38 +56,45 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
       ctx.log.debug({ err: error }, "cannot read a part of the overview");
       return fallback;
     });
-  const reported = (span: "minute" | "hour", times: readonly Date[]) =>
-    inTime<ReportedCounts[]>(() => readReported(redis, deployment, span, times, organizationId), []);
-  const minuteTimes = timesUntil(now, MINUTE_MS, 60);
-  const hourTimes = timesUntil(now, HOUR_MS, 48);
-  const [ofMinutes, ofHours, processes, shards, servers] = await Promise.all([
-    reported("minute", minuteTimes),
-    reported("hour", hourTimes),
-    inTime(() => readProcesses(redis, deployment), []),
+  const minuteTimes = timesUntil(now, "minute", 60);
+  const hourTimes = timesUntil(now, "hour", 48);
+  const [ofMinutes, ofHours, shards, servers] = await Promise.all([
+    inTime<CountFields[] | null>(() => readCounts(redis, deployment, "minute", minuteTimes), null),
+    inTime<CountFields[] | null>(() => readCounts(redis, deployment, "hour", hourTimes), null),
     inTime(() => measureQueues(redis, deployment.id, config.queueShards), []),
     inTime(() => readRedisServers(ctx), []),
   ]);
+  // The last to be read, because the others may take seconds.
+  const look = await ctx.watch.look();
+  const { canary, processes } = look.standing;
   return {
     at: now,
     organizationId,
     /** Redemptions and claims before this time are completely counted. */
     completeUntil: database?.completeUntil ?? null,
-    minutes: merge(minuteTimes, database?.minutes ?? null, ofMinutes),
-    hours: merge(hourTimes, database?.hours ?? null, ofHours),
-    /** The latencies of the last five minutes. */
-    latencyMs: percentilesOf(ofMinutes.slice(-LATENCY_MINUTES).flatMap(({ latencies }) => latencies)),
-    /** The outcomes of the last minute. */
-    redeems: sumRedeems(ctx, processes),
+    minutes: merge(minuteTimes, database?.minutes ?? null, ofMinutes, organizationId),
+    hours: merge(hourTimes, database?.hours ?? null, ofHours, organizationId),
+    /** The latencies of the last five minutes' redeems. */
+    latencyMs: latencyIn((ofMinutes ?? []).slice(-LATENCY_MINUTES)),
+    /** The redeems of the last minute; null if they are not known. */
+    redeems: ofMinutes && {
+      answered: inLastMinute(ofMinutes, now, answeredIn),
+      unanswered: inLastMinute(ofMinutes, now, unansweredIn),
+    },
+    canary: { answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])), ...canary.latencyMs },
     liveReservations: database?.liveReservations ?? null,
-    queues: summarizeQueues(shards, processes),
+    queues: summarizeQueues(shards, processes ?? []),
     stock: database?.stock ?? [],
-    processes,
+    processes: processes ?? [],
     look,
     postgres: database?.postgres ?? null,
     redis: servers,
     organizations: database?.organizations ?? [],
   };
 }
+
+const newestOf = (times: readonly Date[]) =>
+  times.length === 0 ? null : new Date(Math.max(...times.map((time) => time.getTime())));
 
 /** Reads from Postgres; null if it does not answer. One query after the other, because each uses a connection. */
 async function readDatabase({ pool, log }: OverviewDeps, organizationId: string | null) {
@@ -94,35 +112,20 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
   });
 }
 
-/** The outcomes of the last minute's redeems, from the reports of other API processes and this process's own data. */
-function sumRedeems({ report }: OverviewDeps, processes: readonly ReportedProcess[]) {
-  const others = processes.filter(({ id, state }) => state === "up" && id !== report.self.id);
-  return addOutcomes([report.redeems.read(), ...others.map(({ redeems }) => redeems)]).minute;
-}
-
-/** Maximum age of the faults on a page. Milliseconds. */
-const LOOK_MAX_AGE_MS = 3_000;
-
-/** The starts of the last spans, oldest first, including the present span. */
-function timesUntil(now: Date, lengthMs: number, count: number): Date[] {
-  const last = now.getTime() - (now.getTime() % lengthMs);
-  return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
-}
-
-/** @param counts null if the counts are not known. */
-function merge(times: readonly Date[], counts: readonly ActivityCount[] | null, reported: readonly ReportedCounts[]) {
+/** @param counts null if redemptions and claims are not known. @param fields null if the others are not. */
+function merge(
+  times: readonly Date[],
+  counts: readonly ActivityCount[] | null,
+  fields: readonly CountFields[] | null,
+  organizationId: string | null,
+) {
   const known = new Map(counts?.map((count) => [count.at.getTime(), count]));
   const none = counts === null ? null : 0;
   return times.map((at, index) => {
     const { redemptions, claims } = known.get(at.getTime()) ?? { redemptions: none, claims: none };
-    const own = reported.slice(index, index + 1);
-    return {
-      at,
-      redemptions,
-      claims,
-      refusals: own[0]?.refusals ?? 0,
-      latencyMs: percentilesOf(own.flatMap(({ latencies }) => latencies)),
-    };
+    const own = fields?.[index] ?? null;
+    const refusals = own === null ? null : refusalsIn(own, organizationId);
+    return { at, redemptions, claims, refusals, latencyMs: latencyIn(own === null ? [] : [own]) };
   });
 }
 
@@ -151,12 +154,17 @@ export function viewOverview(overview: Overview) {
     minutes: overview.minutes.map(counts),
     hours: overview.hours.map(counts),
     latencyMs: overview.latencyMs,
-    redeems: { answered: overview.redeems.answered, unanswered: overview.redeems.unanswered },
+    redeems: overview.redeems,
+    canary: {
+      answeredAt: overview.canary.answeredAt,
+      p50Ms: overview.canary.p50,
+      p99Ms: overview.canary.p99,
+    },
     reservations: { live: overview.liveReservations },
     queues: overview.queues,
     stock: overview.stock.map(({ batchId, left, runsOutAt }) => ({ batchId, left, runsOutAt })),
-    processes: overview.processes.map(({ role, host, pid, version, queues, since, state, endedAt, problem }) => {
-      return { role, host, pid, version, queues, since, state, endedAt, problem };
+    processes: overview.processes.map(({ role, host, pid, version, queues, since, isUp, problem }) => {
+      return { role, host, pid, version, queues, since, state: isUp ? ("up" as const) : ("gone" as const), problem };
     }),
     attention: overview.look.attention.map(({ page: _, ...fault }) => fault),
   };

@@ -1,19 +1,28 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { type JobTimes, readJobTimes } from "../core/processes/job-counts.ts";
-import { type ReportedProcess, readProcesses } from "../core/processes/read-processes.ts";
+import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
+import {
+  type Counts,
+  inLastMinute,
+  type JobTimes,
+  jobsIn,
+  jobTimesIn,
+  readCounts,
+  timesUntil,
+} from "../core/processes/minute-counts.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { reportPrefix } from "../platform/redis/findings.ts";
 import { knownId, type QueuePause, readPauses } from "./facts.ts";
 import { type QueueSummary, summarizeQueues } from "./summarize-queues.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
+/** How many of the last minutes are read, including the present one. */
+const MINUTES = 5;
 
 /** A queue as operators see it. */
 export interface QueueState extends Omit<QueueSummary, "workers"> {
@@ -21,10 +30,10 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
   pausedShards: number;
   /** For a paused queue: its last pause or resumption on a page of this service, or null if there is none. */
   newestPause: QueuePause | null | "unknown";
-  /** The processes that serve the queue and have reported lately. */
-  workers: ReportedProcess[];
-  /** Jobs that these workers ended in the last minute. */
-  jobsPerMinute: number;
+  /** The processes that serve the queue and were seen lately; null while Postgres does not answer. */
+  workers: ServiceProcess[] | null;
+  /** Jobs that ended in the last minute; null while Redis does not answer. */
+  jobsPerMinute: number | null;
   /** The times of the last five minutes; null while Redis does not answer. */
   times: JobTimes | null;
 }
@@ -49,29 +58,29 @@ export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
       log.debug({ err: error }, "cannot read a part of the queues");
       return fallback;
     });
-  const nowMs = deployment.clock.steadyNow().getTime();
-  const [shards, processes, times] = await Promise.all([
+  const now = deployment.clock.steadyNow();
+  const minutes = timesUntil(now, "minute", MINUTES);
+  const [shards, processes, counts] = await Promise.all([
     inTime(measureQueues(redis, deployment.id, config.queueShards), []),
-    inTime(readProcesses(redis, deployment), []),
-    inTime(readJobTimes(redis, reportPrefix(deployment), nowMs), null),
+    inTime<ServiceProcess[] | null>(readProcesses(ctx.pool), null),
+    inTime<Counts[] | null>(readCounts(redis, deployment, "minute", minutes), null),
   ]);
   const backlogs = shards.flatMap(({ queues }) => queues ?? []);
   if (backlogs.length === 0) throw new AppError("unavailable", SILENT);
-  const summaries = summarizeQueues(shards, processes);
+  const summaries = summarizeQueues(shards, processes ?? []);
   const paused = summaries.flatMap((one) => (one.paused ? [one.name] : []));
   const pauses = await inTime<QueuePause[] | null>(readPauses(ctx.pool, paused), null);
   return summaries.map((summary) => {
     const { name } = summary;
     const parts = backlogs.filter(({ queue }) => queue === name);
-    const workers = processes.filter(({ queues, state }) => state === "up" && queues.includes(name));
     return {
       ...summary,
       shards: parts.length,
       pausedShards: parts.filter((part) => part.paused).length,
       newestPause: pauses === null ? "unknown" : (pauses.find(({ queue }) => queue === name) ?? null),
-      workers,
-      jobsPerMinute: workers.reduce((sum, { jobs }) => sum + (jobs?.[name] ?? 0), 0),
-      times: times?.[name] ?? null,
+      workers: processes?.filter(({ queues, isUp }) => isUp && queues.includes(name)) ?? null,
+      jobsPerMinute: counts && inLastMinute(counts, now, (minute) => jobsIn(minute, name)),
+      times: counts && jobTimesIn(counts, name),
     };
   });
 }

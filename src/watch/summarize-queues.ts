@@ -1,4 +1,4 @@
-import type { ReportedProcess } from "../core/processes/read-processes.ts";
+import type { ServiceProcess } from "../core/processes/db/processes.ts";
 import type { ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { QueueName } from "../platform/queues/queue-settings.ts";
 import { QUEUES } from "../platform/queues/queue-settings.ts";
@@ -13,14 +13,14 @@ export interface QueueSummary {
   oldestWaitingMs: number | null;
   /** Whether any shard that answered is paused. */
   paused: boolean;
-  /** Worker processes that serve the queue and have reported lately. */
+  /** Worker processes that serve the queue and were seen lately. */
   workers: number;
 }
 
 /** Sums the shards of each queue, and counts its workers. Without shards, the result is as if no shard had answered. */
 export function summarizeQueues(
   shards: readonly ShardBacklog[],
-  processes: readonly Pick<ReportedProcess, "queues" | "state">[],
+  processes: readonly Pick<ServiceProcess, "queues" | "isUp">[],
 ): QueueSummary[] {
   const isWhole = shards.length > 0 && shards.every(({ queues }) => queues !== null);
   const backlogs = Map.groupBy(
@@ -38,7 +38,7 @@ export function summarizeQueues(
       failed: sum("failed"),
       oldestWaitingMs: isWhole ? Math.max(0, ...parts.map((part) => part.oldestWaitingMs)) : null,
       paused: parts.some((part) => part.paused),
-      workers: processes.filter(({ queues, state }) => state === "up" && queues.includes(name)).length,
+      workers: processes.filter(({ queues, isUp }) => isUp && queues.includes(name)).length,
     };
   });
 }

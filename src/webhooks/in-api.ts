@@ -7,7 +7,7 @@ import { describeWebhooks } from "./api/describe-webhooks.ts";
 import { WEBHOOK_ACTIONS, type WebhookActionDeps } from "./console/actions/webhook-actions.ts";
 import { renderWebhooks, webhookPage, webhooksPage } from "./console/webhook-page.ts";
 import { measureWebhooks } from "./db/webhook-deliveries.ts";
-import { readWebhookFinders } from "./find-faults.ts";
+import { readWebhookFindings } from "./find-faults.ts";
 import { openWebhookRequests } from "./job.ts";
 import { webhooksPage as portalPage } from "./portal/webhooks-page.ts";
 import { changeWebhook } from "./routes/change-webhook.ts";
@@ -51,7 +51,7 @@ export const webhooks = {
   ],
   described: { webhooks: describeWebhooks() },
   backlog: { webhooks: (pool: pg.Pool) => measureWebhooks(pool, MEASURED_MAX) },
-  readFinders: readWebhookFinders,
+  readFindings: readWebhookFindings,
   operatorPages,
   portal: { pages: [portalPage] },
 };

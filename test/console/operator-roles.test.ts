@@ -66,7 +66,6 @@ it("viewers only read, operators perform the daily acts, and only admins perform
       "/products/:id/batches/new",
       "/batches/:id/void",
       "/queues/redeem/pause",
-      "/processes/:id/dismiss",
     ]),
   );
 });

@@ -1,8 +1,8 @@
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { recordProcess } from "../../src/core/processes/db/processes.ts";
 import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
-import { reportPrefix } from "../../src/platform/redis/findings.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
@@ -210,7 +210,7 @@ describe("the page of all queues", () => {
   it("the page of all queues shows the figures of each queue, and the process and jobs of each worker", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted" });
-    await worker.ctx.report.send();
+    await worker.ctx.counts.send();
     const { text } = await open("/queues");
     const [, redeem = ""] = /<section aria-labelledby="redeem">(.*?)<\/section>/s.exec(text) ?? [];
     const figures = Object.fromEntries(
@@ -222,31 +222,24 @@ describe("the page of all queues", () => {
     expect(Number(figures.Workers)).toBeGreaterThan(0);
     expect(Number(figures["Jobs a minute"])).toBeGreaterThan(0);
     expect(redeem).toMatch(/Wait for a worker: p50 [\d.]+ m?s, p99 [\d.]+ m?s\. Work: p50 [\d.]+ m?s/);
-    expect(redeem).toMatch(new RegExp(`<td class="figure">${process.pid}</td><td class="figure">[1-9]\\d*</td>`));
+    expect(redeem).toMatch(new RegExp(`<td class="figure">${process.pid}</td><td class="figure">\\d+ %</td>`));
     const [, webhook = ""] = /<section aria-labelledby="webhook">(.*?)<\/section>/s.exec(text) ?? [];
-    expect(webhook).toContain("No worker reports that it serves this queue.");
+    expect(webhook).toContain("No worker serves this queue.");
   });
 
   it("the page of all queues is below 100 kB with fifty workers, and shows hostile names as text", async () => {
     const evil = "<script>alert(1)</script>";
     expect((await send("/queues/redeem/pause", { reason: evil })).status).toBe(303);
-    const prefix = reportPrefix(api.ctx.deployment);
-    for (let at = 0; at < 50; at += 1) {
-      const report = { role: "worker", host: `${evil}${at}`, pid: at, version: "0", queues: QUEUE_NAMES };
-      const since = "2026-01-01T00:00:00Z";
-      await servers.redis.hset(
-        `${prefix}:processes`,
-        `many ${at}`,
-        JSON.stringify({ ...report, since, cpu: 0, memoryBytes: 1 }),
-      );
-      await servers.redis.set(`${prefix}:process:many ${at}`, "up", "PX", 75_000);
+    for (let pid = 0; pid < 50; pid += 1) {
+      const own = { id: `many ${pid}`, role: "worker", host: `${evil}${pid}`, pid, version: "0", busy: 0 };
+      await recordProcess(db, { ...own, queues: [...QUEUE_NAMES], problem: null });
     }
     const { text } = await open("/queues");
     expect(text).toMatch(/\d\d more\./);
     expect(text).not.toContain("<script>alert");
     expect(text.length).toBeLessThan(80_000);
     expect((await open("/queues/redeem")).text.length).toBeLessThan(80_000);
-    await Promise.all(Array.from({ length: 50 }, (_, at) => servers.redis.del(`${prefix}:process:many ${at}`)));
+    await db.query("DELETE FROM processes WHERE id LIKE 'many %'");
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { showScale } from "../../src/local/scale-report.ts";
-import { findLimit, type Part, partsOf, type ReportedUse } from "../../src/watch/find-limit.ts";
+import { findLimit, type Part, partsOf, type RecordedUse } from "../../src/watch/find-limit.ts";
 
 it.each([
   ["API", parts(0.97, 0.9, 0.2, 0.4), /^The API is the limit now\./m],
@@ -26,23 +26,23 @@ it("scale-check names the rate limit when it refused calls, and a machine whose 
 });
 
 it("partsOf takes the busiest API and the busiest worker that redeems, of those that are up", () => {
-  const process = (role: string, busy: number | undefined, more: Partial<ReportedUse> = {}): ReportedUse => ({
+  const process = (role: string, busy: number, more: Partial<RecordedUse> = {}): RecordedUse => ({
     role,
     queues: role === "worker" ? ["redeem"] : [],
-    state: "up",
-    ...(busy !== undefined && { busy }),
+    isUp: true,
+    busy,
     ...more,
   });
   const processes = [
-    ...[process("api", 0.2), process("api", 0.9), process("api", 1, { state: "ended" })],
+    ...[process("api", 0.2), process("api", 0.9), process("api", 1, { isUp: false })],
     ...[process("worker", 0.4), process("worker", 0.3), process("worker", 1, { queues: ["webhook"] })],
   ];
   expect(partsOf(processes)).toEqual([
     { name: "API", busy: 0.9, processes: 2 },
     { name: "worker", busy: 0.4, processes: 2 },
   ]);
-  expect(partsOf([process("api", undefined)])).toEqual([
-    { name: "API", busy: null, processes: 1 },
+  expect(partsOf([])).toEqual([
+    { name: "API", busy: null, processes: 0 },
     { name: "worker", busy: null, processes: 0 },
   ]);
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
@@ -16,7 +16,6 @@ import {
 import { SECRET_NAMES } from "../../src/platform/environment.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { findAddressRisks } from "../../src/platform/servers/find-risks.ts";
-import { FAULTS } from "../../src/watch/faults.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -101,9 +100,11 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
 it.each([
   ["SWEEP_INTERVAL_MS", "VouchersSweeperStopped", 60_000],
   ["LOG_INTERVAL_MS", "VouchersLogLag", 30_000],
-])("%s is at most half of the time without a pass that is the fault %s", (variable, name, maxMs) => {
-  const limitMs = (FAULTS.find((fault) => fault.name === name)?.limit ?? 0) * 1_000;
-  expect(maxMs).toBeLessThanOrEqual(limitMs / 2);
+])("%s is at most half of the time without a pass after which the alert %s is raised", (variable, name, maxMs) => {
+  const rules = readFileSync(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url), "utf8");
+  const expr = new RegExp(`alert: ${name}\\n +expr: (.*)`).exec(rules)?.[1] ?? "";
+  const [, seconds] = /\[(\d+)s\]|> (\d+)$/.exec(expr)?.filter(Boolean) ?? [];
+  expect(maxMs).toBeLessThanOrEqual((Number(seconds) * 1_000) / 2);
   readConfig({ ...REQUIRED, [variable]: String(maxMs) });
   expect(() => readConfig({ ...REQUIRED, [variable]: String(maxMs + 1) })).toThrow(variable);
 });

@@ -1,193 +1,256 @@
-import { describe, expect, it } from "vitest";
-import {
-  type AlertMessage,
-  type AlertState,
-  alertBody,
-  failingSinceOf,
-  followFaults,
-  NO_ALERTS,
-  recordSent,
-  takeDue,
-} from "../../src/watch/alerts.ts";
+import { Webhook } from "standardwebhooks";
+import { afterEach, expect, it, onTestFinished } from "vitest";
+import { inTransaction } from "../../src/platform/db/transaction.ts";
+import { openLogger } from "../../src/platform/logger.ts";
+import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
+import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
+import { alertBody } from "../../src/watch/alerts.ts";
+import { beginFaults, selectFaults } from "../../src/watch/db/faults.ts";
+import { type Attention, FaultKeeper } from "../../src/watch/keep-faults.ts";
+import { startPartnerServer } from "../support/partner-server.ts";
+import { itOnOneRedis, openServicePool } from "../support/servers.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
+import { useDatabase } from "../support/use-service.ts";
 
-const START = Date.parse("2026-11-26T21:00:00Z");
-const FAULT = {
-  fault: "f",
+const { servers, db } = useDatabase();
+const SECRET = `whsec_${Buffer.from("a secret of 32 bytes for alerts.").toString("base64")}`;
+const FAULT: Attention = {
+  runbook: "VouchersNothingRedeemed",
   severity: "red",
   what: "Nothing is redeemed",
   subject: "Redis",
-  since: "2026-11-26T20:59:00.000Z",
+  since: new Date("2026-11-26T20:59:00.000Z"),
+  page: null,
 };
+const AMBER: Attention = { ...FAULT, runbook: "VouchersJobsFail", severity: "amber", page: ["queues"] };
 
-it("a fault's beginning is told at once, and its end after a minute without it, with the time of the end", () => {
-  const watch = openWatch();
-  watch.lookFor(120, () => true);
-  expect(watch.kinds).toEqual(["alr_1-begin"]);
-  watch.lookFor(60, () => false);
-  expect(watch.kinds).toEqual(["alr_1-begin"]);
-  watch.lookFor(600, () => false);
-  expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end"]);
-  expect(watch.received[1]?.alert.endedAt).toBe(new Date(START + 120_000).toISOString());
+afterEach(async () => {
+  await db.query("DELETE FROM faults");
+  await servers.redis.flushdb();
 });
 
-it("a fault that is gone for less than a minute goes on without a message", () => {
-  const watch = openWatch();
-  watch.lookFor(3_600, (second) => second % 60 === 0);
-  expect(watch.kinds).toEqual(["alr_1-begin"]);
+it("one of several API processes sends the beginning of a red fault and its end, signed, as JSON", async () => {
+  const { receiver, startTwo, told } = await open();
+  const keepers = await startTwo();
+  for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT, AMBER]);
+  expect(told()).toEqual(["begin"]);
+  await endFault(keepers);
+  await lookAll(keepers, []);
+  expect(told()).toEqual(["begin", "end"]);
+  expect((await selectFaults(db)).map(({ kind }) => kind)).toEqual([]);
+  for (const { headers, body } of receiver.received) {
+    expect(() => new Webhook(SECRET).verify(body, headers as Record<string, string>)).not.toThrow();
+    expect(headers["content-type"]).toBe("application/json");
+    const { text, ...rest } = JSON.parse(body);
+    const isEnd = rest.endedAt !== null;
+    expect(text).toMatch(
+      isEnd ? /^ENDED: Nothing is redeemed \(Redis\), from .* to / : /^RED: Nothing is redeemed \(Redis\)/,
+    );
+    const { severity, what, subject, since } = FAULT;
+    const endedAt = isEnd ? expect.any(String) : null;
+    const url = "https://vouchers.test/ops";
+    expect(rest).toEqual({ severity, what, subject, since: since.toISOString(), endedAt, url });
+  }
 });
 
-it.each([90, 120, 300, 900])("a fault that comes and goes every %i s for a day sends at most 20 messages", (half) => {
-  const watch = openWatch();
-  watch.lookFor(86_400, (second) => Math.floor(second / half) % 2 === 0);
-  expect(watch.kinds.length).toBeLessThanOrEqual(20);
-  // The last word is right.
-  watch.lookFor(7_200, () => false);
-  expect(watch.kinds.at(-1)).toMatch(/-end$/);
+it("processes that replace all others send the ends of faults begun before them, and nothing twice", async () => {
+  const { startTwo, told } = await open();
+  await lookAll(await startTwo(), [FAULT]);
+  const keepers = await startTwo();
+  await lookAll(keepers, [FAULT]);
+  expect(told()).toEqual(["begin"]);
+  await endFault(keepers);
+  expect(told()).toEqual(["begin", "end"]);
 });
 
-it("a fault that returns after a calm day is sent at once and ends after a minute again", () => {
-  const watch = openWatch();
-  watch.lookFor(60, () => true);
-  watch.lookFor(86_400, () => false);
-  expect(watch.state.alerts).toEqual([]);
-  watch.lookFor(15, () => true);
-  watch.lookFor(75, () => false);
-  expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end", "alr_2-begin", "alr_2-end"]);
+it("a fault that is gone for less than a minute goes on with its beginning, and without a message", async () => {
+  const { start, told } = await open();
+  const keeper = await start();
+  await look(keeper, [FAULT]);
+  await look(keeper, []);
+  const [again] = await look(keeper, [{ ...FAULT, since: new Date() }]);
+  expect(again?.since).toEqual(FAULT.since);
+  expect(told()).toEqual(["begin"]);
 });
 
-it("a rejected message is retried at growing intervals while its fault lasts, and counts as a fault at once", () => {
-  const watch = openWatch({ accepts: () => false });
-  watch.lookFor(30, () => true);
-  expect(watch.tried).toBe(1);
-  watch.lookFor(3_600, () => true);
-  expect(watch.tried).toBeGreaterThan(5);
-  watch.lookFor(86_400, () => true);
-  expect(watch.tried).toBeGreaterThan(25);
-  expect(watch.tried).toBeLessThan(35);
-  expect(watch.failingSince).toEqual(new Date(START));
+it("a fault that one process finds and another does not is neither ended nor told twice", async () => {
+  const { startTwo, told } = await open();
+  const [one, other] = await startTwo();
+  for (let looks = 0; looks < 3; looks++) {
+    await look(one, [FAULT]);
+    expect(await look(other, [])).toEqual([]);
+    await db.query("UPDATE faults SET since = since - interval '61 seconds'");
+  }
+  expect(told()).toEqual(["begin"]);
 });
 
-it("a fault that ends before its beginning was accepted is sent in one message", () => {
-  let accepts = false;
-  const watch = openWatch({ accepts: () => accepts });
-  watch.lookFor(30, () => true);
-  watch.lookFor(90, () => false);
-  accepts = true;
-  watch.lookFor(900, () => false);
-  expect(watch.kinds).toEqual(["alr_1-end"]);
-  expect(watch.failingSince).toBeNull();
+it("a fault that could not be judged stays, and so does one of a kind that only a later release knows", async () => {
+  const { start } = await open();
+  const keeper = await start();
+  await look(keeper, [AMBER]);
+  await beginFaults(db, [{ ...toRow(FAULT), kind: "VouchersOfTomorrow" }]);
+  expect(await look(keeper, [], [AMBER.runbook])).toEqual([AMBER]);
+  expect((await selectFaults(db)).map(({ kind, endedAt }) => [kind, endedAt]).toSorted()).toEqual([
+    ["VouchersJobsFail", null],
+    ["VouchersOfTomorrow", null],
+  ]);
 });
 
-it("a process that takes over does not send what another one is sending", () => {
-  const now = new Date(START);
-  const first = takeDue(
-    followFaults(NO_ALERTS, [FAULT], now, () => "alr_1"),
-    now,
-  );
-  expect(first.due).toHaveLength(1);
-  expect(takeDue(first.state, new Date(START + 20_000)).due).toEqual([]);
-  // The sending process has died: a live one ends an attempt within 15 seconds.
-  expect(takeDue(first.state, new Date(START + 30_000)).due).toHaveLength(1);
+itOnOneRedis("while Postgres is away, one process tells, and the end is told once when it is back", async () => {
+  const { startTwo, told } = await open();
+  const keepers = await startTwo();
+  for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT], "away");
+  expect(told()).toEqual(["begin"]);
+  await lookAll(keepers, [FAULT]);
+  // Postgres has learned it, so other processes know it too.
+  expect(await selectFaults(db)).toMatchObject([{ told: "begin", since: FAULT.since }]);
+  const next = await startTwo();
+  await lookAll(next, [FAULT]);
+  await endFault(next);
+  expect(told()).toEqual(["begin", "end"]);
 });
 
-describe.each([60, 3_600, 86_400])("when the database's clock is set back by %i s", (back) => {
-  it("when the database's clock is set back, a rejected message is retried as soon as otherwise", () => {
-    const watch = openWatch({ accepts: () => false });
-    watch.lookFor(15, () => true);
-    expect(watch.tried).toBe(1);
-    watch.setBack(back);
-    watch.lookFor(60, () => true);
-    expect(watch.tried).toBe(2);
-    // Later attempts keep their longer distances.
-    watch.lookFor(3_600, () => true);
-    watch.setBack(back);
-    const { tried } = watch;
-    watch.lookFor(600, () => true);
-    expect(watch.tried - tried).toBeLessThanOrEqual(1);
-    watch.lookFor(3_600, () => true);
-    expect(watch.tried).toBeGreaterThan(tried);
-    expect(watch.failingSince?.getTime()).toBeLessThanOrEqual(watch.now.getTime());
+itOnOneRedis("a fault that ended while Postgres was away is told as ended when it is back", async () => {
+  const { start, told } = await open();
+  const keeper = await start();
+  await look(keeper, [FAULT], "away");
+  await look(keeper, [], "away");
+  await endFault([keeper]);
+  expect(told()).toEqual(["begin", "end"]);
+  // The next time, it is told again.
+  await look(keeper, [FAULT], "away");
+  expect(told()).toEqual(["begin", "end", "begin"]);
+});
+
+itOnOneRedis(
+  "what was told before Postgres went away is not told again, and without Redis each process tells",
+  async () => {
+    const { startTwo, told, toRedis } = await open();
+    const keepers = await startTwo();
+    await lookAll(keepers, [FAULT]);
+    await lookAll(keepers, [FAULT]);
+    toRedis.cut();
+    await lookAll(keepers, [FAULT, { ...FAULT, subject: "Postgres" }], "away");
+    expect(told()).toEqual(["begin", "begin", "begin"]);
+    toRedis.mend();
+  },
+);
+
+it("a receiver that refuses is asked again after a minute until it accepts, and that is itself a fault", async () => {
+  let status = 500;
+  const { receiver, start, told } = await open({ status: () => status });
+  const keeper = await start();
+  for (let looks = 0; looks < 3; looks++) await look(keeper, [FAULT]);
+  expect(receiver.received).toHaveLength(1);
+  expect(await selectFaults(db)).toMatchObject([{ told: null, failingSince: expect.any(Date) }]);
+  await pass("tried_at");
+  await look(keeper, [FAULT]);
+  expect(receiver.received).toHaveLength(2);
+  status = 200;
+  await pass("tried_at");
+  await look(keeper, [FAULT]);
+  expect(told()).toHaveLength(3);
+  expect(new Set(receiver.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+  expect(await selectFaults(db)).toMatchObject([{ told: "begin", failingSince: null }]);
+});
+
+it("an end that no receiver accepts is forgotten after a day", async () => {
+  const { start } = await open({ status: () => 500 });
+  const keeper = await start();
+  await look(keeper, [FAULT]);
+  await endFault([keeper]);
+  expect(await selectFaults(db)).toHaveLength(1);
+  await pass("ended_at", "1 day");
+  await look(keeper, []);
+  expect(await selectFaults(db)).toEqual([]);
+});
+
+it("faults are recorded without a standby, because a fault may be its absence", async () => {
+  const pool = openServicePool(servers.databaseUrl);
+  const setting = await inTransaction(pool, async (tx) => {
+    await beginFaults(tx, [toRow(FAULT)]);
+    return (await tx.query("SHOW synchronous_commit")).rows[0].synchronous_commit;
   });
+  await pool.end();
+  expect(setting).toBe("local");
+});
 
-  it("when the database's clock is set back, the end of a fault is told after a minute", () => {
-    const watch = openWatch();
-    watch.lookFor(60, () => true);
-    watch.lookFor(30, () => false);
-    watch.setBack(back);
-    watch.lookFor(90, () => false);
-    expect(watch.kinds).toEqual(["alr_1-begin", "alr_1-end"]);
-    const { since = "", endedAt } = watch.received[1]?.alert ?? {};
-    expect(Date.parse(`${endedAt}`)).toBeGreaterThanOrEqual(Date.parse(since));
-    expect(Date.parse(`${endedAt}`)).toBeLessThanOrEqual(watch.now.getTime());
-  });
-
-  it("when the database's clock is set back, an alert that has ended is forgotten as soon as otherwise", () => {
-    const watch = openWatch();
-    watch.lookFor(60, () => true);
-    watch.lookFor(120, () => false);
-    watch.setBack(back);
-    watch.lookFor(3_690, () => false);
-    expect(watch.state.alerts).toEqual([]);
-  });
+it("an alert goes to no private address unless WEBHOOK_ALLOW_PRIVATE holds", async () => {
+  const { receiver, start } = await open({ allowPrivate: false });
+  await look(await start(), [FAULT]);
+  expect(receiver.received).toEqual([]);
 });
 
 it("the text of a message is one line in which Slack finds no link and no call", () => {
-  const evil = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
-  const url = "https://vouchers.example/ops";
-  const { text, ...rest } = alertBody(evil, url);
-  expect(text).toBe(
-    `RED: Nothing is redeemed ( !channel   https://evil.example|click ), since 2026-11-26 20:59 UTC. ${url}`,
-  );
-  expect(rest).toEqual({
-    severity: "red",
-    what: FAULT.what,
-    subject: evil.subject,
-    since: FAULT.since,
-    endedAt: null,
-    url: "https://vouchers.example/ops",
-  });
+  const told = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
+  const { text } = alertBody(told, "https://vouchers.test/ops");
+  expect(text).not.toMatch(/[<>\n]/);
+  expect(text).toContain("https://vouchers.test/ops");
 });
 
-/** One receiver and the looks of one process, by a clock that the test moves. */
-function openWatch({ accepts = () => true }: { accepts?: () => boolean } = {}) {
-  let state: AlertState = NO_ALERTS;
-  let ids = 0;
-  const own = {
-    seconds: 0,
-    backSeconds: 0,
-    received: [] as AlertMessage[],
-    tried: 0,
-    /** A look, with the messages that it sends. */
-    look(isRed: boolean): void {
-      const { now } = own;
-      const followed = followFaults(state, isRed ? [FAULT] : [], now, () => `alr_${++ids}`);
-      const taken = takeDue(followed, now);
-      const results = taken.due.map((message) => ({ message, accepted: accepts() }));
-      own.tried += results.length;
-      own.received.push(...results.flatMap(({ message, accepted }) => (accepted ? [message] : [])));
-      state = recordSent(taken.state, results, now);
-    },
-    /** Sets the database's clock back. */
-    setBack(seconds: number): void {
-      own.backSeconds += seconds;
-    },
-    get now() {
-      return new Date(START + (own.seconds - own.backSeconds) * 1_000);
-    },
-    /** Looks every 15 seconds. */
-    lookFor(seconds: number, isRed: (second: number) => boolean): void {
-      const until = own.seconds + seconds;
-      for (; own.seconds < until; own.seconds += 15) own.look(isRed(own.seconds));
-    },
-    get kinds() {
-      return own.received.map(({ id }) => id);
-    },
-    get failingSince() {
-      return failingSinceOf(state);
-    },
-    get state() {
-      return state;
-    },
+function toRow({ runbook, severity, what, subject, since }: Attention) {
+  return { kind: runbook, severity, what, subject, since, page: "", told: null };
+}
+
+/** Keepers of API processes, whose way to Redis the test interrupts, and a receiver. */
+async function open({ status = (): number => 204, allowPrivate = true } = {}) {
+  const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
+  onTestFinished(() => receiver.close());
+  const toRedis = await openWayToRedis();
+  onTestFinished(async () => void (await toRedis.close()));
+  const log = openLogger("silent", "test");
+  const webhookSender = openWebhookSender({ allowPrivate });
+  onTestFinished(() => webhookSender.close());
+  const start = async () => {
+    const pool = openServicePool(servers.databaseUrl, 2);
+    const redis = openFailFast(toRedis.url, "test", log);
+    await untilReady(redis, 10_000);
+    onTestFinished(async () => {
+      redis.disconnect();
+      await pool.end();
+    });
+    const config = { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } };
+    const deployment = { id: servers.deploymentId, clock: { steadyNow: () => new Date() } };
+    return new FaultKeeper({ pool, redis, webhookSender, log, deployment, config });
   };
-  return own;
+  /** The messages so far, as `begin` and `end`. */
+  const told = () => receiver.received.map(({ body }) => (JSON.parse(body).endedAt === null ? "begin" : "end"));
+  return {
+    receiver,
+    toRedis,
+    start,
+    startTwo: async (): Promise<[FaultKeeper, FaultKeeper]> => [await start(), await start()],
+    told,
+  };
+}
+
+/** A proxy, or on a cluster the addresses of its nodes: tests that interrupt the way run on one Redis only. */
+async function openWayToRedis(): ReturnType<typeof openTcpProxy> {
+  const url = servers.redisUrl;
+  const untouched = { url, close: async () => undefined } as Awaited<ReturnType<typeof openTcpProxy>>;
+  return url.includes(",") ? untouched : openTcpProxy(url);
+}
+
+/** A look that finds these faults. `how`: the kinds that it could not judge, or that Postgres is away. */
+async function look(keeper: FaultKeeper, found: readonly Attention[], how: readonly string[] | "away" = []) {
+  const recorded = how === "away" ? null : await selectFaults(db);
+  const unknown = new Set(how === "away" ? [] : how);
+  const attention = await keeper.keep({ found, unknown, recorded });
+  await keeper.told();
+  return attention;
+}
+
+const lookAll = (keepers: readonly FaultKeeper[], found: readonly Attention[], how: readonly string[] | "away" = []) =>
+  Promise.all(keepers.map((keeper) => look(keeper, found, how)));
+
+/** All see that the faults are gone, and again when that has lasted. */
+async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
+  await lookAll(keepers, []);
+  await pass("ended_at");
+  await lookAll(keepers, []);
+}
+
+/** Lets time pass since a moment of all faults. */
+async function pass(since: "ended_at" | "tried_at", time = "61 seconds"): Promise<void> {
+  await db.query(`UPDATE faults SET ${since} = ${since} - $1::interval`, [time]);
 }

@@ -1,562 +1,274 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it } from "vitest";
-import { STALL_MAX_MS, STALLS_WITHIN_MS } from "../../src/core/metrics/stall-meter.ts";
-import { addCounts, COUNTED, FaultCounter } from "../../src/core/processes/fault-counts.ts";
-import { findSuccessors, type ReportedProcess } from "../../src/core/processes/read-processes.ts";
-import { addOutcomes, NO_OUTCOMES, RedeemOutcomes } from "../../src/core/processes/redeem-outcomes.ts";
+import { expect, it } from "vitest";
+import type { ServiceProcess } from "../../src/core/processes/db/processes.ts";
 import { QUEUES } from "../../src/platform/queues/queue-settings.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
+import type { Stock } from "../../src/watch/db/activity.ts";
+import type { RecordedFault } from "../../src/watch/db/faults.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
-import { makeFinders } from "../../src/webhooks/find-faults.ts";
-import { selectorsOf } from "../support/promql.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
+const alerts = Array.from(
+  read("observability/prometheus-rules.yml").matchAll(/- alert: (\w+)\n[\s\S]*?severity: (\w+)/g),
+  ([, name = "", severity = ""]) => ({ name, severity }),
+);
 
-describe("the table of faults", () => {
-  const rules = read("observability/prometheus-rules.yml");
-  const alerts = Array.from(
-    rules.matchAll(/- alert: (\w+)\n([\s\S]*?)(?=\n\n|$(?![\s\S]))/g),
-    ([, name = "", rule = ""]) => ({
-      name,
-      expr: /expr: (?:>-\n)?([\s\S]*?)\n +(?:for|labels):/.exec(rule)?.[1] ?? "",
-      after: /for: (\w+)/.exec(rule)?.[1],
-      severity: /severity: (\w+)/.exec(rule)?.[1],
-    }),
-  );
-  const withAlert = FAULTS.filter(({ hasAlert }) => hasAlert);
-
-  it("the table of faults has exactly the alerts of Prometheus, with their severities", () => {
-    const severities = { red: "critical", amber: "warning", grey: "none" };
-    expect(alerts.map(({ name, severity }) => [name, severity]).toSorted()).toEqual(
-      withAlert
-        .flatMap(({ name, severity, ofOtherQueues = severity }) =>
-          [...new Set([severity, ofOtherQueues])].map((each) => [name, severities[each]]),
-        )
-        .toSorted(),
-    );
-  });
-
-  it.each<[name: string, broken: Partial<Facts>]>([
-    ["VouchersShardUnserved", { processes: [] }],
-    ["VouchersQueuePaused", { queues: everyBacklog({ paused: true }) }],
-  ])("%s has the same severity for each queue on the overview and in Prometheus", (name, broken) => {
-    const onOverview = (find(name, broken) ?? []).map(({ subject, severity = "red" }) => [subject, severity]);
-    const severityIn = { critical: "red", warning: "amber" } as Record<string, string>;
-    const inPrometheus = QUEUES.flatMap((queue) =>
-      alerts
-        .filter((alert) => alert.name === name && isAbout(alert.expr, queue.name))
-        .map(({ severity }) => [queue.name, severityIn[`${severity}`]]),
-    );
-    expect(inPrometheus).toEqual(onOverview);
-    expect(inPrometheus).toContainEqual(["redeem", "red"]);
-  });
-
-  it.each(
-    withAlert.filter(({ limit }) => limit !== null),
-  )("the alert $name compares with the limit of the table of faults", ({ name, limit }) => {
-    const alert = alerts.find((one) => one.name === name);
-    const compared = Array.from(`${alert?.expr}`.matchAll(/> ([\d.]+)|\[(\d+)s\]/g), ([, above, span]) =>
-      Number(above ?? span),
-    );
-    const minutes = alert?.after === `${limit}m` ? [limit] : [];
-    expect([...compared, ...minutes], alert?.expr).toContain(limit);
-  });
-
-  it("the alerts for stalls and waiting redeems have the limits of the stall meter and the overview", () => {
-    const [stalls, backlog] = ["VouchersEventLoopBlocked", "VouchersQueueBacklog"].map((wanted) =>
-      alerts.find(({ name }) => name === wanted),
-    );
-    expect(stalls?.expr).toContain(`[${STALLS_WITHIN_MS / 60_000}m]) > ${STALL_MAX_MS / 1_000}`);
-    const waiting = { queues: redeems({ waiting: 1, active: 1, oldestWaitingMs: 2_001 }) };
-    expect(find("VouchersQueueBacklog", waiting)).toMatchObject([{ confirmMs: 60_000 }]);
-    expect(backlog?.after).toBe("1m");
-  });
-
-  it("the table of faults has exactly the entries of the runbook", () => {
-    const runbook = /^## Alerts$([\s\S]*?)^## /m.exec(read("operations.md"))?.[1] ?? "";
-    const headings = Array.from(runbook.matchAll(/^### (\w+)$/gm), ([, name]) => name).filter(
-      (name) => name !== "Preparation",
-    );
-    expect(headings.toSorted()).toEqual(FAULTS.map(({ name }) => name).toSorted());
-  });
-
-  it("the table of faults is in the order of harm, and the service or Prometheus finds each fault", () => {
-    const order = [
-      "nothing is redeemed",
-      "some are refused",
-      "proof is late",
-      "webhooks are late",
-      "sign-ins fail",
-      "stock",
-    ];
-    const places = FAULTS.map(({ harm }) => order.indexOf(harm));
-    expect(places).toEqual(places.toSorted((a, b) => a - b));
-    expect(FAULTS.filter(({ find, hasAlert }) => find === null && !hasAlert)).toEqual([]);
-  });
-
-  it("the table of faults has exactly two kinds that only Prometheus finds, and says why", () => {
-    expect(FAULTS.filter(({ unseen }) => unseen !== null).map(({ name, unseen }) => [name, unseen])).toEqual([
-      ["VouchersApiDown", "no API process is left to look"],
-      ["VouchersWorkersDown", "VouchersShardUnserved tells it"],
-    ]);
-    expect(FAULTS.filter(({ find, unseen }) => (find === null) !== (unseen !== null))).toEqual([]);
-  });
-
-  it.each<[kind: keyof typeof COUNTED, alert: string]>([
-    ["overloaded", "VouchersOverloaded"],
-    ["internalErrors", "VouchersInternalErrors"],
-    ["codesGuessed", "VouchersCodesGuessed"],
-    ["referencesReused", "VouchersReferencesReused"],
-    ["foreignMessages", "VouchersForeignMessages"],
-    ["logLinesDropped", "VouchersLogLinesDropped"],
-    ["sweepFailures", "VouchersSweepFails"],
-  ])("%s are remembered for as long as the alert %s looks back", (kind, name) => {
-    expect(alerts.find((alert) => alert.name === name)?.expr).toContain(`[${COUNTED[kind]}m]`);
-  });
-
-  it.each<[name: string, measured: (value: number) => Partial<Facts>]>([
-    ["VouchersOverloaded", (overloaded) => ({ counts: { overloaded } })],
-    ["VouchersErrors", (share) => ({ counts: { responses: 1_000, errors: share * 1_000 } })],
-    ["VouchersForeignMessages", (foreignMessages) => ({ counts: { foreignMessages } })],
-    ["VouchersPoolExhausted", (waitingCalls) => ({ processes: [worker({ waitingCalls })] })],
-    ["VouchersRedeemSlow", (seconds) => ({ latencyMs: { p50: 1, p99: seconds * 1_000 } })],
-    ["VouchersInternalErrors", (internalErrors) => ({ counts: { internalErrors } })],
-    ["VouchersReferencesReused", (referencesReused) => ({ counts: { referencesReused } })],
-    ["VouchersCodesGuessed", (codesGuessed) => ({ counts: { codesGuessed } })],
-    ["VouchersSealLag", (seconds) => ({ database: { ...DATABASE, sealLagMs: seconds * 1_000 } })],
-    ["VouchersSweepFails", (count) => ({ counts: { "sweepFailures a": count, "sweepFailuresNow a": 1 } })],
-    ["VouchersLogLinesDropped", (logLinesDropped) => ({ counts: { logLinesDropped } })],
-    ["VouchersWebhooksLate", (seconds) => ({ database: ofWebhooks({ oldestDueMs: seconds * 1_000 }) })],
-    ["VouchersWebhookOutboxGrows", (outbox) => ({ database: ofWebhooks({ outbox }) })],
-  ])("%s is found above its limit for as long as its alert waits, and stays while unknown", (name, measured) => {
-    const limit = FAULTS.find((one) => one.name === name)?.limit ?? Number.NaN;
-    expect(find(name, measured(limit))).toEqual([]);
-    const [found] = find(name, measured(limit * 1.1 + 0.001)) ?? [];
-    const [, minutes = 0] = /^(\d+)m$/.exec(alerts.find((alert) => alert.name === name)?.after ?? "") ?? [];
-    expect({ name, confirmMs: found?.confirmMs ?? 0 }).toEqual({ name, confirmMs: Number(minutes) * 60_000 });
-    expect(find(name, { counts: null, processes: null, latencyMs: null, database: null })).toBeNull();
-  });
+it("the overview has at most 15 kinds of faults", () => {
+  expect(FAULTS.length).toBeLessThanOrEqual(15);
 });
 
-/** Whether the first selector of an expression matches the queue. */
-function isAbout(expression: string, queue: string): boolean {
-  const matchers = selectorsOf(expression)[0]?.matchers.filter(({ label }) => label === "queue") ?? [];
-  return matchers.every(({ operator, value }) => {
-    const isMatch = operator.endsWith("~") ? new RegExp(`^(?:${value})$`).test(queue) : value === queue;
-    return isMatch !== operator.startsWith("!");
+it("the runbook has an entry for each fault of the overview and each alert of Prometheus, and no other", () => {
+  const runbook = /^## Alerts$([\s\S]*?)^## /m.exec(read("operations.md"))?.[1] ?? "";
+  const entries = Array.from(runbook.matchAll(/^### (\w+)$/gm), ([, name]) => name).filter(
+    (name) => name !== "Preparation",
+  );
+  const names = new Set([...FAULTS, ...alerts].map(({ name }) => name));
+  expect(entries.toSorted()).toEqual([...names].toSorted());
+});
+
+it("a fault that Prometheus finds too has the same severity there", () => {
+  const severities = { red: "critical", amber: "warning", grey: "none" };
+  const different = FAULTS.filter(({ name, severity }) => {
+    const own = alerts.filter((alert) => alert.name === name);
+    return own.length > 0 && !own.some((alert) => alert.severity === severities[severity]);
   });
-}
+  // A redeem that waits for two seconds is urgent. Jobs of other queues that wait for a minute are not.
+  expect(different.map(({ name }) => name)).toEqual(["VouchersQueueBacklog"]);
+});
 
 const NOW = new Date("2026-06-01T12:00:00Z");
-/** Postgres with the one standby that it waits for. */
-const STANDBYS = {
-  version: "17",
-  isStandby: false,
-  standbyNames: "FIRST 1 (a)",
-  standbys: ["a"],
-  lagMs: null,
-  connections: 1,
-  connectionsMax: 100,
-  sizeBytes: 1,
-};
-const DATABASE: NonNullable<Facts["database"]> = {
-  now: NOW,
-  brokenChains: [],
-  stock: [],
-  alertsFailingSince: null,
-  sealLagMs: 0,
-  ofWings: {},
-};
-const ofWebhooks = (waiting: { outbox?: number; oldestDueMs?: number }) => ({
-  ...DATABASE,
-  ofWings: makeFinders([], { outbox: 0, oldestDueMs: 0, ...waiting }),
-});
+const EARLIER = new Date("2026-06-01T11:00:00Z");
 const SHARDS = listShards("deployment", 2);
+const SILENT = { silentMs: 15_000, shards: [15_000, 15_500], silentShards: [], latencyMs: { p50: null, p99: null } };
 
-const worker = (changes: Partial<ReportedProcess> = {}): ReportedProcess => ({
+const process = (changes: Partial<ServiceProcess> = {}): ServiceProcess => ({
   id: "w",
   role: "worker",
   host: "host",
   pid: 1,
   version: "1",
   queues: ["redeem", "seal", "sweep"],
-  queueShards: [2],
-  workerShards: null,
-  since: "2026-06-01T11:00:00.000Z",
-  at: "2026-06-01T11:59:58.000Z",
-  endedAt: null,
-  cpu: 0,
-  memoryBytes: 1,
-  stallingMs: 0,
+  since: EARLIER,
+  seenAt: NOW,
+  busy: 0,
   problem: null,
-  redeems: NO_OUTCOMES,
-  state: "up",
+  canaryAt: null,
+  isUp: true,
+  canaryAgeMs: null,
   ...changes,
 });
+/** Another API process. */
+const api = (changes: Partial<ServiceProcess> = {}) =>
+  process({ id: "b", role: "api", pid: 2, queues: [], canaryAgeMs: 3_000, ...changes });
 
-const backlog = (queue: string, shard: string, changes = {}) => ({
-  queue,
-  shard,
-  waiting: 0,
-  active: 0,
-  failed: 0,
-  oldestWaitingMs: 0,
-  paused: false,
-  ...changes,
-});
-
-/** Backlogs of redeems, with changes in each shard or in one. */
-const redeems = (changes: object, only?: string) =>
+/** The backlogs of all queues, with changes to one of them in all shards or in one. */
+const backlogs = (of: string, changes: object, only?: string): NonNullable<Facts["queues"]> =>
   SHARDS.map((shard) => ({
     shard,
-    queues: [backlog("redeem", shard.name, only === undefined || only === shard.name ? changes : {})],
+    queues: QUEUES.map(({ name: queue }) => ({
+      queue,
+      shard: shard.name,
+      waiting: 0,
+      active: 0,
+      failed: 0,
+      oldestWaitingMs: 0,
+      paused: false,
+      ...(queue === of && (only ?? shard.name) === shard.name && changes),
+    })),
   }));
 
-/** Backlogs of every queue in the first shard. A function declaration, because lists of cases need it early. */
-function everyBacklog(changes: object) {
-  return listShards("deployment", 2)
-    .slice(0, 1)
-    .map((shard) => ({
-      shard,
-      queues: QUEUES.map(({ name }) => backlog(name, shard.name, changes)),
-    }));
-}
-
-const facts = (changes: Partial<Facts> = {}): Facts => ({
+const DATABASE: NonNullable<Facts["database"]> = {
+  now: NOW,
+  server: {
+    version: "17",
+    isStandby: false,
+    standbyNames: "FIRST 1 (a)",
+    standbys: ["a"],
+    lagMs: null,
+    connections: 1,
+    connectionsMax: 100,
+    sizeBytes: 1,
+  },
+  recorded: [],
+  brokenChains: [],
+  stock: [],
+  ofWings: {},
+};
+const HEALTHY: Facts = {
   now: NOW,
   problems: { postgres: null, redis: null },
   refusing: [],
+  canary: { ...SILENT, silentMs: 1_000, shards: [1_000, 3_000] },
+  processes: [api({ id: "a" }), api(), process()],
+  self: { id: "a", name: "api 1 on host" },
+  unready: null,
   shards: SHARDS,
   clockAheadMs: 0,
-  redeems: NO_OUTCOMES,
-  self: { id: "a", role: "api", pid: 1, host: "host" },
-  otherApis: [worker({ id: "b", role: "api", pid: 2, queues: [] })],
-  isAlone: false,
-  processes: [worker()],
-  counts: {},
-  latencyMs: { p50: null, p99: null },
-  queues: redeems({}),
+  queues: backlogs("", {}),
   pauses: [],
-  postgres: STANDBYS,
   database: DATABASE,
-  unsweptMs: 0,
-  hasSwept: true,
-  sweepMark: "1",
-  ...changes,
-});
-
-const find = (name: string, changes: Partial<Facts> = {}, before: { what: string }[] = []) => {
-  const kind = FAULTS.find((one) => one.name === name);
-  return kind?.find?.(facts(changes), kind.limit ?? 0, before);
 };
-const nothing = (changes: Partial<Facts>) => {
-  const [found] = find("VouchersNothingRedeemed", changes) ?? [];
-  return found?.what ?? null;
-};
-const paused = { queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW };
-const MANY = listShards("deployment", 16);
-const othersOf = (shards: typeof MANY) => MANY.filter((shard) => !shards.includes(shard)).map(({ index }) => index);
-const backlogsWhere = (shards: typeof MANY, changes: object) =>
-  MANY.map((shard) => ({ shard, queues: [backlog("redeem", shard.name, shards.includes(shard) ? changes : {})] }));
-/** Redeems of so many vouchers had no answer. */
-const outcomes = (answered: number, unanswered: number, vouchers = unanswered) => ({
-  answered,
-  unanswered,
-  vouchers: Array.from({ length: vouchers }, (_, index) => `voucher ${index}`),
-});
-const gone = worker({ state: "gone" });
+/** Nothing is redeemed. */
+const OUTAGE: Partial<Facts> = { canary: SILENT, processes: [process()] };
 
-describe("what each look judges", () => {
-  it("a healthy deployment has no fault, with and without traffic", () => {
-    const busy = { recent: outcomes(500, 0), minute: outcomes(3_000, 2) };
-    for (const redeems of [NO_OUTCOMES, busy])
-      for (const { name, find } of FAULTS) {
-        if (find === null || name === "BatchEnds") continue;
-        expect(find(facts({ redeems }), FAULTS.find((one) => one.name === name)?.limit ?? 0, []) ?? [], name).toEqual(
-          [],
-        );
-      }
-  });
+const find = (name: string, changes: Partial<Facts>) =>
+  FAULTS.find((one) => one.name === name)?.find({ ...HEALTHY, ...changes });
 
-  it.each<[cause: string, changes: Partial<Facts>, what: string]>([
-    [
-      "no answer",
-      { redeems: { recent: outcomes(0, 3), minute: outcomes(90, 3) } },
-      "3 redeems had no answer, and none had one",
-    ],
-    [
-      "no answer, slowly",
-      { redeems: { recent: outcomes(0, 1), minute: outcomes(0, 3) } },
-      "3 redeems had no answer, and none had one",
-    ],
-    ["a frozen worker", { processes: [gone] }, "no worker has sent a heartbeat for the queue redeem"],
-    ["no worker at all", { processes: [] }, "no worker has sent a heartbeat for the queue redeem"],
-    [
-      "workers of other queues",
-      { processes: [worker({ queues: ["seal"] })] },
-      "no worker has sent a heartbeat for the queue redeem",
-    ],
-    [
-      "workers of another number of shards",
-      { processes: [worker({ queueShards: [4] })] },
-      "no worker has sent a heartbeat for the queue redeem",
-    ],
-    ["a pause", { queues: redeems({ paused: true }), pauses: [paused] }, "the queue redeem is paused by Ada"],
-    ["a pause made elsewhere", { queues: redeems({ paused: true }) }, "the queue redeem is paused"],
-    [
-      "a pause after a resumption",
-      { queues: redeems({ paused: true }), pauses: [{ ...paused, isPaused: false }] },
-      "the queue redeem is paused",
-    ],
-    [
-      "one shard paused, the other without a worker",
-      { queues: redeems({ paused: true }, "0/2"), processes: [worker({ workerShards: [0] })] },
-      "the queue redeem is paused in shard 0/2",
-    ],
-    [
-      "waiting jobs",
-      { queues: redeems({ waiting: 1, oldestWaitingMs: 6_000 }) },
-      "redeems wait, and no worker takes them",
-    ],
-    [
-      "Postgres",
-      { problems: { postgres: "No answer from Postgres.", redis: null }, processes: null, otherApis: [] },
-      "no answer from Postgres",
-    ],
-    [
-      "Redis",
-      { problems: { postgres: null, redis: "Redis refuses writes: OOM" }, processes: null, otherApis: [] },
-      "Redis refuses writes: OOM",
-    ],
-  ])("the fault that nothing is redeemed is found with its cause: %s", (_, changes, what) => {
-    expect(nothing(changes)).toBe(`Nothing is redeemed: ${what}`);
-  });
-
-  it.each<[why: string, changes: Partial<Facts>]>([
-    ["two redeems without an answer", { redeems: { recent: outcomes(0, 2), minute: outcomes(0, 2) } }],
-    ["redeems of two vouchers have no answer", { redeems: { recent: outcomes(0, 9, 2), minute: outcomes(0, 9, 2) } }],
-    ["some redeems have an answer", { redeems: { recent: outcomes(1, 9), minute: outcomes(1, 9) } }],
-    ["one shard is paused", { queues: redeems({ paused: true }, "1/2") }],
-    ["one shard has no worker", { processes: [worker({ workerShards: [0] })] }],
-    ["two workers have a shard each", { processes: [worker({ workerShards: [0] }), worker({ workerShards: [1] })] }],
-    ["jobs wait while others run", { queues: redeems({ waiting: 1, oldestWaitingMs: 6_000, active: 1 }) }],
-    ["another API process can serve", { problems: { postgres: "No answer from Postgres.", redis: null } }],
-    [
-      "an unseen process can serve",
-      { problems: { postgres: null, redis: "No answer from Redis." }, isAlone: true, otherApis: [], processes: null },
-    ],
-    ["a worker of an earlier release reports no shards", { processes: [worker({ queueShards: [] })] }],
-  ])("the fault that nothing is redeemed is not found while %s", (_, changes) => {
-    expect(nothing(changes)).toBeNull();
-  });
-
-  it("the fault that nothing is redeemed stays as it was while heartbeats are not known", () => {
-    const redeems = (what: string) =>
-      find("VouchersNothingRedeemed", { processes: null }, [{ what: `Nothing is redeemed: ${what}` }]);
-    expect(redeems("no worker has sent a heartbeat for the queue redeem")).toBeNull();
-    // The cause has ended.
-    expect(redeems("no answer from Postgres")).toEqual([]);
-    for (const name of ["VouchersShardUnserved", "VouchersProcessDown"])
-      expect(find(name, { processes: null })).toBeNull();
-    for (const name of ["VouchersNothingRedeemed", "VouchersRedeemsUnanswered"])
-      expect(find(name, { redeems: null })).toBeNull();
-  });
-
-  it("a shard without a worker, or paused, is named, and other queues than that of redeems are amber", () => {
-    expect(find("VouchersShardUnserved", { processes: [worker({ workerShards: [0] })] })).toMatchObject([
-      { subject: "redeem", what: "No worker has sent a heartbeat for the queue redeem in shard 1/2" },
-      { subject: "seal", severity: "amber" },
-    ]);
-    expect(find("VouchersQueuePaused", { queues: redeems({ paused: true }, "1/2"), pauses: [paused] })).toMatchObject([
-      { subject: "redeem", what: "The queue redeem is paused in shard 1/2 by Ada" },
-    ]);
-    const sweep = [{ shard: SHARDS[0], queues: [backlog("sweep", "0/2", { paused: true })] }];
-    expect(find("VouchersQueuePaused", { queues: sweep as Facts["queues"] })).toMatchObject([
-      { subject: "sweep", severity: "amber" },
-    ]);
-  });
-
-  it("shards whose servers do not answer or refuse writes are named with the servers' words", () => {
-    const away = SHARDS.map((shard) => ({ shard, queues: null })).slice(1);
-    expect(find("VouchersShardAway", { queues: away })).toMatchObject([
-      { subject: "Redis", what: "A Redis server does not answer in shard 1/2" },
-    ]);
-    const refusing = [{ shard: SHARDS[0], refusal: "OOM" }] as Facts["refusing"];
-    expect(find("VouchersShardAway", { queues: away, refusing })).toMatchObject([
-      { what: "A Redis server does not answer in shard 1/2; a Redis server refuses writes: OOM in shard 0/2" },
-    ]);
-  });
-
-  it.each<[name: string, touched: (shards: typeof MANY) => Partial<Facts>]>([
-    ["VouchersQueuePaused", (paused) => ({ queues: backlogsWhere(paused, { paused: true }) })],
-    [
-      "VouchersShardUnserved",
-      (unserved) => ({ processes: [worker({ queueShards: [16], workerShards: othersOf(unserved) })] }),
-    ],
-    [
-      "VouchersShardAway",
-      (away) => ({ queues: MANY.map((shard) => ({ shard, queues: away.includes(shard) ? null : [] })) }),
-    ],
-    ["StandbyAway", ({ length }) => ({ postgres: { ...STANDBYS, standbyNames: `${length} (a, b, c)`, standbys: [] } })],
-  ])("a set of shards or standbys that changes is the same fault, with another text: %s", (name, touched) => {
-    const found = [1, 2, 12].map((count) => find(name, { shards: MANY, ...touched(MANY.slice(0, count)) }) ?? []);
-    const keys = found.map((all) => all.map(({ subject, page }) => [subject, page]));
-    expect(keys[0]?.length).toBeGreaterThan(0);
-    expect(keys).toEqual(keys.map(() => keys[0]));
-    expect(new Set(found.map(([one]) => one?.what)).size).toBe(3);
-    expect(Math.max(...found.map(([one]) => `${one?.what}`.length))).toBeLessThan(160);
-  });
-
-  it("an API process that alone cannot use a server is named, and not the server", () => {
-    const problems = { postgres: "No answer from Postgres.", redis: null };
-    const what = "A process cannot serve requests: No answer from Postgres";
-    const own = { subject: "api 1 on host", what, severity: "amber" };
-    expect(find("VouchersServerAway", { problems })).toMatchObject([own]);
-    const otherApis = [worker({ id: "b", role: "api", pid: 2, problem: "No answer from Postgres." })];
-    expect(find("VouchersServerAway", { otherApis })).toMatchObject([{ ...own, subject: "api 2 on host" }]);
-    expect(find("VouchersServerAway", { problems, otherApis })).toMatchObject([
-      { subject: "Postgres", what: "No answer from Postgres" },
-    ]);
-    const unseen = { problems: { postgres: null, redis: "No answer from Redis." }, otherApis: [] };
-    expect(find("VouchersServerAway", { ...unseen, isAlone: true })).toMatchObject([
-      { subject: "api 1 on host", severity: "amber" },
-    ]);
-    expect(find("VouchersServerAway", unseen)).toMatchObject([{ subject: "Redis" }]);
-  });
-
-  it("a process that vanished, and one that stalls again and again, are named", () => {
-    expect(find("VouchersProcessDown", { processes: [gone] })).toMatchObject([
-      { subject: "worker 1 on host", since: new Date(gone.at) },
-    ]);
-    expect(find("VouchersProcessDown", { processes: [worker({ state: "ended" })] })).toEqual([]);
-    const stalling = (minutes: number) => ({ processes: [worker({ stallingMs: minutes * 60_000 })] });
-    expect(find("VouchersEventLoopBlocked", stalling(4.9))).toEqual([]);
-    expect(find("VouchersEventLoopBlocked", stalling(5))).toMatchObject([{ subject: "worker 1 on host" }]);
-  });
+it("a healthy deployment has no fault", () => {
+  expect(FAULTS.flatMap(({ find }) => find(HEALTHY) ?? [{ what: "unknown" }])).toEqual([]);
 });
 
-it("redeem outcomes count as recent for two reports, and are forgotten after twelve", () => {
-  const counts = new RedeemOutcomes();
-  counts.answered();
-  counts.unanswered(null);
-  const both = outcomes(1, 1, 0);
-  const none = outcomes(0, 0);
-  for (let reports = 0; reports <= 2; reports += 1) {
-    expect(counts.read()).toEqual({ recent: both, minute: both });
-    counts.advance();
+it.each<[cause: string, changes: Partial<Facts>]>([
+  ["no answer from Postgres", { problems: { postgres: "No answer from Postgres.", redis: "No answer from Redis." } }],
+  ["a synchronous standby is away", { database: { ...DATABASE, server: { ...DATABASE.server, standbys: [] } } }],
+  ["Redis refuses writes: OOM", { problems: { postgres: null, redis: "Redis refuses writes: OOM." } }],
+  [
+    "the queue redeem is paused by Ada",
+    {
+      queues: backlogs("redeem", { paused: true, waiting: 1 }),
+      pauses: [{ queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW }],
+      processes: [],
+    },
+  ],
+  ["the queue redeem is paused", { queues: backlogs("redeem", { paused: true }) }],
+  ["no worker runs for the queue redeem", { processes: [process({ isUp: false }), process({ queues: ["seal"] })] }],
+  ["workers do not finish the redeems that they have begun", { queues: backlogs("redeem", { active: 1, waiting: 9 }) }],
+  ["redeems wait, and no worker takes them", { queues: backlogs("redeem", { waiting: 1 }) }],
+  ["no worker answers", {}],
+  ["no worker answers", { processes: null, queues: null, database: null }],
+])("while no canary is answered, nothing is redeemed: %s", (cause, changes) => {
+  const since = new Date(NOW.getTime() - 15_000);
+  const found = { what: `Nothing is redeemed: ${cause}`, subject: "All organizations", since };
+  expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([found]);
+  // Not said twice.
+  expect(find("VouchersServerAway", { ...OUTAGE, ...changes, unready: "No answer from Redis." })).toEqual([]);
+});
+
+it.each<[why: string, changes: Partial<Facts>]>([
+  ["its silence is short", { canary: { ...SILENT, silentMs: 14_500 } }],
+  ["a canary of another process was answered", { processes: [api({ canaryAgeMs: 14_000 })] }],
+  ["one of a process that has ended since was answered", { processes: [api({ canaryAgeMs: 14_000, isUp: false })] }],
+])("a process does not say that nothing is redeemed if %s", (_why, changes) => {
+  expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
+});
+
+it("API processes that cannot serve requests are named, red once they are half of all", () => {
+  const unready = { unready: "No worker answers it." };
+  const name = { subject: "api 1 on host", what: "An API process cannot serve requests: No worker answers it" };
+  const severities = (others: ServiceProcess[], own: Partial<Facts> = unready) =>
+    find("VouchersServerAway", { ...own, processes: others })?.map(({ severity }) => severity);
+  expect(find("VouchersServerAway", { ...unready, processes: [api(), api({ id: "c" })] })).toEqual([
+    { ...name, severity: "amber" },
+  ]);
+  expect(severities([api()])).toEqual(["red"]);
+  expect(severities([api({ problem: "x" }), api({ id: "c" })])).toEqual(["red", "red"]);
+  expect(severities([api({ problem: "x" })], {})).toEqual(["red"]);
+  // One that is gone does not count, and workers do not either.
+  expect(severities([api({ problem: "x", isUp: false }), process({ problem: "x" })], {})).toEqual([]);
+  // Without Postgres, the others are not known.
+  expect(find("VouchersServerAway", { ...unready, processes: null })).toMatchObject([{ severity: "red" }]);
+});
+
+it("a shard in which nothing is redeemed is named with its cause, while others redeem", () => {
+  const canary = { ...SILENT, silentMs: 1_000, shards: [1_000, 20_000], silentShards: [1] };
+  const what = (changes: Partial<Facts>) => find("VouchersShardAway", { canary, ...changes })?.[0]?.what;
+  const start = "Nothing is redeemed in shard 1/2: ";
+  const [first, second] = SHARDS as [(typeof SHARDS)[0], (typeof SHARDS)[0]];
+  expect(what({ refusing: [{ shard: second, refusal: null }] })).toBe(`${start}a Redis server does not answer`);
+  expect(what({ refusing: [{ shard: second, refusal: "OOM." }] })).toBe(`${start}a Redis server refuses writes: OOM`);
+  expect(what({ refusing: [{ shard: first, refusal: "OOM." }] })).toBe(`${start}no worker answers`);
+  expect(what({ queues: backlogs("redeem", { paused: true }, "1/2") })).toBe(
+    `${start}the queue redeem is paused in shard 1/2`,
+  );
+  expect(what({ queues: backlogs("redeem", { waiting: 1 }, "1/2") })).toBe(
+    `${start}redeems wait, and no worker takes them`,
+  );
+  expect(find("VouchersShardAway", { canary })).toMatchObject([{ subject: "Redis", since: new Date(+NOW - 20_000) }]);
+});
+
+it("a paused queue is red if it is that of redeems, and stays while a Redis server does not answer", () => {
+  const pauses = [{ queue: "redeem", isPaused: true, by: "Ada", reason: null, since: EARLIER }];
+  expect(find("VouchersQueuePaused", { queues: backlogs("redeem", { paused: true }, "1/2"), pauses })).toEqual([
+    { subject: "redeem", what: "The queue redeem is paused in shard 1/2 by Ada", since: EARLIER },
+  ]);
+  expect(find("VouchersQueuePaused", { queues: backlogs("sweep", { paused: true }) })).toMatchObject([
+    { subject: "sweep", severity: "amber" },
+  ]);
+  const hidden = { queues: backlogs("", {}).map((one) => ({ ...one, queues: null })) };
+  for (const name of ["VouchersQueuePaused", "VouchersQueueBacklog", "VouchersJobsFail"]) {
+    expect(find(name, hidden), name).toBeNull();
+    expect(find(name, { queues: null }), name).toBeNull();
   }
-  expect(counts.read()).toEqual({ recent: none, minute: both });
-  for (let reports = 3; reports <= 12; reports += 1) counts.advance();
-  expect(counts.read()).toEqual({ recent: none, minute: none });
 });
 
-it("redeems without an answer are amber if they are of few vouchers in all processes together, otherwise red", () => {
-  const [one, other] = [new RedeemOutcomes(), new RedeemOutcomes()];
-  const judge = () => {
-    const redeems = addOutcomes([one.read(), other.read()]);
-    const [some] = find("VouchersRedeemsUnanswered", { redeems }) ?? [];
-    return [nothing({ redeems }), some && (some.severity ?? "red")];
-  };
-  for (const code of ["locked", "locked", "also locked"]) for (const counts of [one, other]) counts.unanswered(code);
-  other.unanswered(null);
-  expect(judge()).toEqual([null, "amber"]);
-  one.answered();
-  expect(judge()).toEqual([null, "amber"]);
-  other.unanswered("another");
-  expect(judge()).toEqual([null, "red"]);
-  for (let reports = 0; reports <= 12; reports += 1) for (const counts of [one, other]) counts.advance();
-  for (const code of ["a", "b", "c"]) other.unanswered(code);
-  expect(judge()).toEqual(["Nothing is redeemed: 3 redeems had no answer, and none had one", undefined]);
+it("jobs that wait for more than a minute are a fault, and it is said if no worker runs for them", () => {
+  const wait = (queue: string, oldestWaitingMs = 60_001) => backlogs(queue, { waiting: 1, oldestWaitingMs });
+  const what = "Jobs of the queue seal wait for more than a minute";
+  expect(find("VouchersQueueBacklog", { queues: wait("seal", 60_000) })).toEqual([]);
+  expect(find("VouchersQueueBacklog", { queues: wait("seal") })).toMatchObject([{ what, subject: "seal" }]);
+  expect(find("VouchersQueueBacklog", { queues: wait("seal"), processes: [] })).toMatchObject([
+    { what: `${what}, and no worker runs for it` },
+  ]);
+  // Without its worker, the queue of the log is not used.
+  expect(find("VouchersQueueBacklog", { queues: wait("log") })).toEqual([]);
+  expect(find("VouchersQueueBacklog", { queues: wait("log"), processes: [process({ queues: ["log"] })] })).toHaveLength(
+    1,
+  );
 });
 
-it("redeem outcomes of a process of an earlier release count, but without vouchers", () => {
-  const earlier = { answered: 1, unanswered: 4 };
-  const { minute } = addOutcomes([{ recent: earlier, minute: earlier } as never, NO_OUTCOMES]);
-  expect(minute).toEqual(outcomes(1, 4, 0));
+it("failed jobs are counted over all shards", () => {
+  expect(find("VouchersJobsFail", { queues: backlogs("redeem", { failed: 1 }) })).toEqual([
+    { subject: "redeem", what: "2 jobs have failed", page: ["queues"] },
+  ]);
+  expect(find("VouchersJobsFail", { queues: backlogs("seal", { failed: 1 }, "0/2") })).toMatchObject([
+    { what: "1 job has failed" },
+  ]);
 });
 
-it("counts of a process are forgotten after a time, and only what fails now in the sweeper is reported", () => {
-  let nowMs = 0;
-  const counter = new FaultCounter(() => nowMs);
-  for (let failures = 0; failures < 4; failures += 1) {
-    counter.count("sweepFailures", "removeJobs");
-    counter.count("sweepFailuresNow", "removeJobs");
-  }
-  counter.count("overloaded", undefined, 2);
-  const after = (minutes: number) => {
-    nowMs = minutes * 60_000;
-    const counts = addCounts([counter.read(), { overloaded: 1 }, undefined]);
-    return [counts.overloaded, find("VouchersSweepFails", { counts })?.map(({ subject }) => subject)];
-  };
-  expect(after(0)).toEqual([3, ["removeJobs"]]);
-  expect(after(1)).toEqual([3, ["removeJobs"]]);
-  expect(after(1.1)).toEqual([3, []]);
-  expect(after(5)).toEqual([3, []]);
-  expect(after(5.1)).toEqual([1, []]);
-  expect(counter.read()).toEqual({ "sweepFailures removeJobs": 4 });
-  after(15.2);
-  expect(counter.read()).toEqual({});
+it("a clock that has jumped ahead is a fault", () => {
+  const what = "The database's clock has jumped 3600 s ahead";
+  expect(find("VouchersClockAhead", { clockAheadMs: 3_600_000 })).toEqual([{ what, subject: "Postgres" }]);
 });
 
-describe("who takes the place of a process that vanished", () => {
-  const at = (second: number) => new Date(Date.parse("2026-06-01T12:00:00Z") + second * 1_000).toISOString();
-  const lost = worker({ id: "lost", state: "gone", at: at(1) });
-  const later = worker({ id: "later", since: at(2) });
-  /** One that began a minute before the other vanished. */
-  const sooner = worker({ id: "sooner", since: at(-60) });
-  const ended = (id: string, second: number) => worker({ id, state: "ended", at: at(second), endedAt: at(second) });
-  const successors = (all: ReportedProcess[], places = {}) => [...findSuccessors(all, places)];
+const OF_WINGS = [
+  "VouchersLogRefused",
+  "VouchersLogWitness",
+  "VouchersLogStopped",
+  "VouchersWebhooksFail",
+  "VouchersWebhookEndpointDisabled",
+];
 
-  it("a later process of the same kind takes the place of one that vanished, and of no other", () => {
-    expect(successors([lost, later])).toEqual([["lost", "later"]]);
-    expect(successors([lost, { ...lost, id: "lost too" }, later])).toEqual([["lost", "later"]]);
-    expect(successors([lost, later], { later: "another" })).toEqual([]);
-  });
-
-  it("a process that began shortly before another one vanished takes its place, because as many run as before", () => {
-    expect(successors([worker(), lost, sooner])).toEqual([["lost", "sooner"]]);
-    expect(successors([lost, { ...lost, id: "lost too" }, sooner])).toEqual([["lost", "sooner"]]);
-    expect(successors([lost, sooner], { sooner: "another" })).toEqual([]);
-  });
-
-  it("processes that began together replace none of each other", () => {
-    const [young, other] = [at(-100), at(-90)];
-    expect(successors([{ ...lost, since: young }, worker({ since: other })])).toEqual([]);
-  });
-
-  it("a process that replaced one that ended properly does not also replace one that vanished later", () => {
-    expect(successors([ended("old", -50), lost, sooner])).toEqual([["old", "sooner"]]);
-    // It restarted in its place.
-    expect(successors([ended("old", -61), lost, sooner])).toEqual([["old", "sooner"]]);
-    expect(successors([ended("old", -50), lost, sooner], { sooner: "old" })).toEqual([]);
-  });
-
-  it("a process that ended properly with no successor leaves a later one to another that vanished", () => {
-    expect(successors([ended("old", 0), lost, later])).toEqual([["lost", "later"]]);
-  });
-
-  it("a process takes the place of one that did the same, before that of one that did less", () => {
-    const ofOneShard = { ...lost, id: "lost, of one shard", at: at(0), workerShards: [0] };
-    const laterOfOneShard = { ...later, id: "later, of one shard", workerShards: [0] };
-    expect(successors([ofOneShard, lost, later])).toEqual([["lost", "later"]]);
-    expect(successors([ofOneShard, lost, later, laterOfOneShard])).toEqual([
-      ["lost, of one shard", "later, of one shard"],
-      ["lost", "later"],
-    ]);
-    expect(successors([ofOneShard, later])).toEqual([["lost, of one shard", "later"]]);
-  });
-
-  it.each<[string, Partial<ReportedProcess>]>([
-    ["began long before", { since: at(-120) }],
-    ["has ended", { state: "ended" }],
-    ["is of another role", { role: "api" }],
-    ["does not serve all of its queues", { queues: ["seal"] }],
-    ["serves some shards only", { workerShards: [0] }],
-  ])("a process does not take the place if it %s", (_, changes) => {
-    expect(successors([lost, { ...later, ...changes }])).toEqual([]);
-  });
+it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
+  [
+    "VouchersChainBroken",
+    { brokenChains: [{ voucherId: "vch_1", since: EARLIER }] },
+    { subject: "vch_1", since: EARLIER, page: ["vouchers", "vch_1"] },
+  ],
+  [
+    "AlertsFail",
+    {
+      recorded: [
+        { failingSince: NOW },
+        { failingSince: null },
+        { failingSince: EARLIER },
+      ] as unknown as RecordedFault[],
+    },
+    { subject: "ALERT_URL", since: EARLIER },
+  ],
+  ...OF_WINGS.map((name): [string, Partial<typeof DATABASE>, object] => {
+    const found = { what: "x", subject: "y" };
+    return [name, { ofWings: { [name]: [found] } }, found];
+  }),
+  [
+    "BatchEnds",
+    { stock: [{ left: 0, batchId: "bat_1", brand: "Shop", product: "Cup" } as Stock] },
+    { what: "A batch is sold out", subject: "Shop: Cup", page: ["batches", "bat_1"] },
+  ],
+])("%s is found in the database, and stays while Postgres is away", (name, changes, found) => {
+  expect(find(name, { database: { ...DATABASE, ...changes } })).toEqual([expect.objectContaining(found)]);
+  expect(find(name, { database: null })).toBeNull();
 });
 
 it.each<[names: string, connected: string[], missing: number]>([

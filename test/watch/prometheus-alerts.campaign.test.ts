@@ -120,6 +120,9 @@ const HEALTHY: Series = {
   'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x240",
   'voucher_refusals_total{job="api",code="overloaded"}': "0x240",
   'voucher_refusals_total{job="api",code="voucher_used"}': "0+15x240",
+  'voucher_canary_silent_seconds{job="api",shard="0/2"}': "4x240",
+  'voucher_canary_silent_seconds{job="api",shard="1/2"}': "4x240",
+  'voucher_sign_ins_failed_total{job="api"}': "0+0.1x240",
   'voucher_shard_up{job="api",shard="0/2"}': "1x240",
   'voucher_shard_up{job="api",shard="1/2"}': "1x240",
   ...seriesOfQueues(),
@@ -177,36 +180,15 @@ const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersShardUnserved"], { 'voucher_queue_fetchers{job="worker",queue="redeem",shard="1/2"}': "4x40 stale" }],
   [["VouchersErrors"], { [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200" }],
   [
-    ["VouchersErrors", "VouchersNothingRedeemed"],
-    {
-      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
-      'voucher_redeem_vouchers_unanswered{job="api"}': "0x40 3x200",
-      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
-    },
+    ["VouchersNothingRedeemed"],
+    Object.fromEntries(
+      ["0/2", "1/2"].map((shard) => [`voucher_canary_silent_seconds{job="api",shard="${shard}"}`, "4x40 15+15x200"]),
+    ),
   ],
-  // Retries for one voucher have reached three processes.
-  [
-    ["VouchersErrors"],
-    {
-      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
-      ...Object.fromEntries(
-        ["a", "b", "c"].map((instance) => [
-          `voucher_redeem_vouchers_unanswered{job="api",instance="${instance}:9464"}`,
-          "0x40 1x200",
-        ]),
-      ),
-      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
-    },
-  ],
-  // All are for two vouchers, which are locked.
-  [
-    ["VouchersErrors"],
-    {
-      [duration("count", `${REDEEM},status="503"`)]: "0x40 0+3x200",
-      'voucher_redeem_vouchers_unanswered{job="api"}': "0x40 2x200",
-      'voucher_redeem_wait_seconds_count{job="api",phase="transaction"}': "0+150x40 6000x200",
-    },
-  ],
+  // Another process still gets answers in the shard.
+  [[], { 'voucher_canary_silent_seconds{job="api",instance="b:9464",shard="1/2"}': "4x40 15+15x200" }],
+  [["VouchersShardAway"], { 'voucher_canary_silent_seconds{job="api",shard="1/2"}': "4x40 15+15x200" }],
+  [["VouchersSignInsFail"], { 'voucher_sign_ins_failed_total{job="api"}': "0x40 0+1x200" }],
   [["VouchersInternalErrors"], { 'voucher_refusals_total{job="api",code="internal_error"}': "0x90 1x150" }],
   [["VouchersRedeemSlow"], { [duration("bucket", `${REDEEM},status="200",le="0.1"`)]: "0+150x40 6000+140x200" }],
   [["VouchersRedeemsUnanswered"], { 'voucher_refusals_total{job="api",code="redeem_unknown"}': "0x40 0+1x200" }],

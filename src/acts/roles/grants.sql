@@ -1,8 +1,8 @@
 -- All rights of the roles on the schema of the tables (the current one) and on this database. `applyRoles` puts the names
 -- of the deployment's own roles in place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run
 -- after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. The roles
--- may DELETE only from the tables of webhooks, reservations, ends of references, counts and faults. Only the owner may
--- change a definition. `compareRights` reads the GRANTs on tables, sequences and functions from this file.
+-- may DELETE only from the tables of webhooks, reservations, ends of references, counts, faults and processes. Only the
+-- owner may change a definition. `compareRights` reads the GRANTs on tables, sequences and functions from this file.
 
 -- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
 -- tables. The service needs neither.
@@ -90,9 +90,15 @@ GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
 GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
 
 -- API processes record the faults that operators see, and delete those that ended long ago.
-GRANT SELECT, INSERT (began_at, name, subject, page, severity, what), DELETE ON faults TO pva_api;
-GRANT UPDATE (ended_at, severity, what) ON faults TO pva_api;
-GRANT SELECT, UPDATE (looked_at) ON last_look TO pva_api;
+GRANT SELECT, INSERT (kind, subject, page, severity, what, since, told), DELETE ON faults TO pva_api;
+GRANT UPDATE (severity, what, since, ended_at, told, tried_at, failing_since) ON faults TO pva_api;
+
+-- Each process records that it runs. Workers record the answers to canaries, and the sweeper deletes old records.
+GRANT SELECT, INSERT (id, role, host, pid, version, queues, busy, problem) ON processes TO pva_api, pva_log;
+GRANT UPDATE (seen_at, queues, busy, problem) ON processes TO pva_api, pva_log;
+GRANT UPDATE (canary_at), DELETE ON processes TO pva_api;
+-- `npm run scale-check` reads how busy they are.
+GRANT SELECT ON processes TO pva_admin;
 
 -- The positions at which the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
@@ -101,9 +107,6 @@ GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 -- The sweeper records chains that it found broken, and keeps those that have verified again since.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
-
--- The state of the messages about red faults.
-GRANT SELECT, UPDATE (version, state) ON alerts TO pva_api;
 
 -- The service records when API keys were last used. It cannot change the keys themselves.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;

@@ -2,7 +2,6 @@ import type pg from "pg";
 import type { z } from "zod";
 import type { Problem } from "../../acts/act.ts";
 import type { OperatorRole } from "../../acts/operator-role.ts";
-import type { Reports } from "../../acts/process/dismiss.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
@@ -17,8 +16,7 @@ import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
 /** What forms and actions need from the process that serves them. */
 export type ActionDeps = DepsOf<typeof releaseLease> &
-  OperatorReads &
-  Reports & {
+  OperatorReads & {
     pool: pg.Pool;
     config: Site;
     randomBytes: RandomBytes;

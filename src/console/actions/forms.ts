@@ -1,7 +1,6 @@
 import { actOfFurtherForm } from "../../acts/act.ts";
 import { ACTS } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
-import { dismissProcess } from "../../acts/process/dismiss.ts";
 import { QUEUE_ACTS } from "../../acts/queue/acts.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
 import { releaseEndedLease } from "../../core/reserve/lease.ts";
@@ -11,7 +10,7 @@ import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
 import { formOf } from "./act-form.ts";
 
 /** Acts, besides those on queues, that need something from the process. Other forms follow from their acts alone. */
-const TAKING: readonly string[] = [voidVoucher.name, dismissProcess.name];
+const TAKING: readonly string[] = [voidVoucher.name];
 const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.includes(name)).flatMap((act) =>
   [act, actOfFurtherForm(act) ?? []].flat(),
 );
@@ -20,7 +19,6 @@ const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.incl
 export const FORMS = [
   ...PLAIN.map((act) => formOf(act)),
   formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
-  formOf(dismissProcess, ({ api: { redis, deployment } }) => ({ redis, deployment })),
   ...QUEUE_NAMES.flatMap((queue) =>
     QUEUE_ACTS.map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue)),
   ),

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from "express";
+import type { ApiMetrics } from "../../core/metrics/metrics.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import { consumeRefusalLimit, type LimitingRefusals } from "../../platform/http/middleware/rate-limit.ts";
@@ -7,7 +8,7 @@ import type { OperatorSignIn } from "./operator-sign-in.ts";
 
 export interface AuthenticatingDeps extends LimitingRefusals {
   signIn: Pick<OperatorSignIn, "isOpen" | "findCredentials" | "verify">;
-  report: { faults: { count(kind: "signInsFailed"): void } };
+  metrics: Pick<ApiMetrics, "signInsFailed"> | null;
 }
 
 /** Skips the router of the operator pages, as if it did not exist, while there is no way to sign in. */
@@ -39,7 +40,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
       response.locals.reader = { id: `${operator.by} ${operator.name}`, stillHolds: operator.stillHolds };
       return next();
     }
-    ctx.report.faults.count("signInsFailed");
+    ctx.metrics?.signInsFailed.with().inc();
     if (given.kind === "jwt") return refuse(request, response, BEARER, new AppError("invalid_token"));
     return refuse(request, response, BASIC, new AppError("wrong_password"));
   };

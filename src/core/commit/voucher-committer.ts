@@ -21,32 +21,33 @@ interface VoucherCommitterOptions<Item, State, Result>
 
 /**
  * Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals.
+ * A canary needs none.
  */
-export function openVoucherCommitter<Item extends { voucherId: string }, State, Result extends object | number | null>({
-  pool,
-  read,
-  decide,
-  ...options
-}: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
+export function openVoucherCommitter<
+  Item extends { voucherId: string | null },
+  State,
+  Result extends object | number | null,
+>({ pool, read, decide, ...options }: VoucherCommitterOptions<Item, State, Result>): GroupCommitter<Item, Result> {
   const commit = async (items: Item[], waitMs: number | null): Promise<(Result | Undecided)[]> => {
-    const voucherIds = [...new Set(items.map((item) => item.voucherId))];
+    const voucherIds = [...new Set(items.map((item) => item.voucherId))].filter((id) => id !== null);
     let mine: ReadonlySet<string> = new Set();
+    const isLocked = ({ voucherId }: Item) => voucherId === null || mine.has(voucherId);
     const results = await readThenWrite(
       pool,
       (tx) => {
-        const [voucherId = ""] = voucherIds;
+        const [voucherId] = voucherIds;
         const wait = waitMs === null ? null : waitForLocks(tx, waitMs);
         // One `Promise.all`, so that the error of the first failed statement is thrown.
         return Promise.all([
           wait,
-          wait ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),
+          wait && voucherId !== undefined ? lockVoucher(tx, voucherId) : lockFreeVouchers(tx, voucherIds),
           read(tx, items),
         ]);
       },
       async ([, locked, state], tx) => {
         if (locked === false) throw new Error(`there is no voucher ${voucherIds[0]}`);
         mine = locked === true ? new Set(voucherIds) : locked;
-        const lockedItems = items.filter((item) => mine.has(item.voucherId));
+        const lockedItems = items.filter(isLocked);
         const decision: Decided<Result[]> =
           lockedItems.length > 0 ? await decide(lockedItems, state, tx) : { result: [], writes: [] };
         const { result } = decision;
@@ -58,8 +59,8 @@ export function openVoucherCommitter<Item extends { voucherId: string }, State, 
     });
     return items.map((item) => {
       if (results?.has(item)) return results.get(item) as Result;
-      return results === null && mine.has(item.voucherId) ? "crossed" : "locked";
+      return results === null && isLocked(item) ? "crossed" : "locked";
     });
   };
-  return new GroupCommitter({ ...options, commit, groupOf: (item) => item.voucherId, slowConnections: 4 });
+  return new GroupCommitter({ ...options, commit, groupOf: (item) => item.voucherId ?? "", slowConnections: 4 });
 }

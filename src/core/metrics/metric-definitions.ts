@@ -82,9 +82,13 @@ export const METRICS = {
       "(reply).",
     buckets: REDEEM_BUCKETS,
   },
-  vouchersUnanswered: {
-    ...metric("gauge", "api", "voucher_redeem_vouchers_unanswered"),
-    help: "Vouchers whose redeems had no answer in the last minute, counted up to 10.",
+  canarySilence: {
+    ...metric("gauge", "api", "voucher_canary_silent_seconds", "shard"),
+    help: "For how long this process has had no answer to its canaries in a shard of the redeem queue.",
+  },
+  signInsFailed: {
+    ...metric("counter", "api", "voucher_sign_ins_failed_total"),
+    help: "Failed sign-ins to the operator pages.",
   },
   referencesReused: {
     ...metric("counter", "api", "voucher_redeem_reference_reused_total"),

@@ -20,8 +20,8 @@ interface Measured {
 }
 
 interface MeasuredApi extends Measured {
-  /** The redeems of the process's last minute. */
-  report: { redeems: { read(): { minute: { vouchers: readonly string[] } } } };
+  /** For how long each shard has not answered. Milliseconds. */
+  canary: { read(): { shards: readonly number[] } };
 }
 
 /** Unfinished work in Postgres. */
@@ -62,7 +62,9 @@ export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise
     // Recorded first, because measuring the backlog takes a connection and time itself.
     recordProcess(metrics, measured);
     await recordBacklog(metrics, await readBacklog());
-    metrics.vouchersUnanswered.with().set(measured.report.redeems.read().minute.vouchers.length);
+    const { shards } = measured.canary.read();
+    for (const [index, silentMs] of shards.entries())
+      metrics.canarySilence.with(`${index}/${shards.length}`).set(silentMs / 1_000);
   });
 }
 

@@ -31,3 +31,9 @@ function findPercentile(counts: readonly BucketCount[], share: number): number |
   }
   return null;
 }
+
+/** The value that a share of the sorted values does not exceed; null without values. Has one decimal. */
+export function percentileOf(sorted: readonly number[], share: number): number | null {
+  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+  return value === undefined ? null : Math.round(value * 10) / 10;
+}

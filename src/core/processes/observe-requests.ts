@@ -5,8 +5,8 @@ import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
 import { digestOf, type TokenSecret } from "../reserve/reservation-token.ts";
+import type { MinuteCounts } from "./minute-counts.ts";
 import type { PartnerCalls } from "./partner-calls.ts";
-import type { ProcessReport } from "./process-report.ts";
 
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
@@ -56,7 +56,7 @@ export function keptRequestId(secrets: readonly TokenSecret[], given: string): s
 
 interface ObservingDeps {
   log: Logger;
-  report: Pick<ProcessReport, "observe">;
+  counts: Pick<MinuteCounts, "observe">;
   calls: Pick<PartnerCalls, "note">;
   metrics: ApiMetrics | null;
   tokenSecrets: readonly TokenSecret[];
@@ -66,7 +66,7 @@ interface ObservingDeps {
  * Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller
  * disconnects.
  */
-export function observeRequests({ log, report, calls, metrics, tokenSecrets }: ObservingDeps): RequestHandler {
+export function observeRequests({ log, counts, calls, metrics, tokenSecrets }: ObservingDeps): RequestHandler {
   // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
   for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
@@ -83,7 +83,7 @@ export function observeRequests({ log, report, calls, metrics, tokenSecrets }: O
       const status = finalStatus(response);
       const endedAtMs = performance.now();
       const durationMs = endedAtMs - startedAt;
-      report.observe(response.locals, status, durationMs);
+      counts.observe(response.locals, status, durationMs);
       const method = METHODS.includes(request.method) ? request.method : "other";
       metrics?.requestDuration.with(route ?? NO_ROUTE, method, String(status)).observe(durationMs / 1_000);
       const shownMs = Math.round(durationMs * 10) / 10;

@@ -4,7 +4,8 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { WorkerOptions } from "../../platform/queues/worker.ts";
 import type { WorkerMetrics } from "../metrics/metrics.ts";
-import type { ProcessReport } from "./process-report.ts";
+import type { MinuteCounts } from "./minute-counts.ts";
+import type { ProcessRecord } from "./process-record.ts";
 
 /** What every worker takes from its process. */
 export interface WorkerDeps {
@@ -13,12 +14,13 @@ export interface WorkerDeps {
   deployment: DatabaseFence;
   log: Logger;
   metrics: Pick<WorkerMetrics, "foreignMessages" | "queueFetchers"> | null;
-  report: ProcessReport;
+  process: Pick<ProcessRecord, "serve">;
+  counts: Pick<MinuteCounts, "observeJob">;
 }
 
 /** The options that all workers of a process share, and the number of jobs that this one runs at once. */
 export function workerOptions(deps: WorkerDeps, concurrency: number): WorkerOptions {
-  const { config, pool, deployment, log, metrics, report } = deps;
+  const { config, pool, deployment, log, metrics } = deps;
   return {
     redisUrl: config.redisUrl,
     queueShards: config.queueShards,
@@ -27,14 +29,11 @@ export function workerOptions(deps: WorkerDeps, concurrency: number): WorkerOpti
     reconnect: () => pool.query("SELECT"),
     concurrency,
     log,
-    onForeignJob() {
-      metrics?.foreignMessages.with("job").inc();
-      report.faults.count("foreignMessages");
-    },
-    onJob: report.observeJob,
+    onForeignJob: () => metrics?.foreignMessages.with("job").inc(),
+    onJob: (...times) => deps.counts.observeJob(...times),
     onShard(queue, shard, fetchers) {
       metrics?.queueFetchers.with(queue, shard).set(fetchers);
-      report.serve(queue);
+      deps.process.serve(queue);
     },
   };
 }

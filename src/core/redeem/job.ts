@@ -32,6 +32,16 @@ export const redeemJob = z.object({
 });
 export type RedeemJob = z.output<typeof redeemJob>;
 
+/** A job that redeems nothing. Its reply shows that a redeem would get one. */
+const canaryJob = z.object({
+  /** Belongs to no voucher. It leads to the shard that is asked. */
+  voucherId: z.string(),
+  organizationId: z.string(),
+  /** The process that asks. */
+  processId: z.string(),
+});
+export type CanaryJob = z.output<typeof canaryJob>;
+
 /** The outcome of one attempt. A refusal is a normal reply; a job fails only on an unexpected error. */
 const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
@@ -43,7 +53,9 @@ const redeemReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("late") }),
   /** The voucher's row stayed locked. This attempt redeemed nothing. */
   z.object({ kind: z.literal("busy") }),
+  /** The canary was committed. */
+  z.object({ kind: z.literal("canary") }),
 ]);
 export type RedeemReply = z.output<typeof redeemReply>;
 
-export const redeemQueue = defineQueue("redeem", { data: redeemJob, reply: redeemReply });
+export const redeemQueue = defineQueue("redeem", { data: z.union([redeemJob, canaryJob]), reply: redeemReply });

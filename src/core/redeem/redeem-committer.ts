@@ -11,6 +11,7 @@ import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
 import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
+import { answerCanaries } from "../processes/db/processes.ts";
 import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
 import { type Leases, releaseLease } from "../reserve/lease.ts";
 import { expectedTokenHash, type TokenSecret } from "../reserve/reservation-token.ts";
@@ -18,11 +19,17 @@ import { makeRedeemCode } from "../voucher/codes.ts";
 import { type LockedVoucher, type LockedVouchers, readLockedVouchers, redeemVouchers } from "../voucher/db/vouchers.ts";
 import { liveReservation, type Reservation } from "../voucher/reservation.ts";
 import { insertRedemptions, lockReferences, type NewRedemption, refKey } from "./db/redemptions.ts";
-import type { RedeemJob, RedeemReply } from "./job.ts";
+import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 import { type Confirmation, decideRedeem } from "./redeem.ts";
 
 /** One attempt: its job, the job's id, and its origin. */
 type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
+
+/** A canary in the committer: it needs no voucher. */
+type CanaryRequest = Omit<CanaryJob, "voucherId"> & { voucherId: null };
+
+type Request = RedeemRequest | CanaryRequest;
+const isRedeem = (request: Request): request is RedeemRequest => request.voucherId !== null;
 
 /** A worker's reply, and the ticket of the reservation that the redemption consumed. */
 interface RedeemJobResult {
@@ -42,7 +49,7 @@ interface RedeemState extends LockedVouchers {
   sinks: EventSinks;
 }
 
-type RedeemCommitter = GroupCommitter<RedeemRequest, RedeemJobResult>;
+type RedeemCommitter = GroupCommitter<Request, RedeemJobResult>;
 
 interface DecidedRedeem {
   request: RedeemRequest;
@@ -65,7 +72,7 @@ export function openRedeemCommitter(
   return openVoucherCommitter({
     pool: ctx.pool,
     read: readRedeemState,
-    decide: (requests, state, tx) => redeemBatch(ctx, tx, requests, state),
+    decide: (requests, state, tx) => decideRequests(ctx, tx, requests, state),
     busy: { reply: { kind: "busy" }, consumedTicket: null },
     observer: observeBatches(ctx, "redeem"),
     lockWaitMs: Math.min(5_000, Math.ceil(ctx.config.redeemWaitMs / 2)),
@@ -82,8 +89,9 @@ export function openRedeemCommitter(
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
   attemptId: string,
-  job: RedeemJob,
+  job: RedeemJob | CanaryJob,
 ): Promise<RedeemReply> {
+  if ("processId" in job) return runCanary(ctx, job);
   // The worker has just compared this origin with the job's.
   const { origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
@@ -91,7 +99,24 @@ export async function runRedeemJob(
   return reply;
 }
 
-async function readRedeemState(tx: Transaction, requests: readonly RedeemRequest[]): Promise<RedeemState> {
+/**
+ * Commits a canary with the redeems that are ready. An error does not fail the job, because a canary is not repeated.
+ */
+async function runCanary(
+  { redeemCommitter, log }: { redeemCommitter: RedeemCommitter; log: Logger },
+  job: CanaryJob,
+): Promise<RedeemReply> {
+  try {
+    return (await redeemCommitter.submit({ ...job, voucherId: null })).reply;
+  } catch (error) {
+    log.debug({ err: error }, "a canary could not be committed");
+    return { kind: "busy" };
+  }
+}
+
+async function readRedeemState(tx: Transaction, all: readonly Request[]): Promise<RedeemState | null> {
+  const requests = all.filter(isRedeem);
+  if (requests.length === 0) return null;
   const [references, locked, sinks] = await Promise.all([
     lockReferences(tx, requests),
     readLockedVouchers(tx, [...new Set(requests.map((request) => request.voucherId))]),
@@ -112,6 +137,27 @@ interface BatchContext {
   randomBytes: RandomBytes;
   deployment: DatabaseFence;
   onAnnounced: () => void;
+}
+
+/** Decides the redeems of a batch, and answers its canaries. @param state null for a batch without redeems. */
+async function decideRequests(
+  ctx: BatchContext,
+  tx: Transaction,
+  requests: readonly Request[],
+  state: RedeemState | null,
+): Promise<Decided<RedeemJobResult[]>> {
+  const redeems = requests.filter(isRedeem);
+  const decided: Decided<RedeemJobResult[]> =
+    state === null ? { result: [], writes: [] } : await redeemBatch(ctx, tx, redeems, state);
+  if (redeems.length === requests.length) return decided;
+  const asking = requests.flatMap((request) => (isRedeem(request) ? [] : [request.processId]));
+  const answered = new Set(await answerCanaries(tx, [...new Set(asking)]));
+  const results = decided.result.values();
+  const result = requests.map((request): RedeemJobResult => {
+    if (isRedeem(request)) return results.next().value as RedeemJobResult;
+    return { reply: { kind: answered.has(request.processId) ? "canary" : "busy" }, consumedTicket: null };
+  });
+  return { ...decided, result };
 }
 
 /**

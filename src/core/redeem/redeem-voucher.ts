@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { AppError, refusal, statusOf, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
@@ -11,9 +11,7 @@ import { awaitConfirmation, type Confirmations } from "../commit/confirm-reads.t
 import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
-import type { FaultCounter } from "../processes/fault-counts.ts";
-import type { RedeemOutcomes } from "../processes/redeem-outcomes.ts";
-import { digestOf, expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
+import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
 import { normaliseCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
@@ -22,7 +20,7 @@ import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve
 import { type RedeemRequest, type RedeemResponse, redeemResponse } from "./api/redeem.ts";
 import type { ExternalRef, ReadRedemption, Redemption } from "./db/redemptions.ts";
 import { endReference, type ReferenceEnds } from "./end-references.ts";
-import type { RedeemJob, RedeemReply } from "./job.ts";
+import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 import { redeemQueue } from "./job.ts";
 import { decideRedeem } from "./redeem.ts";
 
@@ -32,14 +30,12 @@ interface Deps {
   referenceEnds: ReferenceEnds;
   confirmations: Confirmations;
   limits: Limits;
-  redeemQueue: AwaitedQueue<RedeemJob, RedeemReply>;
+  redeemQueue: AwaitedQueue<RedeemJob | CanaryJob, RedeemReply>;
   tokenSecrets: readonly TokenSecret[];
   pauses: Pick<PauseWatch, "isOutdated">;
   config: Config;
   log: Logger;
   metrics: Pick<ApiMetrics, "redeemWait" | "redemptions" | "referencesReused"> | null;
-  /** Counts redeems that a worker has decided, those that end without an answer, and references that are used again. */
-  report: { redeems: Pick<RedeemOutcomes, "answered" | "unanswered">; faults: Pick<FaultCounter, "count"> };
   traces: Traces;
 }
 
@@ -53,8 +49,6 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** Whether a worker has decided the attempt. The caller may still get `redeem_unknown`. */
-  isDecided: boolean;
   /** The deployment's origin before the first read. */
   readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
@@ -92,33 +86,16 @@ export async function redeemVoucher(
     // A code is not accepted as `ticket`: the empty text matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
-    isDecided: false,
     readFrom: ctx.deployment.origin,
     voucher: null,
   };
   const details = { note, tokenHash: token == null ? null : hashToken(token) };
   const response = await findOutcome(ctx, attempt, details)
     .catch((error): Finding => refused(toRefusal(error), attempt.readFrom))
-    .then((finding) => proveAndAnswer(ctx, attempt, finding))
-    .catch((error) => {
-      countOutcome(ctx, attempt, isAnswer(error));
-      throw error;
-    });
-  countOutcome(ctx, attempt, true);
+    .then((finding) => proveAndAnswer(ctx, attempt, finding));
   if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(attempt.voucher?.brand ?? "").inc();
   return response;
 }
-
-/** Counts each redeem once, when it ends: a redeem that a worker has decided may still end with `redeem_unknown`. */
-function countOutcome({ report: { redeems }, tokenSecrets }: Deps, attempt: Attempt, isAnswered: boolean): void {
-  // Counts go to Redis, which must get no code that can be found from its hash.
-  if (!isAnswered) redeems.unanswered(attempt.voucher?.id ?? digestOf(tokenSecrets, attempt.codeOrTicket));
-  else if (attempt.isDecided) redeems.answered();
-}
-
-/** Whether an error tells the caller the outcome. `voucher_busy` does: it says that nothing was redeemed, and why. */
-const isAnswer = (error: unknown) =>
-  error instanceof AppError && (error.code === "voucher_busy" || statusOf(error.code) < 500);
 
 /** Decides from the first read, or asks a worker. */
 async function findOutcome(
@@ -179,7 +156,7 @@ async function findOutcome(
 async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<Finding> {
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
-    ctx.redeemQueue.addAndWait(attempt.id, job, ctx.config.redeemWaitMs, traceparent),
+    ctx.redeemQueue.addAndWait(attempt.id, job, ctx.config.redeemWaitMs, { traceparent }),
   );
   if (answer.kind === "unknown") {
     ctx.log.warn({ err: answer.cause, attemptId: attempt.id }, "a redeem attempt got no reply");
@@ -187,7 +164,6 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
   }
   recordRedeemWait(ctx, answer, performance.now() - sentAt);
   const { reply } = answer;
-  if (reply.kind !== "late") attempt.isDecided = true;
   switch (reply.kind) {
     case "redeemed": {
       const { redeemCode, redeemedAtMs } = reply;
@@ -199,6 +175,7 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
     case "refused":
       return refused(refusal(reply.code));
     case "late":
+    case "canary":
       return refused(new AppError("redeem_timeout"));
     case "busy":
       return refused(voucherBusy());
@@ -263,10 +240,7 @@ function recordedResponse(
       ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
       : voucher.id === redemption.voucherId;
   if (isNamedVoucher) return response;
-  if (!caller.sandbox) {
-    ctx.metrics?.referencesReused.with().inc();
-    ctx.report.faults.count("referencesReused");
-  }
+  if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();
   ctx.log.warn(
     { ...caller, redeemedVoucherId: redemption.voucherId, namedVoucherId: voucher?.id ?? null },
     "a reference was used again for another voucher",

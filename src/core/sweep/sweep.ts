@@ -8,7 +8,6 @@ import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
-import type { FaultCounter } from "../processes/fault-counts.ts";
 import { moveCompleteUntil } from "../redeem/db/redemptions.ts";
 import { removeEnds } from "../redeem/end-references.ts";
 import { checkChains } from "./check-chains.ts";
@@ -39,8 +38,6 @@ export interface Deps {
   sealRequests: SealRequests;
   randomBytes: RandomBytes;
   config: Config;
-  /** Counts failures of tasks. */
-  report: { faults: Pick<FaultCounter, "count"> };
   log: Logger;
   endRuns: AbortSignal;
 }
@@ -93,8 +90,6 @@ export async function runPass<Ctx extends Deps, Name extends string>(
     } catch (error) {
       ctx.log.error({ err: error, task: name }, "a task of the sweeper failed");
       failures[name] = error instanceof Error ? error.message : String(error);
-      ctx.report.faults.count("sweepFailures", name);
-      ctx.report.faults.count("sweepFailuresNow", name);
       return fallback;
     }
   };

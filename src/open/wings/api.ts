@@ -5,7 +5,7 @@ import type { DescribedParts } from "../../pages/openapi/describe-api.ts";
 import type { Endpoint, Route } from "../../platform/http/endpoint.ts";
 import type { PortalPart } from "../../portal/portal-frame.ts";
 import { transparency } from "../../transparency/in-api.ts";
-import type { ReadFinders } from "../../watch/facts.ts";
+import type { ReadFindings } from "../../watch/facts.ts";
 import type { BacklogMeasures } from "../../watch/measure-backlog.ts";
 import { webhooks } from "../../webhooks/in-api.ts";
 import type { All } from "./all.ts";
@@ -22,7 +22,7 @@ interface ApiPart {
   pages?: PagesPart;
   backlog?: BacklogMeasures;
   /** Reads the data in which the wing's faults are found, for the overview. */
-  readFinders?: ReadFinders;
+  readFindings?: ReadFindings;
   operatorPages?: ConsolePart<never>;
   portal?: PortalPart;
 }

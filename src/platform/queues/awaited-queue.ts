@@ -133,9 +133,14 @@ export class AwaitedQueue<Data, Reply> {
    * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. With
    * `withdrawOnTimeout`, an unstarted job is
    * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
-   * Redis that lost its last second may have forgotten the start.
+   * Redis that lost its last second may have forgotten the start. With `removeOnFail`, a failed job is not kept.
    */
-  addAndWait(jobId: string, data: Data, waitMs: number, traceparent?: string): Promise<WaitResult<Reply>> {
+  addAndWait(
+    jobId: string,
+    data: Data,
+    waitMs: number,
+    { traceparent, removeOnFail }: { traceparent?: string | undefined; removeOnFail?: true } = {},
+  ): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
       const shard = this.#shardOf(data);
       if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
@@ -161,7 +166,11 @@ export class AwaitedQueue<Data, Reply> {
       this.#places.take(owner);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
       // Only the reply is awaited. It may arrive before Redis has acknowledged the job.
-      const added = shard.queue.add(this.#definition.name, { ...data, ...envelope }, { jobId });
+      const added = shard.queue.add(
+        this.#definition.name,
+        { ...data, ...envelope },
+        { jobId, ...(removeOnFail && { removeOnFail }) },
+      );
       added.then(() => {
         waiter.isAdded = true;
       }, giveUp);

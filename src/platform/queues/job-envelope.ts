@@ -24,3 +24,9 @@ export const jobEnd = z.object({
   workedMs: z.number(),
 });
 export type JobEnd = z.output<typeof jobEnd>;
+
+/**
+ * Why a worker refuses a job whose data it cannot read, perhaps because another release has added it. Release 0.1.0
+ * uses these words, too.
+ */
+export const UNREADABLE_JOB = "the job's data is not what this queue carries";

@@ -7,7 +7,7 @@ import type { DeploymentIdentity } from "../deployment-identity.ts";
 import type { Closable } from "../lifetime.ts";
 import { openPatient, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import { type JobEnd, jobEnvelope } from "./job-envelope.ts";
+import { type JobEnd, jobEnvelope, UNREADABLE_JOB } from "./job-envelope.ts";
 import { JobForgetter } from "./job-forgetter.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import { listServedShards, type Shard } from "./shards.ts";
@@ -115,7 +115,7 @@ function workOn<Data, Reply extends object>(
     const jobId = job.id;
     const parsed = definition.data.safeParse(job.data);
     const envelope = jobEnvelope.safeParse(job.data);
-    const unreadable = () => new UnrecoverableError("the job's data is not what this queue carries");
+    const unreadable = () => new UnrecoverableError(UNREADABLE_JOB);
     if (!envelope.success || jobId === undefined) throw unreadable();
     const { origin, replyTo, traceparent } = envelope.data;
     const startedAt = Date.now();

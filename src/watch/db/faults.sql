@@ -1,40 +1,52 @@
--- name: select_open_faults(seconds)
--- The faults that have not ended, when the deployment began, and whether a process that can serve requests has looked
--- in the last seconds. Returns at least one row, whose fault is null if there is none.
-SELECT d.canon_preserved_since AS "deployedAt",
-       abs(extract(epoch FROM clock_timestamp() - l.looked_at)) < $1::int AS "isLookedFor",
-       f.began_at AS "beganAt", f.name, f.subject, f.page, f.severity, f.what
-  FROM deployment AS d JOIN last_look AS l ON l.singleton LEFT JOIN faults AS f ON f.ended_at IS NULL
- WHERE d.singleton;
+-- name: select_faults
+-- All faults that are open or not forgotten.
+SELECT f.kind, f.subject, f.page, f.severity, f.what, f.since, f.ended_at AS "endedAt", f.told, f.failing_since AS "failingSince" FROM faults AS f;
 
--- name: note_look
--- Records that a process that can serve requests looks for faults, for processes that cannot see it in Redis.
-UPDATE last_look AS l SET looked_at = clock_timestamp()
-  FROM set_config('synchronous_commit', 'local', true) AS c
- WHERE l.singleton;
+-- name: begin_faults(kind, subject, page, severity, what, since, told?)
+-- Records faults that a look has found. One that is recorded keeps its beginning, unless its end was told. This and the other statements wait only for the disk of this
+-- server, because a missing synchronous standby is itself a fault.
+INSERT INTO faults AS f (kind, subject, page, severity, what, since, told)
+SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
+       AS b (kind, subject, page, severity, what, since, told)
+ CROSS JOIN set_config('synchronous_commit', 'local', true)
+ ORDER BY b.kind, b.subject, b.page
+    ON CONFLICT (kind, subject, page)
+    DO UPDATE SET severity = excluded.severity, what = excluded.what, ended_at = NULL,
+                  since = CASE WHEN f.told = 'end' THEN excluded.since ELSE f.since END,
+                  told = CASE WHEN f.told = 'end' THEN excluded.told ELSE coalesce(f.told, excluded.told) END;
 
--- name: begin_faults(began_at, name, subject, page, severity, what)
--- Records faults, or updates the description of open ones. An open fault keeps its beginning. These statements wait
--- only for the disk of this server, because a missing synchronous standby is itself a fault.
-INSERT INTO faults AS f (began_at, name, subject, page, severity, what)
-SELECT b.began_at, b.name, b.subject, b.page, b.severity, b.what
-  FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-       AS b (began_at, name, subject, page, severity, what)
- CROSS JOIN set_config('synchronous_commit', 'local', true) AS c
- ORDER BY b.name, b.subject, b.page
-    ON CONFLICT (name, subject, page) WHERE ended_at IS NULL
-    DO UPDATE SET severity = excluded.severity, what = excluded.what
-        WHERE (f.severity, f.what) IS DISTINCT FROM (excluded.severity, excluded.what);
+-- name: end_faults(kind, subject, page)
+-- Records that a look missed faults.
+UPDATE faults AS f SET ended_at = clock_timestamp()
+  FROM unnest($1::text[], $2::text[], $3::text[]) AS e (kind, subject, page)
+ CROSS JOIN set_config('synchronous_commit', 'local', true)
+ WHERE f.kind = e.kind AND f.subject = e.subject AND f.page = e.page AND f.ended_at IS NULL;
 
--- name: end_faults(name, subject, page)
--- Ends faults. No fault ends before its beginning, even if the clock was set back since.
-UPDATE faults AS f SET ended_at = greatest(f.began_at, clock_timestamp())
-  FROM unnest($1::text[], $2::text[], $3::text[]) AS e (name, subject, page)
- CROSS JOIN set_config('synchronous_commit', 'local', true) AS c
- WHERE f.name = e.name AND f.subject = e.subject AND f.page = e.page AND f.ended_at IS NULL;
+-- name: take_untold(seconds)
+-- Takes messages that are due, so that no other process sends them: of a red fault that has begun, and of one that has been gone for some time. Each is
+-- tried once in this time. A clock that was set back delays none.
+UPDATE faults AS f SET tried_at = clock_timestamp()
+  FROM (SELECT o.id FROM faults AS o
+         WHERE abs(extract(epoch FROM clock_timestamp() - o.tried_at)) > $1::integer IS NOT FALSE
+           AND CASE WHEN o.ended_at IS NULL THEN o.severity = 'red' AND o.told IS NULL
+                    ELSE abs(extract(epoch FROM clock_timestamp() - o.ended_at)) > $1::integer
+                         AND (o.told = 'begin' OR o.told IS NULL AND o.severity = 'red') END
+         ORDER BY o.id LIMIT 20 FOR UPDATE SKIP LOCKED) AS due
+ CROSS JOIN set_config('synchronous_commit', 'local', true)
+ WHERE f.id = due.id
+RETURNING f.id, f.severity, f.what, f.subject, f.since, f.ended_at AS "endedAt";
 
--- name: delete_old_faults(days)
--- Deletes a few of the faults that ended long ago.
-DELETE FROM faults AS f
- WHERE f.id IN (SELECT o.id FROM faults AS o CROSS JOIN set_config('synchronous_commit', 'local', true) AS c
-                 WHERE o.ended_at < clock_timestamp() - make_interval(days => $1::int) ORDER BY o.ended_at LIMIT 100);
+-- name: record_told(id, told)
+UPDATE faults AS f SET told = $2::text, tried_at = NULL, failing_since = NULL FROM set_config('synchronous_commit', 'local', true)
+ WHERE f.id = $1::bigint;
+
+-- name: record_refused(id)
+UPDATE faults AS f SET failing_since = coalesce(f.failing_since, clock_timestamp()) FROM set_config('synchronous_commit', 'local', true)
+ WHERE f.id = $1::bigint;
+
+-- name: forget_faults(seconds, is_telling)
+-- Deletes faults that have been gone for some time, once their end was told. One that nothing could be told of is deleted after a day.
+DELETE FROM faults AS f USING set_config('synchronous_commit', 'local', true)
+ WHERE abs(extract(epoch FROM clock_timestamp() - f.ended_at)) > $1::integer
+   AND (f.told = 'end' OR f.told IS NULL AND (f.severity <> 'red' OR NOT $2::boolean) OR f.ended_at < clock_timestamp() - interval '1 day');

@@ -1,85 +1,63 @@
-import { arrayOf, boolean, integer, orNull, type Row, text, textOf, timestamptz } from "../../platform/db/columns.ts";
+import {
+  arrayOf,
+  bigint,
+  boolean,
+  integer,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
-export const sql = new Statements(new URL("./faults.sql", import.meta.url));
-
-/** A fault that has not ended. */
-const OPEN = {
-  beganAt: timestamptz,
-  name: text,
-  subject: text,
-  page: text,
+/** What a message says of a fault. */
+const TOLD = {
   severity: textOf<"red" | "amber" | "grey">(),
   what: text,
+  subject: text,
+  since: timestamptz,
+  endedAt: orNull(timestamptz),
 };
+const FAULT = {
+  ...TOLD,
+  kind: text,
+  page: text,
+  told: orNull(textOf<"begin" | "end">()),
+  failingSince: orNull(timestamptz),
+};
+/** A fault as it is recorded. */
+export type RecordedFault = Row<typeof FAULT>;
 
-const selectOpen = sql.rows(
-  "select_open_faults",
-  {
-    deployedAt: timestamptz,
-    isLookedFor: boolean,
-    beganAt: orNull(OPEN.beganAt),
-    name: orNull(OPEN.name),
-    subject: orNull(OPEN.subject),
-    page: orNull(OPEN.page),
-    severity: orNull(OPEN.severity),
-    what: orNull(OPEN.what),
-  },
-  { seconds: integer },
-);
-const insertFaults = sql.execute("begin_faults", {
-  beganAt: arrayOf(timestamptz),
-  name: arrayOf(text),
+/** Identifies a fault. */
+export type FaultKey = Pick<RecordedFault, "kind" | "subject" | "page">;
+
+export const sql = new Statements(new URL("./faults.sql", import.meta.url));
+
+export const selectFaults = sql.rows("select_faults", FAULT);
+export const takeUntold = sql.rows("take_untold", { id: bigint, ...TOLD }, { seconds: integer });
+export const recordTold = sql.execute("record_told", { id: bigint, told: textOf<"begin" | "end">() });
+export const recordRefused = sql.execute("record_refused", { id: bigint });
+export const forgetFaults = sql.execute("forget_faults", { seconds: integer, isTelling: boolean });
+const insert = sql.execute("begin_faults", {
+  kind: arrayOf(text),
   subject: arrayOf(text),
   page: arrayOf(text),
   severity: arrayOf(text),
   what: arrayOf(text),
+  since: arrayOf(timestamptz),
+  told: arrayOf(orNull(text)),
 });
-const endRows = sql.execute("end_faults", { name: arrayOf(text), subject: arrayOf(text), page: arrayOf(text) });
-const deleteOld = sql.execute("delete_old_faults", { days: integer });
+const update = sql.execute("end_faults", { kind: arrayOf(text), subject: arrayOf(text), page: arrayOf(text) });
 
-/** Records that this process can serve requests and looks for faults, for processes that cannot see it in Redis. */
-export const noteLook = sql.executeOne("note_look");
+type NewFault = Omit<RecordedFault, "endedAt" | "failingSince">;
 
-/** For how long a fault that ended is kept. Days. */
-const KEPT_DAYS = 90;
-/** Each other process looks every four seconds. Two of its looks may be missing. Seconds. */
-const LOOKED_WITHIN_S = 10;
-
-/** Identifies a fault: equal keys mean the same fault. */
-export interface FaultKey {
-  /** The name of its entry in the runbook. */
-  name: string;
-  subject: string;
-  /** The operator page of the subject, as a path after `/ops`. Empty without one. */
-  page: string;
+export async function beginFaults(db: Queryable, faults: readonly NewFault[]): Promise<void> {
+  if (faults.length === 0) return;
+  await insert(db, columnsOf(faults, "kind", "subject", "page", "severity", "what", "since", "told"));
 }
 
-/** A fault that has not ended. */
-export type OpenFault = Row<typeof OPEN>;
-
-/** What Postgres has recorded about faults. */
-export interface KeptFaults {
-  deployedAt: Date;
-  /** Whether a process that can serve requests has looked for faults in the last seconds. */
-  isLookedFor: boolean;
-  open: OpenFault[];
-}
-
-export async function readKeptFaults(db: Queryable): Promise<KeptFaults> {
-  const rows = await selectOpen(db, LOOKED_WITHIN_S);
-  const [{ deployedAt, isLookedFor }] = rows as [(typeof rows)[number]];
-  return { deployedAt, isLookedFor, open: rows.filter((row): row is typeof row & OpenFault => row.name !== null) };
-}
-
-/** Records faults that begin, and updates the descriptions of open ones. */
-export async function beginFaults(db: Queryable, faults: readonly OpenFault[]): Promise<void> {
-  await insertFaults(db, columnsOf(faults, "beganAt", "name", "subject", "page", "severity", "what"));
-}
-
-/** Ends faults, and deletes some that ended long ago. */
 export async function endFaults(db: Queryable, faults: readonly FaultKey[]): Promise<void> {
-  await endRows(db, columnsOf(faults, "name", "subject", "page"));
-  await deleteOld(db, KEPT_DAYS);
+  if (faults.length > 0) await update(db, columnsOf(faults, "kind", "subject", "page"));
 }

@@ -38,6 +38,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
     ...statementsOf("src/transparency/run-log.ts"),
     // Every process runs these statements.
     ...["identify_database", "select_applied_migrations", "add_mark", "select_newest_mark", "recall_marks"],
+    ...["record_process", "end_process"],
   ]),
   pva_admin: new Set(
     [
@@ -125,7 +126,9 @@ describe.each(ROLES)("%s", (role) => {
         for (const statement of [`DELETE FROM ${name}`, `TRUNCATE ${name} CASCADE`]) {
           if (
             role === "pva_api" &&
-            /^DELETE FROM (webhook_|reservations|reference_ends|activity_counts|acquired_counts|faults)/.test(statement)
+            /^DELETE FROM (webhook_|reservations|reference_ends|activity_counts|acquired_counts|faults|processes)/.test(
+              statement,
+            )
           )
             continue;
           expect(await tryAs(role, () => owner.query(statement)), statement).toBe(NOT_ALLOWED);

@@ -5,7 +5,6 @@ import { createListing } from "../../../src/acts/listing/create.ts";
 import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
-import { RedeemOutcomes } from "../../../src/core/processes/redeem-outcomes.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { reportPrefix } from "../../../src/platform/redis/findings.ts";
 import { partnerClient, send } from "../../support/client.ts";
@@ -58,14 +57,11 @@ it("the business metrics name at most 100 brands, and count the others together"
   const webhooks = { pending: 0, outbox: 0, oldestDueMs: 0 };
   const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0, log: null };
   const database = { ...none, stock, webhooks };
-  const metrics = openApiMetrics(
-    { pool, stalls: { takeLongestMs: () => 0 }, report: { redeems: new RedeemOutcomes() } },
-    async () => ({
-      shards: null,
-      database,
-      down: { postgres: false, redis: false, shards: [] },
-    }),
-  );
+  const metrics = openApiMetrics({ pool, stalls: { takeLongestMs: () => 0 }, canary: api.ctx.canary }, async () => ({
+    shards: null,
+    database,
+    down: { postgres: false, redis: false, shards: [] },
+  }));
   for (const { brand } of stock) metrics.redemptions.with(brand).inc();
   for (const _ of [1, 2]) {
     const text = await metrics.scrape();

@@ -1,7 +1,6 @@
 import { brotliCompressSync, constants } from "node:zlib";
 import type { Redis } from "ioredis";
 import { beforeAll, expect, it } from "vitest";
-import { lookForFaults } from "../../../src/watch/find-attention.ts";
 import { basic, OPS_TOKEN } from "../../support/browse.ts";
 import { expectFairRound } from "../../support/fair-rounds.ts";
 import { longestTurnMs } from "../../support/longest-turn.ts";
@@ -44,7 +43,7 @@ beforeAll(async () => {
 const WORK: Record<string, () => Promise<unknown>> = {
   "a scrape of 256 shards": () => get(api.metricsUrl),
   "a readiness probe of 256 shards": () => get(`${api.url}/readyz`),
-  "a look for faults in 256 shards": () => lookForFaults(api.ctx, -1),
+  "a look for faults in 256 shards": () => api.ctx.watch.lookAnew(),
   "the overview of 256 shards": () => get(`${api.url}/ops`),
   "the queue dashboard of 256 shards": () => get(`${api.url}${DASHBOARD}`),
   "the codes of a batch": () => get(`${api.url}${batch}/codes.csv`, ""),

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type pg from "pg";
 import { beforeAll, expect, it, vi } from "vitest";
 import { awaitConfirmation } from "../../../src/core/commit/confirm-reads.ts";
@@ -6,7 +5,6 @@ import { deleteOldEnds, lockReferences, lockReferencesToEnd } from "../../../src
 import { removeEnds } from "../../../src/core/redeem/end-references.ts";
 import { redeemQueue } from "../../../src/core/redeem/job.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
-import { digestOf } from "../../../src/core/reserve/reservation-token.ts";
 import { normaliseReference } from "../../../src/core/voucher/references.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
@@ -257,38 +255,6 @@ it("a reference that was refused with 409 is not redeemed while the refusal is b
 it("a refusal answers redeem_unknown instead of 409 when its reference's end cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
-});
-
-it("a redeem whose voucher could not be read is counted by a keyed digest of its code", async () => {
-  vi.spyOn(api.ctx.voucherReads, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
-  const unanswered = vi.spyOn(api.ctx.report.redeems, "unanswered").mockClear();
-  const { code } = await issue();
-  expect((await till.redeem({ code, externalRef: "unread" })).status).toBe(500);
-  const [[counted] = []] = unanswered.mock.calls;
-  expect(counted).toBe(digestOf(api.ctx.tokenSecrets, code));
-  expect(counted).not.toBe(digestOf([{ id: "other", secret: "another secret" }], code));
-  for (const encoding of ["hex", "base64", "base64url"] as const) {
-    expect(hash("sha256", code, encoding)).not.toContain(String(counted).slice(0, 8));
-  }
-});
-
-it("a redeem that a worker has decided counts once, by the answer that its caller got", async () => {
-  const { report, redeemQueue: queue, referenceEnds } = api.ctx;
-  const reply = { kind: "refused", code: "voucher_used" } as const;
-  const answer = { kind: "reply", reply, queuedMs: 0, workedMs: 0 } as const;
-  const redeemOnce = async (externalRef: string) => {
-    vi.spyOn(queue, "addAndWait").mockResolvedValueOnce(answer);
-    const answered = vi.spyOn(report.redeems, "answered").mockClear();
-    const unanswered = vi.spyOn(report.redeems, "unanswered").mockClear();
-    const { code } = await issue();
-    const { status } = await till.redeem({ code, externalRef });
-    const counts = () => ({ answered: answered.mock.calls.length, unanswered: unanswered.mock.calls.length });
-    await until(() => counts().answered + counts().unanswered > 0);
-    return { status, ...counts() };
-  };
-  expect(await redeemOnce("decided")).toEqual({ status: 409, answered: 1, unanswered: 0 });
-  vi.spyOn(referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
-  expect(await redeemOnce("decided-in-vain")).toEqual({ status: 503, answered: 0, unanswered: 1 });
 });
 
 it("a reference that was refused with 409 keeps its end until attempts that may not see it are too old", async () => {

@@ -176,23 +176,9 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
     },
   ],
   [
-    "alerts",
-    () => ({ version: 1, state: {} }),
-    {
-      alerts_singleton_check: [{ singleton: false }],
-      alerts_version_check: [{ version: -1 }],
-      alerts_state_check: [{ state: "[]" }],
-    },
-  ],
-  ["last_look", () => ({ looked_at: NOON }), { last_look_singleton_check: [{ singleton: false }] }],
-  [
     "faults",
-    () => ({ name: "VouchersSlow", subject: newUser(), page: "", severity: "red", what: "slow", began_at: NOON }),
-    {
-      faults_name_check: [{ name: "" }],
-      faults_severity_check: [{ severity: "pink" }],
-      faults_check: [{ ended_at: EARLIER }],
-    },
+    () => ({ kind: "VouchersSlow", subject: newUser(), page: "", severity: "red", what: "slow", since: NOON }),
+    { faults_severity_check: [{ severity: "pink" }], faults_told_check: [{ told: "middle" }] },
   ],
   [
     "operators",
@@ -483,9 +469,9 @@ it.each<[index: string, table: string, row: (id: string) => Row]>([
     (id) => ({ operator_id: "1", token_hash: sha256(id), created_at: NOON }),
   ],
   [
-    "faults_open",
+    "faults_kind_subject_page_key",
     "faults",
-    () => ({ name: "VouchersSlow", subject: "one", page: "", severity: "red", what: "slow", began_at: NOON }),
+    () => ({ kind: "VouchersSlow", subject: "one", page: "", severity: "red", what: "slow", since: NOON }),
   ],
   [
     "webhook_endpoints_place",

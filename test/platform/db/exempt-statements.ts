@@ -1,5 +1,13 @@
 /** Statements that may read a table without an index, or need none, each with the reason. */
 export const EXEMPT = [
+  // Read a table that has a row for each process, or for each fault.
+  "read_processes",
+  "answer_canaries",
+  "remove_unseen_processes",
+  "select_faults",
+  "end_faults",
+  "take_untold",
+  "forget_faults",
   // Reads a table of one row.
   "select_canon_preserved_since",
   // Reads the first entry of an index.
@@ -43,10 +51,6 @@ export const EXEMPT = [
   "delete_acquired",
   // Reads an index that has only the broken chains.
   "select_broken_chains",
-  // Read the faults of three months, some hundreds, or an index that has only those that have not ended.
-  "select_open_faults",
-  "end_faults",
-  "delete_old_faults",
   // Reads no table.
   "read_postgres",
 ];

@@ -215,12 +215,12 @@ async function readAndStop(port: number, sockets: Set<{ destroy(): void }>) {
 /** Serves one file to readers who are all signed in until `signOut`. */
 async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, connections = {}) {
   const log = { info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-  const [report, calls] = [{ observe: vi.fn() }, { note: vi.fn() }];
+  const [counts, calls] = [{ observe: vi.fn() }, { note: vi.fn() }];
   let isSignedIn = true;
   const sendFile = openFiles({ ...FILE_LIMITS, eachMax: 1, ...limits });
   const app = express();
   const tokenSecrets = nameTokenSecrets(["a secret"]);
-  app.use(observeRequests({ log: log as never, report, calls, metrics: null, tokenSecrets }));
+  app.use(observeRequests({ log: log as never, counts, calls, metrics: null, tokenSecrets }));
   app.get("/", (request, response) => {
     response.locals.reader = { id: request.get("reader") ?? "a", stillHolds: async () => isSignedIn };
     return sendFile(response, { headers: { "X-Of-File": "yes" }, parts: request.get("small") ? small() : parts() });

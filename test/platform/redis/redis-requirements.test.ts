@@ -4,7 +4,6 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { COMMAND_NAMES } from "../../../src/platform/redis/commands.ts";
 import { checkRedis, problemsOf } from "../../../src/platform/redis/requirements.ts";
-import { lookForFaults } from "../../../src/watch/find-attention.ts";
 import { startNode } from "../../support/child-process.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { type OwnRedis, startOwnRedis } from "../../support/own-redis.ts";
@@ -74,14 +73,9 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, readiness, gauge and overview quote it, and later recover", async (_, words, begin, end) => {
+)("while Redis has %s, readiness and gauge quote it, and later recover", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
-  // A fault that was found once is suspected, and is shown when it is found again.
-  const faults = async () => {
-    const { attention, suspected } = await lookForFaults(api.ctx, -1);
-    return [...attention, ...suspected].filter(({ runbook }) => runbook === "VouchersServerAway");
-  };
   const untilWell = async () => {
     const body = await until(async () => {
       const found = await readiness();
@@ -89,7 +83,6 @@ it.each(
     });
     expect(body).toEqual({ status: "ok", postgres: "ok", redis: "ok" });
     await until(async () => (await gauge()) === 1);
-    await until(async () => (await faults()).length === 0);
   };
   await untilWell();
   await begin();
@@ -100,7 +93,6 @@ it.each(
       return words.test(body.error) ? body : null;
     });
     expect(error).toMatch(words);
-    await until(async () => (await faults()).some(({ what }) => words.test(what)));
     expect(await gauge()).toBe(0);
     expect((await till.reserve((await issue()).code)).status).toBe(503);
   } finally {
@@ -108,19 +100,6 @@ it.each(
   }
   await untilWell();
   expect(await redis.client.keys("*probe*")).toEqual([]);
-});
-
-it("a fault of a Redis that keeps nothing has the time of the first look that found it", async () => {
-  await set("min-replicas-to-write", "1");
-  try {
-    const look = () => lookForFaults(api.ctx, -1).then(({ attention }) => attention);
-    const find = async () => (await look()).find(({ runbook }) => runbook === "VouchersServerAway");
-    const first = await until(find);
-    await until(() => new Date(first.since) < api.ctx.deployment.clock.steadyNow());
-    expect(await find()).toEqual(first);
-  } finally {
-    await set("min-replicas-to-write", "0");
-  }
 });
 
 it("a replica that takes writes, which it then loses, makes the process unready once it reconnects", async () => {

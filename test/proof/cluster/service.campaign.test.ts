@@ -3,7 +3,6 @@ import { expect, it } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { findShard, shardOf } from "../../../src/platform/queues/shards.ts";
-import { lookForFaults } from "../../../src/watch/find-attention.ts";
 import { type PartnerClient, type Reply, send } from "../../support/client.ts";
 import { scrape } from "../../support/scrape.ts";
 import type { TestApi, TestWorker } from "../../support/service.ts";
@@ -73,9 +72,10 @@ it("an API stays ready while one master refuses writes, and names its shards", a
   const [api] = own.apis as [TestApi];
   const master = await own.cluster.masterOf(slotOfShard(own.servers, 5));
   const names = (await shardsOn(own, master)).map((index) => `${index}/${SHARDS}`);
-  const refusal = "A Redis server refuses writes: NOREPLICAS Not enough good replicas to write";
-  const what = `${refusal} in ${names.length === 1 ? "shard" : "shards"} ${names.join(", ")}`;
-  const isTold = async () => (await lookForFaults(api.ctx, -1)).attention.some((fault) => fault.what === what);
+  const refusal = "a Redis server refuses writes: NOREPLICAS Not enough good replicas to write";
+  const what = `Nothing is redeemed in ${names.length === 1 ? "shard" : "shards"} ${names.join(", ")}: ${refusal}`;
+  const isTold = async () => (await api.ctx.watch.look()).attention.some((fault) => fault.what === what);
+  api.ctx.canary.start();
   await master.client.config("SET", "min-replicas-to-write", "5");
   try {
     await until(async () => {

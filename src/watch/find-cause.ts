@@ -1,0 +1,80 @@
+import { redeemQueue } from "../core/redeem/job.ts";
+import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
+import { refuses } from "../platform/redis/requirements.ts";
+import { countMissingStandbys } from "./count-missing-standbys.ts";
+import type { Facts } from "./facts.ts";
+
+/** Removes the full stop, because the sentence about a fault has none. */
+export const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
+/** Makes a sentence begin in lower case, for use after a colon. A name keeps its capital. */
+const startSmall = (sentence: string) =>
+  withoutStop(sentence).replace(/^(A|No|The|This|Redeems|Workers)\b/, (word) => word.toLowerCase());
+
+/** Each cause for which nothing is redeemed in some shards, in the order in which they are looked for. */
+const CAUSES: readonly ((facts: Facts, shards: readonly string[]) => string | null)[] = [
+  ({ problems }) => problems.postgres,
+  findMissingStandby,
+  ({ problems }) => problems.redis,
+  findRefusal,
+  describePauseOfRedeems,
+  findNoWorker,
+  findStuckJobs,
+];
+
+/** Why nothing is redeemed in these shards, as a sentence to follow a colon. */
+export function findCause(facts: Facts, shards: readonly string[]): string {
+  for (const find of CAUSES) {
+    const cause = find(facts, shards);
+    if (cause !== null) return startSmall(cause);
+  }
+  return "no worker answers";
+}
+
+/** While a synchronous standby is missing, nothing can be committed. */
+function findMissingStandby({ database }: Facts): string | null {
+  const missing = database === null ? 0 : countMissingStandbys(database.server);
+  if (missing === 0) return null;
+  return missing === 1 ? "A synchronous standby is away" : `${missing} synchronous standbys are away`;
+}
+
+function findRefusal({ refusing }: Facts, shards: readonly string[]): string | null {
+  const [own] = refusing.filter(({ shard }) => shards.includes(shard.name));
+  if (own === undefined) return null;
+  return own.refusal === null ? "A Redis server does not answer" : `A Redis server ${refuses(own.refusal)}`;
+}
+
+function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string | null {
+  const paused = backlogsOf(facts, redeemQueue.name).filter((one) => one.paused && shards.includes(one.shard));
+  return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
+}
+
+/** A pause that was not made with this service has no known author. */
+export function describePause(facts: Facts, queue: string): string {
+  const backlogs = backlogsOf(facts, queue);
+  const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));
+  const pause = facts.pauses.find((one) => one.queue === queue && one.isPaused);
+  const what = `The queue ${queue} is paused${nameShards(paused, backlogs.length)}`;
+  return pause === undefined ? what : `${what} by ${pause.by}`;
+}
+
+function findNoWorker({ processes }: Facts): string | null {
+  if (processes === null || processes.some((one) => one.isUp && one.queues.includes(redeemQueue.name))) return null;
+  return "No worker runs for the queue redeem";
+}
+
+function findStuckJobs(facts: Facts, shards: readonly string[]): string | null {
+  const own = backlogsOf(facts, redeemQueue.name).filter(({ shard }) => shards.includes(shard));
+  if (own.some(({ active }) => active > 0)) return "Workers do not finish the redeems that they have begun";
+  return own.some(({ waiting }) => waiting > 0) ? "Redeems wait, and no worker takes them" : null;
+}
+
+export const backlogsOf = ({ queues }: Pick<Facts, "queues">, name: string): QueueBacklog[] =>
+  (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
+
+/** Names the shards of a fault, if not all. The names are in its text, because its subject must stay the same. */
+export function nameShards(names: readonly string[], count: number): string {
+  if (names.length === count) return "";
+  const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";
+  return ` in ${names.length === 1 ? "shard" : "shards"} ${names.slice(0, SHARDS_NAMED_MAX).join(", ")}${more}`;
+}
+const SHARDS_NAMED_MAX = 8;

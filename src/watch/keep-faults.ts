@@ -1,0 +1,228 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { Config } from "../platform/config.ts";
+import type { DatabaseFence } from "../platform/db/database-fence.ts";
+import type { Closable } from "../platform/lifetime.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { reportPrefix } from "../platform/redis/findings.ts";
+import { type AlertSending, sendAlert, type Told } from "./alerts.ts";
+import {
+  beginFaults,
+  endFaults,
+  type FaultKey,
+  forgetFaults,
+  type RecordedFault,
+  recordRefused,
+  recordTold,
+  takeUntold,
+} from "./db/faults.ts";
+import { knownId, type Severity, timeOf } from "./facts.ts";
+import { compareFaults, FAULTS } from "./faults.ts";
+
+/**
+ * A fault has ended when looks have missed it for this long. Each message is tried once in this time. Seconds.
+ */
+const TOLD_AFTER_S = 60;
+/** For how long Redis remembers that a fault was told while Postgres is away. Milliseconds. */
+const TOLD_KEPT_MS = 600_000;
+
+/** Something that an operator should look at. */
+export interface Attention {
+  severity: Severity;
+  what: string;
+  since: Date;
+  /** Who or what is affected. */
+  subject: string;
+  /** The name of the entry in the runbook. */
+  runbook: string;
+  /** The operator page of the subject, as segments after `/ops`; null without one. */
+  page: readonly string[] | null;
+}
+
+/** What a look has found. */
+export interface Found {
+  found: readonly Attention[];
+  /** The kinds that it could not judge. Their faults stay. */
+  unknown: ReadonlySet<string>;
+  /** What Postgres has recorded; null if it does not answer. */
+  recorded: readonly RecordedFault[] | null;
+}
+
+type Deps = AlertSending & {
+  pool: pg.Pool;
+  redis: RedisClient;
+  deployment: Pick<DatabaseFence, "id"> & Parameters<typeof timeOf>[0];
+  config: Pick<Config, "alerts">;
+  log: Logger;
+};
+
+/**
+ * Keeps in Postgres since when each fault exists, and tells ALERT_URL of red ones: one message says that a fault has
+ * begun, and one that it has ended. While Postgres is away, a process knows the faults of its last look, and Redis
+ * chooses the process that tells. What was told then is recorded once Postgres is back.
+ */
+export class FaultKeeper implements Closable {
+  readonly #ctx: Deps;
+  #last: readonly Attention[] = [];
+  /** Faults of which ALERT_URL was told that they have begun, as far as Postgres has recorded it. */
+  #told = new Set<string>();
+  /** Those of which this process has told while Postgres was away, and when it last tried. */
+  readonly #toldAlone = new Map<string, Attention>();
+  readonly #triedAtMs = new Map<string, number>();
+  #telling: Promise<void> | null = null;
+  #closed = false;
+
+  constructor(ctx: Deps) {
+    this.#ctx = ctx;
+  }
+
+  /** Keeps what a look has found. Returns the faults with their beginnings, worst first. Never rejects. */
+  async keep({ found, unknown, recorded }: Found): Promise<Attention[]> {
+    const known = recorded?.filter(isOpen).map(toAttention) ?? this.#last;
+    const lasting = recorded?.filter(({ told }) => told !== "end").map(toAttention) ?? this.#last;
+    const began = new Map(lasting.map((one) => [nameOf(one), one.since]));
+    const dated = found.map((one) => ({ ...one, since: earlier(began.get(nameOf(one)), one.since) }));
+    const attention = [...dated, ...known.filter(({ runbook }) => unknown.has(runbook))].toSorted(compareFaults);
+    this.#last = attention;
+    if (recorded !== null) await this.#record(recorded, dated, unknown);
+    this.#tell(recorded !== null);
+    return attention;
+  }
+
+  /** Waits for messages that are being sent. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#telling;
+  }
+
+  /** Resolves once the messages of the last look are sent. */
+  async told(): Promise<void> {
+    await this.#telling;
+  }
+
+  /** Records in Postgres which faults began, changed or ended, and what was told without it. Never rejects. */
+  async #record(
+    recorded: readonly RecordedFault[],
+    found: readonly Attention[],
+    unknown: ReadonlySet<string>,
+  ): Promise<void> {
+    const { pool, log, config } = this.#ctx;
+    const rows = new Map(recorded.map((row) => [nameOf(toAttention(row)), row]));
+    const isSame = (one: Attention) => {
+      const row = rows.get(nameOf(one));
+      return row?.endedAt === null && row.what === one.what && row.severity === one.severity;
+    };
+    const changed = new Map(found.filter((one) => !isSame(one)).map((one) => [nameOf(one), toRow(one, null)]));
+    for (const [name, one] of this.#toldAlone) changed.set(name, toRow(one, "begin"));
+    const names = new Set(found.map(nameOf));
+    const open = recorded.filter(isOpen).map(toAttention);
+    const missing = [...this.#toldAlone.values(), ...open];
+    const ended = missing.filter((one) => !names.has(nameOf(one)) && !unknown.has(one.runbook));
+    this.#told = new Set(
+      recorded.flatMap((row) => (row.told === "begin" && isOpen(row) ? [nameOf(toAttention(row))] : [])),
+    );
+    try {
+      await beginFaults(pool, [...changed.values()]);
+      await endFaults(pool, ended.map(toKey));
+      if (!recorded.every(isOpen))
+        await forgetFaults(pool, { seconds: TOLD_AFTER_S, isTelling: config.alerts.url !== null });
+      for (const name of this.#toldAlone.keys()) {
+        if (names.has(name)) this.#told.add(name);
+        void this.#ctx.redis.del(this.#claimOf(name)).catch(() => undefined);
+      }
+      this.#toldAlone.clear();
+    } catch (error) {
+      log.debug({ err: error }, "cannot record faults");
+    }
+  }
+
+  /** Begins to send messages that are due, unless earlier ones are still being sent. */
+  #tell(hasPostgres: boolean): void {
+    const { config, log } = this.#ctx;
+    if (config.alerts.url === null || this.#telling !== null || this.#closed) return;
+    this.#telling = (hasPostgres ? tellFaults(this.#ctx) : this.#tellAlone())
+      .catch((error) => log.warn({ err: error }, "cannot tell of faults"))
+      .finally(() => {
+        this.#telling = null;
+      });
+  }
+
+  async #tellAlone(): Promise<void> {
+    for (const fault of this.#last.filter(({ severity }) => severity === "red")) {
+      const name = nameOf(fault);
+      const triedMsAgo = performance.now() - (this.#triedAtMs.get(name) ?? Number.NEGATIVE_INFINITY);
+      if (this.#told.has(name) || this.#toldAlone.has(name) || triedMsAgo < TOLD_AFTER_S * 1_000) continue;
+      const claim = await this.#claim(name);
+      if (claim === "told") this.#toldAlone.set(name, fault);
+      if (claim !== "mine") continue;
+      this.#triedAtMs.set(name, performance.now());
+      const isAccepted = await tellFault(this.#ctx, `alr_${crypto.randomUUID()}`, { ...fault, endedAt: null });
+      const { redis } = this.#ctx;
+      if (isAccepted) {
+        this.#toldAlone.set(name, fault);
+        this.#triedAtMs.delete(name);
+        await redis.set(this.#claimOf(name), "told", "PX", TOLD_KEPT_MS).catch(() => undefined);
+      } else await redis.del(this.#claimOf(name)).catch(() => undefined);
+    }
+  }
+
+  /** Whether this process may tell of a fault, another one does, or one has told. Without Redis, each process tells. */
+  async #claim(name: string): Promise<"mine" | "other" | "told"> {
+    if (knownId(this.#ctx.deployment) === null) return "mine";
+    const { redis } = this.#ctx;
+    const key = this.#claimOf(name);
+    try {
+      const isMine = (await redis.set(key, "telling", "PX", TOLD_AFTER_S * 1_000, "NX")) === "OK";
+      return isMine ? "mine" : (await redis.get(key)) === "told" ? "told" : "other";
+    } catch {
+      return "mine";
+    }
+  }
+
+  #claimOf = (name: string) => `${reportPrefix(this.#ctx.deployment)}:told:${name}`;
+}
+
+/** Whether a fault has not ended. One of a kind that only a later release knows is left to that release. */
+const isOpen = ({ endedAt, kind }: RecordedFault) => endedAt === null && FAULTS.some(({ name }) => name === kind);
+
+const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
+/** Identifies a fault. */
+const nameOf = (one: Attention) => JSON.stringify([one.runbook, one.subject, pageOf(one)]);
+const toKey = (one: Attention): FaultKey => ({ kind: one.runbook, subject: one.subject, page: pageOf(one) });
+const toRow = (one: Attention, told: "begin" | null) => {
+  const { severity, what, since } = one;
+  return { ...toKey(one), severity, what, since, told };
+};
+
+function toAttention({ kind, severity, what, subject, since, page }: RecordedFault): Attention {
+  return { severity, what, subject, since, runbook: kind, page: page === "" ? null : page.split("/") };
+}
+
+const earlier = (known: Date | undefined, found: Date) => (known !== undefined && known < found ? known : found);
+
+/** Sends one message, and logs the outcome. Returns whether the receiver has accepted it. */
+async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
+  const { url } = ctx.config.alerts;
+  if (url === null) return false;
+  const sending = { ...ctx, config: { ...ctx.config, alerts: { ...ctx.config.alerts, url } } };
+  const result = await sendAlert(sending, { id, told, now: timeOf(ctx.deployment) });
+  const { status = null, failure = "stopped" } = result ?? {};
+  if (failure === null) ctx.log.info({ alert: id, what: told.what }, "an alert was sent");
+  else ctx.log.warn({ alert: id, what: told.what, status, failure }, "ALERT_URL did not accept an alert");
+  return failure === null;
+}
+
+/**
+ * Sends the messages that are due to ALERT_URL: a red fault has begun, or has ended. Any number of processes may do so
+ * at once, because each message is taken by one. One that is not accepted is due again after a minute.
+ */
+async function tellFaults(ctx: Deps): Promise<void> {
+  const due = await takeUntold(ctx.pool, TOLD_AFTER_S);
+  await Promise.all(
+    due.map(async ({ id, ...told }) => {
+      const phase = told.endedAt === null ? "begin" : "end";
+      if (await tellFault(ctx, `alr_${id}-${phase}`, told)) await recordTold(ctx.pool, { id, told: phase });
+      else await recordRefused(ctx.pool, id);
+    }),
+  );
+}

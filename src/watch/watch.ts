@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { FRESH_MS, SILENT_MS } from "../core/redeem/canary.ts";
+import { shareFor } from "../platform/batching/share-for.ts";
+import { type Config, hasConfiguredSignIn } from "../platform/config.ts";
+import type { Closable } from "../platform/lifetime.ts";
+import { readStock } from "./db/activity.ts";
+import { type FactDeps, type Facts, gatherFacts, readStanding, STOCK, type Standing } from "./facts.ts";
+import { answeredElsewhereMs, FAULTS } from "./faults.ts";
+import { type Attention, FaultKeeper } from "./keep-faults.ts";
+
+/** Pause between two looks. Milliseconds. */
+const LOOK_EVERY_MS = 2_000;
+/** How long a process uses its last look again. Milliseconds. */
+const KEPT_MS = 500;
+/**
+ * How long a server must be unusable before this process says so of itself. Longer than canaries may be silent, because
+ * a server that is away for all processes is another fault. Milliseconds.
+ */
+const UNREADY_MS = SILENT_MS + 2_000;
+/** How long a process uses stock again, which changes slowly and costs much. Milliseconds. */
+const STOCK_KEPT_MS = 60_000;
+
+/** The result of one search for faults. */
+interface Look {
+  at: Date;
+  attention: Attention[];
+  standing: Standing;
+}
+
+type Deps = FactDeps &
+  ConstructorParameters<typeof FaultKeeper>[0] & { config: FactDeps["config"] & Pick<Config, "ops" | "production"> };
+
+/** Looks for faults. Each API process does so for itself. */
+export class FaultWatch implements Closable {
+  readonly #ctx: Deps & Parameters<typeof gatherFacts>[0];
+  readonly #keeper: FaultKeeper;
+  readonly #closing = new AbortController();
+  #unreadySinceMs: number | null = null;
+  /** Since when the canaries of another process are answered in time. */
+  #othersAnsweredSinceMs: number | null = null;
+  /** Looks for faults, or returns the last look. Never rejects. */
+  readonly look = shareFor(KEPT_MS, () => this.lookAnew());
+
+  constructor(ctx: Deps) {
+    const read = () => readStock(ctx.pool, { organizationId: null, ...STOCK });
+    this.#ctx = { ...ctx, readStock: shareFor(STOCK_KEPT_MS, read) };
+    this.#keeper = new FaultKeeper(ctx);
+  }
+
+  /**
+   * Looks from now on, even if no operator has a page open. Without operator pages and ALERT_URL, only judges itself.
+   */
+  start(): void {
+    const { config, log } = this.#ctx;
+    const { signal } = this.#closing;
+    const isWatching = hasConfiguredSignIn(config) || config.alerts.url !== null;
+    const run = async () => {
+      while (!signal.aborted) {
+        const looking = isWatching
+          ? this.look()
+          : readStanding(this.#ctx).then((standing) => this.#judgeSelf(standing));
+        await looking.catch((error) => log.debug({ err: error }, "cannot look for faults"));
+        await sleep(LOOK_EVERY_MS, undefined, { ref: false, signal }).catch(() => undefined);
+      }
+    };
+    void run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#keeper.close();
+  }
+
+  /** Looks for faults. */
+  async lookAnew(): Promise<Look> {
+    const standing = await readStanding(this.#ctx);
+    const facts = await gatherFacts(this.#ctx, standing, this.#judgeSelf(standing));
+    const attention = await this.#keeper.keep(findFaults(facts));
+    return { at: facts.now, attention, standing };
+  }
+
+  /** Why this process cannot serve requests while others can, or null. Records it for the others. */
+  #judgeSelf(standing: Standing): string | null {
+    const { problems, canary } = standing;
+    const problem = problems.postgres ?? problems.redis;
+    this.#unreadySinceMs = problem === null ? null : (this.#unreadySinceMs ?? performance.now());
+    const isUnready = this.#unreadySinceMs !== null && performance.now() - this.#unreadySinceMs >= UNREADY_MS;
+    const isAnsweredElsewhere = answeredElsewhereMs({ ...standing, self: this.#ctx.process }) < FRESH_MS;
+    this.#othersAnsweredSinceMs = isAnsweredElsewhere ? (this.#othersAnsweredSinceMs ?? performance.now()) : null;
+    // Processes begin and end an outage at different times.
+    const answeredForMs = performance.now() - (this.#othersAnsweredSinceMs ?? performance.now());
+    const isCutOff = canary.silentMs >= SILENT_MS && answeredForMs >= FRESH_MS;
+    const unready = isUnready || isCutOff ? (problem ?? "No worker answers it.") : null;
+    this.#ctx.process.tell(unready);
+    return unready;
+  }
+}
+
+/** The faults of each kind, and the kinds that could not be judged. */
+function findFaults(facts: Facts) {
+  const judged = FAULTS.map(({ name: runbook, severity, find }) => ({
+    runbook,
+    found: find(facts)?.map((one): Attention => {
+      const { what, subject, since, page = null } = one;
+      return { severity: one.severity ?? severity, what, subject, since: since ?? facts.now, runbook, page };
+    }),
+  }));
+  return {
+    found: judged.flatMap(({ found }) => found ?? []),
+    unknown: new Set(judged.flatMap(({ runbook, found }) => (found === undefined ? [runbook] : []))),
+    recorded: facts.database?.recorded ?? null,
+  };
+}
