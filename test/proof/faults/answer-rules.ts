@@ -13,7 +13,11 @@ const REFUSALS: Record<string, readonly string[]> = {
 };
 /** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
-/** No caller sends enough to get `overloaded`: floods come from a caller of their own. */
+/**
+ * No partner sends enough to get `overloaded`: floods come from a caller of their own. Acts of an issuer have few
+ * connections, and faults keep them for long.
+ */
+const OVERLOADED: readonly string[] = ["issue", "codes", "void", "voidBatch"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
 /** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */
@@ -38,7 +42,8 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   if (body === undefined) return "the body is not JSON";
   if (status === 200) return isForeign ? "a foreign voucher was shown" : null;
   if (status === 503) {
-    if (code === undefined || !UNAVAILABLE.includes(code)) return `503 with the code ${code}`;
+    const isKnown = UNAVAILABLE.includes(code ?? "") || (code === "overloaded" && OVERLOADED.includes(ask.operation));
+    if (!isKnown) return `503 with the code ${code}`;
     return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
   }
   if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";

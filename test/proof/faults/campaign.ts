@@ -115,6 +115,9 @@ async function inflict(
     onPrimaryLost: (fromMs = performance.now()) => {
       for (const { losses } of [history, secondHistory]) losses.push({ fromMs, untilMs: performance.now() });
     },
+    onSetBack: (fromMs: number) => {
+      for (const { setBacks } of [history, secondHistory]) setBacks.push({ fromMs, untilMs: performance.now() });
+    },
   };
   const length = { forMs: options.faultsMs, count: options.faultsMax, eachTarget: options.eachTarget };
   await inflictFaults(scene, options.targets, setup.random.fork("faults"), length, signal).finally(() =>

@@ -10,10 +10,12 @@ import {
   type Exchange,
   History,
   refOf,
+  restoreReferences,
   type SuppliedKey,
   type SuppliedVoucher,
   type Violation,
 } from "./history.ts";
+import { checkErasures, checkIssuers } from "./issuer-rules.ts";
 import { checkOrder } from "./order.ts";
 import { readRecords } from "./records.ts";
 import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
@@ -50,8 +52,10 @@ const MUST_BE_EMPTY: Record<string, string> = {
     SELECT d.voucher_id FROM redemptions d
      WHERE (SELECT count(*) FROM voucher_events e
              WHERE e.voucher_id = d.voucher_id AND e.event_type = 'voucher.instance.redeemed'
-               AND e.seal_status = 'Sealed' AND (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
-               AND (e.payload::json -> 'data' ->> 'redeemCode') = d.redeem_code
+               AND e.seal_status = 'Sealed'
+               AND CASE WHEN d.external_ref LIKE 'erased:%' THEN e.payload IS NULL
+                        ELSE (e.payload::json -> 'data' ->> 'externalRef') = d.external_ref
+                         AND (e.payload::json -> 'data' ->> 'redeemCode') = d.redeem_code END
                AND e.occurred_at = d.redeemed_at) <> 1`,
   "an expired reservation ended at its expiresAt": `
     SELECT ticket FROM reservations WHERE state = 'Expired' AND ended_at <> expires_at`,
@@ -137,13 +141,16 @@ export async function checkEverything(
     }
   };
   await check(MUST_BECOME_EMPTY, SWEPT_WITHIN_MS);
-  const records = await readRecords(db, clock);
+  restoreReferences(history);
+  const records = await readRecords(db, clock, history);
   const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
   violations.push(
     ...checkOrder(history, clock, records),
     ...checkRedeems(history, records, options.redeemWaitMs, freezes),
     ...checkAcquisitions(history, records),
     ...checkReservations(history, records),
+    ...checkIssuers(history, records),
+    ...checkErasures(history, records),
     ...checkAnswers(history, records),
   );
   // Last, because repeats of false answers change the database.

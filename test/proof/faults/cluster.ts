@@ -62,8 +62,10 @@ export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 const API_PROCESSES = 2;
 /** The processes connect with the rights of the service only. */
 const SERVICE_PASSWORD = "service-under-faults";
-/** The login of the issuer API, with the rights of `voucherctl`. */
-const ISSUER_LOGIN = "issuer_api";
+/** The prefix of the main deployment's roles. */
+const MAIN = "pva";
+/** The login of a deployment's issuer API, which has the rights of `voucherctl`. */
+const issuerLoginOf = (prefix: string) => `${prefix}_issuer`;
 /** The number of shards on a Redis Cluster of three masters. */
 export const CLUSTER_SHARDS = 6;
 
@@ -122,9 +124,9 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
   return {
     redisEnv,
     makeProcess,
-    async makeApi(name: string, env: Env, accidents: string[]): Promise<ApiProcess> {
+    async makeApi(name: string, env: Env, accidents: string[], prefix = MAIN): Promise<ApiProcess> {
       const port = await findSteadyPort();
-      const administered = serviceUrl(env.DATABASE_URL ?? postgres.url, ISSUER_LOGIN);
+      const administered = serviceUrl(env.DATABASE_URL ?? postgres.url, issuerLoginOf(prefix));
       const issuer: Env = options.issuerApi ? { ISSUER_API: "true", OPS_DATABASE_URL: administered } : {};
       const process = makeProcess(name, "src/main.ts", { PORT: String(port), ...issuer, ...env }, accidents);
       return { process, url: `http://127.0.0.1:${port}` };
@@ -147,10 +149,11 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
     const url = postgres.urlOf(name);
     const db = maker.openDatabase(url);
     await makeRoles(db, SERVICE_PASSWORD, name);
+    await makeIssuerLogin(db, main.options, name);
     const env = { DATABASE_URL: serviceUrl(url, `${name}_api`) };
     const accidents: string[] = [];
     const made: ApiProcess[] = [];
-    while (made.length < apis) made.push(await maker.makeApi(`${name}-api`, env, accidents));
+    while (made.length < apis) made.push(await maker.makeApi(`${name}-api`, env, accidents, name));
     const workers = [maker.makeProcess(`${name}-worker`, "workers/main.ts", env, accidents)];
     return { options: main.options, apis: made, workers, db, accidents };
   };
@@ -270,8 +273,12 @@ async function startMain({ options, apis, db, accidents }: Deployment, servers: 
   await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
   await migrateDatabase(postgres.url);
   await makeRoles(db, SERVICE_PASSWORD);
-  if (options.issuerApi)
-    await db.query(`CREATE ROLE ${ISSUER_LOGIN} LOGIN PASSWORD '${SERVICE_PASSWORD}' IN ROLE pva_admin`);
+  await makeIssuerLogin(db, options, MAIN);
+}
+
+async function makeIssuerLogin(db: pg.Pool, { issuerApi }: ClusterOptions, prefix: string): Promise<void> {
+  const login = issuerLoginOf(prefix);
+  if (issuerApi) await db.query(`CREATE ROLE ${login} LOGIN PASSWORD '${SERVICE_PASSWORD}' IN ROLE ${prefix}_admin`);
 }
 
 /** @throws Error for a Postgres under Patroni. */

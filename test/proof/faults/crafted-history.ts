@@ -1,4 +1,4 @@
-import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
+import { type Ask, type AskFor, type Exchange, History, restoreReferences } from "./history.ts";
 import type { Failure } from "./http-call.ts";
 
 // Hand-made histories for the tests of the rules.
@@ -24,6 +24,12 @@ const claimOf = (id: string): Ask => ({ operation: "acquire", user: { id, token:
 const listFrom = (ms: number): Ask => {
   return { operation: "list", key, from: new Date(ms).toISOString(), after: null, limit: 2 };
 };
+
+const batch = { id: "bat_1", vouchers: [voucher, elsewhere] };
+const issue: Ask = { operation: "issue", key, productId: "prd_1", issueRef: "batch-1", count: 2 };
+const codesOf: Ask = { operation: "codes", key, batchId: "bat_1", count: 2 };
+const voidsBatch: Ask = { operation: "voidBatch", key, batch };
+const erases: Ask = { operation: "erase", key, externalRef: "order-1", form: "erased:1" };
 
 const AT = new Date(1_000).toISOString();
 const LATER = new Date(5_000).toISOString();
@@ -137,6 +143,25 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   unlisted: [listFrom(0), { redemptions: [], completeUntil: LATER }],
   "listed until before": [listFrom(0), { redemptions: [], completeUntil: AT }],
   "listed from after": [listFrom(2_000), { redemptions: [], completeUntil: LATER }],
+  "listed as erased": [
+    listFrom(0),
+    { redemptions: [{ ...REDEMPTION, externalRef: "erased:1" }], completeUntil: LATER },
+  ],
+  erased: [erases, { vouchers: 1, events: 1, references: 0 }],
+  "erasure gone": [erases, "timeout"],
+  "batch issued": [issue, { id: "bat_1", count: 2, alreadyIssued: false }],
+  "batch issued as another": [issue, { id: "bat_2", count: 2, alreadyIssued: false }],
+  "batch repeated": [issue, { id: "bat_1", count: 2, alreadyIssued: true }],
+  "batch repeated with other content": [issue, { id: "bat_1", count: 2, alreadyIssued: true, otherBatch: true }],
+  "batch gone": [issue, "timeout"],
+  "batch refused": [issue, "refused"],
+  "codes shown": [codesOf, { items: [{ serial: 1 }, { serial: 2 }] }],
+  "one code shown": [codesOf, { items: [{ serial: 2 }] }],
+  "batch voided": [voidsBatch, { voided: 2, alreadyFinal: 0, remaining: 0 }],
+  "batch void ended": [voidsBatch, { voided: 1, alreadyFinal: 1, remaining: 0 }],
+  "batch partly voided": [voidsBatch, { voided: 1, alreadyFinal: 0, remaining: 1 }],
+  "batch miscounted": [voidsBatch, { voided: 1, alreadyFinal: 0, remaining: 0 }],
+  "batch void unknown": [voidsBatch, "unavailable"],
   "ann claims": [claimOf("ann"), { voucherId: "vch_1", alreadyConfirmed: false }],
   "ann finds nothing": [claimOf("ann"), "sold_out"],
   "eve finds nothing": [claimOf("eve"), "sold_out"],
@@ -163,11 +188,12 @@ export function answersOf(calls: readonly string[], validUntilMs?: number): Hist
       history.webhooks.push({ ...told, recordHash: "b", returnedMs });
       continue;
     }
-    const [given, got] = ANSWERS[words.join(" ")] as [Ask, object | string];
+    const [given, got] = structuredClone(ANSWERS[words.join(" ")]) as [Ask, object | string];
     const hasEnd = validUntilMs !== undefined && "voucher" in given;
     const ask = hasEnd ? ({ ...given, voucher: { ...given.voucher, validUntilMs } } as Ask) : given;
     history.add(answer(invokedMs, returnedMs, ask, got));
   }
+  restoreReferences(history);
   return history;
 }
 

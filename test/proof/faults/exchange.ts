@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { erase } from "../../../src/acts/person/erase.ts";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
+import { provisioning } from "../../support/supply.ts";
 import type { Ask, AskFor, Exchange, History } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -37,6 +40,26 @@ export async function askUntilAnswered(
     const timeoutMs = impatient ? IMPATIENT_AFTER_MS : CALL_TIMEOUT_MS;
     const exchange = history.add(await exchangeOnce(ask, random.pick(apis), attempt, { timeoutMs }));
     if (exchange.status !== null && exchange.status < 500) return exchange;
+    await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
+    signal.throwIfAborted();
+  }
+}
+
+/** An operator erases a reference, again and again until it is told that it is done. */
+export async function eraseUntilDone(
+  { random, history, signal, db }: Omit<CallerOptions, "name" | "apis"> & { db: pg.Pool },
+  ask: AskFor<"erase">,
+): Promise<void> {
+  const values = { ref: ask.externalRef, org: ask.key.organizationId, user: null, reason: null };
+  for (let attempt = 1; ; attempt++) {
+    const [sentAtMs, invokedMs] = [Date.now(), performance.now()];
+    const body = await erase.run(provisioning(db), "", values).catch(() => undefined);
+    const status = body === undefined ? null : 200;
+    const failure = body === undefined ? "reset" : null;
+    const times = { sentAtMs, endedAtMs: Date.now(), invokedMs, returnedMs: performance.now() };
+    const outcome = { status, failure, retryAfter: undefined, code: undefined, body } as const;
+    history.add({ ask, api: "operator", attempt, ...times, ...outcome });
+    if (body !== undefined) return;
     await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
     signal.throwIfAborted();
   }
@@ -90,6 +113,16 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
       return post(`${vouchers}/release`, { ticket: ask.ticket });
     case "void":
       return post("issuer/vouchers/void", { id: ask.voucher.id });
+    case "issue": {
+      const { productId, issueRef, count } = ask;
+      return post(`issuer/products/${productId}/batches`, { issueRef, count, validUntil: "2099-12-31" });
+    }
+    case "codes":
+      return get(`issuer/batches/${ask.batchId}/vouchers`);
+    case "voidBatch":
+      return post(`issuer/batches/${ask.batch.id}/void`);
+    case "erase":
+      throw new Error("no endpoint erases");
     case "redemption":
       return get(`partner/redemptions/${ask.externalRef}`);
     case "list":

@@ -20,6 +20,8 @@ export interface Stage {
    * earliest moment at which it may have stopped, if that is not the present one, on the monotonic clock.
    */
   onPrimaryLost: (fromMs?: number) => void;
+  /** Called once the right files are back. `fromMs` is when they were set back, on the monotonic clock. */
+  onSetBack: (fromMs: number) => void;
   /** Number of faults by kind. */
   counts: Record<string, number>;
   violations: Violation[];

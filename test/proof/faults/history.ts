@@ -35,7 +35,7 @@ export interface AcquireAsk {
 
 /** The content of a request. Retries repeat it unchanged. */
 export type Ask = PartnerAsk | AcquireAsk;
-export type PartnerAsk = VoucherAsk | ReferenceAsk | ListAsk;
+export type PartnerAsk = VoucherAsk | ReferenceAsk | ListAsk | IssuerAsk;
 export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "redeem"; externalRef: string; by: { code: string } | { ticket: string }; token: string | null }
   | { operation: "reserve" }
@@ -56,6 +56,19 @@ export interface ListCursor {
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
 /** A page of the key's organization's redemptions: at or after a time, or after an earlier page of such a list. */
 export type ListAsk = { operation: "list"; key: SuppliedKey; from: string; after: ListCursor | null; limit: number };
+/** A batch that a run has issued. */
+export interface IssuedBatch {
+  id: string;
+  vouchers: readonly SuppliedVoucher[];
+}
+
+/** Acts of an issuer, and of an operator who erases a reference: `form` is the text that replaces it. */
+export type IssuerAsk = { key: SuppliedKey } & (
+  | { operation: "issue"; productId: string; issueRef: string; count: number }
+  | { operation: "codes"; batchId: string; count: number }
+  | { operation: "voidBatch"; batch: IssuedBatch }
+  | { operation: "erase"; externalRef: string; form: string }
+);
 export type Operation = Ask["operation"];
 export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted }>;
 
@@ -122,6 +135,8 @@ export class History {
   readonly secretEnds: SecretEnd[] = [];
   /** Spans in which a primary was lost with what no standby had. */
   readonly losses: Loss[] = [];
+  /** Spans in which the server's files were set back. A process of the service refuses them; an operator may not. */
+  readonly setBacks: Loss[] = [];
   /** When an answer first confirmed that a ticket was released, or that a voucher was redeemed or voided. */
   readonly endings = { releasedAtMs: new Map<string, number>(), finalAtMs: new Map<string, number>() };
 
@@ -139,6 +154,20 @@ export class History {
 
   of<Wanted extends Operation>(operation: Wanted): Exchange<AskFor<Wanted>>[] {
     return this.exchanges.filter((exchange) => exchange.ask.operation === operation) as Exchange<AskFor<Wanted>>[];
+  }
+}
+
+/**
+ * Shows erased references in lists as they were, so that the rules need not know of erasures, and remembers in
+ * `wasErased` that they were shown erased.
+ */
+export function restoreReferences(history: History): void {
+  const plainOf = new Map(history.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));
+  for (const { status, body } of history.of("list")) {
+    for (const one of status === 200 ? body.redemptions : []) {
+      const plain = plainOf.get(one.externalRef);
+      if (plain !== undefined) Object.assign(one, { externalRef: plain, wasErased: true });
+    }
   }
 }
 
@@ -187,6 +216,10 @@ function describeAsk(ask: Ask): string {
     const after = ask.after === null ? "" : ` after ${ask.after.redeemedAt} ${ask.after.voucherId}`;
     return `${ask.key.id} list of ${ask.limit} from ${ask.from}${after}`;
   }
+  if (ask.operation === "issue") return `${ask.key.id} issue of ${ask.count} under ${ask.issueRef}`;
+  if (ask.operation === "codes") return `${ask.key.id} codes of ${ask.batchId}`;
+  if (ask.operation === "voidBatch") return `${ask.key.id} void of ${ask.batch.id}`;
+  if (ask.operation === "erase") return `erasure of ${ask.externalRef}`;
   if (ask.operation === "redemption") return `${ask.key.id} redemption ${ask.externalRef}`;
   const about = `${ask.key.id} ${ask.operation} ${ask.voucher.id}`;
   if (ask.operation === "release") return `${about} ${ask.ticket}`;

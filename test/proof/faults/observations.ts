@@ -76,6 +76,10 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
     case "reserve":
     case "release":
     case "void":
+    case "issue":
+    case "codes":
+    case "voidBatch":
+    case "erase":
       return [];
     case "events":
     case "publicEvents":

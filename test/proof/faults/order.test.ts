@@ -56,6 +56,17 @@ it.each<[calls: string, broken: string[]]>([
   ["50-60 unknown, 100-200 redeemed elsewhere, 70-80 used", [REGISTER]],
   ["50-60 unknown, 100-200 unknown elsewhere, 300-400 used", []],
   ["300-400 unknown, 100-200 used", [REGISTER]],
+  // A void of a batch voids each voucher at some moment, or finds it final.
+  ["100-200 batch voided, 201-300 voided, 301-400 refused as voided", []],
+  ["100-200 redeemed, 100-200 batch void ended, 201-300 used", []],
+  ["100-200 batch voided, 201-300 active", [REGISTER]],
+  ["100-200 batch voided, 201-300 redeemed", [REGISTER]],
+  ["100-200 batch partly voided, 201-300 active, 301-400 voided", []],
+  ["100-200 batch void unknown, 201-300 active, 301-400 voided, 401-500 redeemed", [REGISTER]],
+  // An erased reference keeps its redemption.
+  ["100-200 redeemed, 201-300 erased, 301-400 repeated, 301-400 found, 301-400 listed as erased", []],
+  ["100-200 redeemed, 201-300 erased, 301-400 not found", [OLDER, REGISTER]],
+  ["100-200 redeemed, 201-300 erased, 301-400 unlisted", [CHANGED]],
   // A reservation.
   ["100-200 reserved, 201-300 held, 301-400 reserved, 401-500 released, 501-600 free", []],
   ["100-200 reserved, 201-300 free", [REGISTER]],

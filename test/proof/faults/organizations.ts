@@ -18,6 +18,7 @@ const UPCOMING_TURNS = 2;
 
 export interface Organization {
   keys: [SuppliedKey, ...SuppliedKey[]];
+  productId: string;
   vouchers: SuppliedVoucher[];
   /** Number of vouchers that the busiest loop has used. */
   turn: number;
@@ -45,7 +46,7 @@ export async function supplyOrganization(db: pg.Pool, count: number, expiring?: 
   }
   const vouchers = await supplyVouchers(db, partner, count);
   if (expiring !== undefined) await mixInExpiring(db, partner, vouchers, expiring);
-  return { keys: keys as Organization["keys"], vouchers, turn: 0 };
+  return { keys: keys as Organization["keys"], productId: partner.productId, vouchers, turn: 0 };
 }
 
 async function supplyVouchers(
@@ -77,14 +78,14 @@ async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: Suppli
  * list.
  */
 export function startPartners(
-  { apis }: Deployment,
+  { apis, db }: Deployment,
   organization: Organization,
   foreign: Organization,
   loops: number,
   { name: prefix, random, ...options }: Omit<CallerOptions, "apis">,
   goesOn: () => boolean,
 ): Promise<void>[] {
-  const { keys, vouchers } = organization;
+  const { keys, productId, vouchers } = organization;
   return Array.from({ length: loops }, (_, loop) => {
     const name = `${prefix}-loop-${loop + 1}`;
     const chooser = random.fork(`${name} contested`);
@@ -97,6 +98,8 @@ export function startPartners(
       name,
       random: random.fork(name),
       apis,
+      db,
+      productId,
       keys: ownFirst as Organization["keys"],
       nextVoucher: () => {
         organization.turn = Math.max(organization.turn, used + 1);

@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { findErasedForm } from "../../../src/acts/db/erasures.ts";
+import { until } from "../../support/until.ts";
 import { type IssuerKey, secondsFromNow, signUser } from "../../support/user-tokens.ts";
-import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
+import { askUntilAnswered, type CallerOptions, eraseUntilDone } from "./exchange.ts";
+import { RECOVERED_MS } from "./fault-target.ts";
 import type {
   AcquireAsk,
   Exchange,
@@ -23,6 +27,9 @@ export interface PartnerOptions extends CallerOptions {
   contestedVoucher: () => SuppliedVoucher;
   foreignVoucher: () => SuppliedVoucher;
   reservationSeconds: number;
+  productId: string;
+  /** The database in which an operator erases references. */
+  db: pg.Pool;
 }
 
 /** Relative frequency of each checkout. */
@@ -39,11 +46,15 @@ const CHECKOUTS = {
   contestReservation: 8,
   voidVoucher: 2,
   voidContested: 2,
+  issueAndVoid: 3,
+  eraseOrder: 4,
   lookAround: 10,
   lookUpForeignVoucher: 2,
   watchRedeem: 12,
   settle: 4,
 };
+/** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
+const ISSUED = 3;
 /** The calls that a watcher of a redemption repeats. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
@@ -183,6 +194,52 @@ function voidBeside(options: PartnerOptions, { newRef, anotherKey, redeem, reser
   } satisfies Partial<Checkouts>;
 }
 
+/** Batches that are issued, used and voided at once, and orders whose references are erased. */
+function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, findRedemption }: Calls) {
+  const { name, random, keys, nextVoucher, productId, db } = options;
+  const [key] = keys;
+  let batches = 0;
+  return {
+    async issueAndVoid() {
+      const issueRef = `${name}-batch-${++batches}`;
+      const issue = { operation: "issue", key, productId, issueRef, count: ISSUED } as const;
+      const [{ status, body }] = await Promise.all([
+        ask(issue),
+        random.chance(0.3) && ask({ ...issue, key: anotherKey() }),
+      ]);
+      if (status !== 200) return;
+      const codes = await ask({ operation: "codes", key, batchId: body.id, count: ISSUED });
+      const { organizationId } = key;
+      const vouchers: SuppliedVoucher[] = codes.body.items.map(({ id, code }: SuppliedVoucher) => ({
+        id,
+        code,
+        organizationId,
+      }));
+      const [first, second, last] = vouchers as [SuppliedVoucher, SuppliedVoucher, SuppliedVoucher];
+      const batch = { id: String(body.id), vouchers };
+      const voidAll = async () => {
+        for (let left = 1; left > 0; ) left = (await ask({ operation: "voidBatch", key, batch })).body.remaining;
+      };
+      await Promise.all([voidAll(), redeem(first, newRef()), reserve(second, anotherKey())]);
+      await Promise.all([redeem(last, newRef()), random.chance(0.3) && ask(issue)]);
+    },
+
+    async eraseOrder() {
+      const [voucher, externalRef] = [nextVoucher(), newRef()];
+      if ((await redeem(voucher, externalRef)).status !== 200) return;
+      const form = await untilErasedForm(db, key.organizationId, externalRef);
+      const erased = eraseUntilDone(options, { operation: "erase", key, externalRef, form });
+      await Promise.all([erased, redeem(voucher, externalRef), findRedemption(externalRef)]);
+      await Promise.all([redeem(voucher, externalRef, { key: anotherKey() }), findRedemption(externalRef)]);
+    },
+  } satisfies Partial<Checkouts>;
+}
+
+/** The text that replaces a reference. */
+async function untilErasedForm(db: pg.Pool, owner: string, text: string): Promise<string> {
+  return until(() => findErasedForm(db, { owner, text }).catch(() => null), RECOVERED_MS);
+}
+
 /** Checkouts that read vouchers and redemptions. */
 function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher }: PartnerOptions, calls: Calls) {
   const { ask, newRef, anotherKey, redeem, reserve, read, findRedemption } = calls;
@@ -242,6 +299,7 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
     ...redeemOften(options, calls),
     ...reserveAndLeave(options, calls),
     ...voidBeside(options, calls),
+    ...issueAndErase(options, calls),
     ...readAlong(options, calls),
   };
   while (goesOn()) {

@@ -11,6 +11,15 @@ export interface RecordedRedemption {
   redeemCode: string;
   externalRef: string;
   redeemedAtMs: number;
+  /** Whether the reference was erased. `externalRef` is what it was. */
+  wasErased?: boolean;
+}
+
+/** A row of `batches`, with the numbers of its vouchers. */
+export interface RecordedBatch {
+  id: string;
+  vouchers: number;
+  voided: number;
 }
 
 /** A row of `reservations`. */
@@ -46,6 +55,7 @@ export function toRecords(
   redemptions: RecordedRedemption[],
   reservations: RecordedReservation[],
   acquisitions: RecordedAcquisition[],
+  batches: RecordedBatch[] = [],
 ) {
   return {
     clock,
@@ -54,10 +64,12 @@ export function toRecords(
     reservationsByTicket: new Map(reservations.map((row) => [row.ticket, row])),
     reservationsByVoucher: Map.groupBy(reservations, (row) => row.voucherId),
     acquisitions: new Map(acquisitions.map((row) => [row.acquisition, row])),
+    batches: new Map(batches.map((row) => [row.id, row])),
   };
 }
 
-export async function readRecords(db: pg.Pool, clock: SteppedClock): Promise<Records> {
+/** @param history has the erasures, whose references the records have as they were. */
+export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
   const redemptions = await db.query<RecordedRedemption>(
     `SELECT voucher_id AS "voucherId", organization_id AS "organizationId", key_id AS "keyId", ticket,
@@ -77,7 +89,16 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock): Promise<Rec
        JOIN voucher_events e USING (voucher_id)
       WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')`,
   );
-  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows);
+  const batches = await db.query<RecordedBatch>(
+    `SELECT batch_id AS id, count(*)::int AS vouchers, count(*) FILTER (WHERE status = 'Voided')::int AS voided
+       FROM vouchers GROUP BY batch_id`,
+  );
+  const plainOf = new Map(history?.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));
+  for (const row of redemptions.rows) {
+    const plain = plainOf.get(row.externalRef);
+    if (plain !== undefined) Object.assign(row, { externalRef: plain, wasErased: true });
+  }
+  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows, batches.rows);
 }
 
 /**

@@ -77,6 +77,8 @@ export const whileActive =
     only(was, was.status === "Active" && isValid(was) && isRight(was));
 
 export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
+/** An answer which says that the voucher can never be used again. */
+export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || was.clock[VALIDITY] !== undefined);
 export const showsExpired: Apply = (was) => only(was, was.status === "Active" && was.clock[VALIDITY] !== undefined);
 
 /** An answer that shows a redemption. Its reference is null if the answer does not have it. */

@@ -2,7 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
+import { answersOf } from "./crafted-history.ts";
 import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
+import { checkErasures, checkIssuers } from "./issuer-rules.ts";
 import { type RecordedAcquisition, type RecordedRedemption, toRecords } from "./records.ts";
 import { checkAcquisitions, checkRedeems, type Freeze } from "./rules.ts";
 import { SteppedClock } from "./stepped-clock.ts";
@@ -142,6 +144,52 @@ it.each<[what: string, acquisitions: string[], calls: string[], broken: string |
 it("the rules for claims and purchases report a 200 with a voucher of another offer", () => {
   const records = toRecords(new SteppedClock(), [], [], [acquired("ann vch_1", "bat_2")]);
   expect(checkAcquisitions(historyOf([ANN]), records).map(({ rule }) => rule)).toEqual([NOT_OWN]);
+});
+
+const HAS_VOUCHERS = "an issued batch has its vouchers";
+
+it.each<[what: string, voided: number, calls: string, broken: string[]]>([
+  ["accept an issue and its repeat", 0, "100-200 batch issued, 201-300 batch repeated, 201-300 codes shown", []],
+  ["accept a repeat of a call without an answer", 0, "100-200 batch gone, 150-300 batch repeated", []],
+  ["report an issue with another count of vouchers", -1, "100-200 batch issued", [HAS_VOUCHERS]],
+  ["report other content", 0, "10-20 batch issued, 30-40 batch repeated with other content", [HAS_VOUCHERS]],
+  [
+    "report several batches of a reference",
+    0,
+    "100-200 batch issued, 201-300 batch issued as another",
+    [HAS_VOUCHERS, "a reference issues one batch", "an issue is new once"],
+  ],
+  ["report two first issues", 0, "100-200 batch issued, 201-300 batch issued", ["an issue is new once"]],
+  ["report a repeat of nothing", 0, "1-9 batch refused, 10-20 batch repeated", ["a repeated issue has a first one"]],
+  ["report codes that are missing", 0, "100-200 one code shown", ["a batch shows all of its vouchers"]],
+  ["accept a void of a batch in parts", 2, "100-200 batch partly voided, 201-300 batch void ended", []],
+  ["report a miscounted void", 1, "100-200 batch miscounted", ["a void of a batch counts each voucher once"]],
+  ["report vouchers that are not voided", 1, "100-200 batch voided", ["a voided voucher stays voided"]],
+])("the rules for issues and voids of batches %s", (_what, voided, calls, broken) => {
+  const batch = { id: "bat_1", vouchers: voided < 0 ? 1 : 2, voided };
+  const records = toRecords(new SteppedClock(), [], [], [], [batch]);
+  expect(checkIssuers(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
+});
+
+const SHOWN_AGAIN = "an erased reference is not shown again";
+const TOO_SOON = "a reference is shown erased only after its erasure began";
+
+it.each<[what: string, wasErased: boolean, calls: string, broken: string[]]>([
+  ["accept an erasure", true, "1-9 redeemed, 10-20 erased, 15-25 listed, 21-30 listed as erased", []],
+  ["accept an erasure without an answer", false, "1-9 redeemed, 10-20 erasure gone, 21-30 listed", []],
+  ["accept an erasure before the redemption was told", false, "1-19 redeemed, 10-20 erased, 21-30 listed", []],
+  ["report a reference that is shown again", true, "1-9 redeemed, 10-20 erased, 21-30 listed", [SHOWN_AGAIN]],
+  [
+    "report a reference that is erased too soon",
+    true,
+    "1-9 redeemed, 10-11 listed as erased, 12-20 erased",
+    [TOO_SOON],
+  ],
+  ["report a reference that nothing erased", false, "1-9 redeemed, 10-11 listed as erased", [TOO_SOON]],
+  ["report an erasure that is lost", false, "1-9 redeemed, 10-20 erased", ["an erasure stays"]],
+])("the rules for erasures %s", (_what, wasErased, calls, broken) => {
+  const records = toRecords(new SteppedClock(), [{ ...redeemedAt(1_000), wasErased }], [], []);
+  expect(checkErasures(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
 });
 
 /** Runs `work` with a clock that was set to these distances, at 2 s, 3 s and so on. */

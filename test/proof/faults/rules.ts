@@ -265,7 +265,10 @@ export function checkReservations(history: History, records: Records): Violation
         report("nothing to release means no reservation", `${ticket} was live`, [answer]);
     }
   }
-  const voided = new Set(history.of("void").map(({ ask }) => ask.voucher.id));
+  const voided = new Set([
+    ...history.of("void").map(({ ask }) => ask.voucher.id),
+    ...history.of("voidBatch").flatMap(({ ask }) => ask.batch.vouchers.map(({ id }) => id)),
+  ]);
   for (const { state, ticket, voucherId } of records.reservationsByTicket.values()) {
     if (state === "Released" && !releases.has(ticket) && !voided.has(voucherId))
       report("a release has a call", `no call released ${ticket}`, []);

@@ -39,6 +39,7 @@ export const setBackTarget = target<Growth>(
         return startTurn(async () => {
           if (!(await isKnown(cluster, deployments.filter(isRunning), copied))) return false;
           const end = await readEnd(db);
+          const fromMs = performance.now();
           await postgres.setBack(kept);
           try {
             const changes = await countChanges(db);
@@ -49,6 +50,7 @@ export const setBackTarget = target<Growth>(
             if (changed > 0) violations.push(violation("a server that was set back changes nothing", detail));
           } finally {
             await postgres.restoreFiles();
+            scene.onSetBack(fromMs);
           }
           return true;
         });

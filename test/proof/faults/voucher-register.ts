@@ -17,6 +17,7 @@ import {
   type Register,
   showsChain,
   showsExpired,
+  showsFinal,
   showsRedeemed,
   showsUnredeemed,
   showsVoided,
@@ -99,7 +100,8 @@ class RegisterOf {
   #of(exchange: Exchange): VoucherOperation[] {
     const { ask, status, failure, body, invokedMs, returnedMs } = exchange;
     const times: Times = { fromMs: invokedMs, untilMs: returnedMs, exchange };
-    if (ask.operation === "acquire") return [];
+    if (ask.operation === "voidBatch") return this.#ofVoidedBatch(exchange as Exchange<AskFor<"voidBatch">>);
+    if (!("voucher" in ask || ask.operation === "redemption" || ask.operation === "list")) return [];
     if (ask.operation === "redemption" || ask.operation === "list") {
       if (status !== 200) return [];
       const redemptions = ask.operation === "list" ? body.redemptions : [{ ...body, externalRef: ask.externalRef }];
@@ -120,6 +122,18 @@ class RegisterOf {
       ...(apply === null ? [] : [{ ...times, voucherId: id, apply }]),
       ...(later === null ? [] : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later }]),
     ];
+  }
+
+  /** A void of a batch may void each voucher, or none of them yet. When none remains, each is final. */
+  #ofVoidedBatch(exchange: Exchange<AskFor<"voidBatch">>): VoucherOperation[] {
+    const { ask, status, failure, body, invokedMs: fromMs, returnedMs } = exchange;
+    if (failure === "refused") return [];
+    const isDone = status === 200 && body.remaining === 0;
+    const voids = this.#unconfirmed((was) => this.#void(was, exchange));
+    return ask.batch.vouchers.flatMap(({ id: voucherId }): VoucherOperation[] => [
+      { fromMs, untilMs: Number.POSITIVE_INFINITY, voucherId, exchange, apply: voids },
+      ...(isDone ? [{ fromMs, untilMs: returnedMs, voucherId, exchange, apply: confirmed(showsFinal) }] : []),
+    ]);
   }
 
   /** An answer which says that a reference has redeemed nothing says it of all vouchers that the reference named. */
