@@ -17,6 +17,7 @@ import { acquisitionOf, type History, refOf, type Violation } from "./history.ts
 import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
 import { LAST_ANSWERS_MS, RESERVATION_SECONDS, upcomingOf } from "./organizations.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
+import { isConfirmed } from "./rules.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
 export interface CampaignOptions {
@@ -216,6 +217,15 @@ function countAnswers(history: History) {
     if (status === 200 && ask.operation === "redeem") refs.add(refOf(ask));
     if (status === 200 && ask.operation === "acquire") acquisitions.add(acquisitionOf(ask));
   }
+  const acts = (operation: "issue" | "voidBatch" | "erase") => history.of(operation).filter(isConfirmed).length;
+  const ofIssuers = { issued: acts("issue"), voided: acts("voidBatch"), erased: acts("erase") };
   const retries = history.exchanges.filter((exchange) => exchange.attempt > 1).length;
-  return { requests: history.exchanges.length, retries, confirmed: refs.size, acquired: acquisitions.size, answers };
+  return {
+    requests: history.exchanges.length,
+    retries,
+    confirmed: refs.size,
+    acquired: acquisitions.size,
+    ...ofIssuers,
+    answers,
+  };
 }

@@ -18,6 +18,7 @@ it("partners and users get true answers and one redemption per voucher and refer
   expect(totals.acquired).toBeGreaterThan(10);
   expect(totals.second.confirmed).toBeGreaterThan(0);
   expect(totals.checkpoints).toBeGreaterThan(3);
+  expect(totals.issued + totals.voided + totals.erased).toBeGreaterThan(5);
 });
 
 it("partners and users get true answers while files are set back, jobs repeat and APIs freeze", async () => {
