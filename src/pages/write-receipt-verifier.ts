@@ -9,7 +9,9 @@ const readSource = (file: string) => readFileSync(new URL(file, ROOT), "utf8");
 
 /** The modules that verify receipts, each after those that it imports, and the page's script. */
 const SCRIPTS = [
-  ...["bytes", "merkle", "note", "checkpoint", "policy", "receipt"].map((name) => `packages/tlog/src/${name}.ts`),
+  ...["bytes", "canonical", "merkle", "note", "checkpoint", "policy", "receipt"].map(
+    (name) => `packages/tlog/src/${name}.ts`,
+  ),
   "src/pages/static/say.js",
   "src/pages/static/check-receipt.js",
 ];

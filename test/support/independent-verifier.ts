@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import canonicalize from "canonicalize";
 
-/** An event as the partner endpoint serves it. */
+/** An event as the partner endpoint serves it. What is not given of the last members is not compared. */
 export interface ServedEvent {
   sequence: number;
   eventType: string;
@@ -8,7 +9,15 @@ export interface ServedEvent {
   previousHash: string | null;
   payload: string | null;
   sealStatus: string;
+  code?: string;
+  occurredAt?: string;
+  actorConnectedId?: string | null;
+  actorIsEmployee?: boolean | null;
+  erasedBy?: number | null;
 }
+
+const ERASING = "voucher.instance.erased";
+const BESIDE = ["sequence", "code", "occurredAt", "actorConnectedId", "actorIsEmployee"] as const;
 
 /**
  * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or
@@ -16,16 +25,10 @@ export interface ServedEvent {
  */
 export function verifyServedChain(events: readonly ServedEvent[], voucherId?: string): string | null {
   let expected = "0".repeat(64);
-  let position = 0;
   let afterPending = false;
-  const erasures: { by: number; erased: number }[] = [];
-  for (const [index, { payload, eventType }] of events.entries()) {
-    const said = payload === null || !payload.includes("voucher.instance.erased") ? null : parse(payload);
-    if (said?.eventType === "voucher.instance.erased" && said.eventType === eventType)
-      for (const erased of said.data.erasedSequences) erasures.push({ by: index + 1, erased });
-  }
-  for (const event of events) {
-    position += 1;
+  const named = events.map((event) => (event.sealStatus === "Pending" ? null : readErased(event)));
+  for (const [index, event] of events.entries()) {
+    const position = index + 1;
     if (event.sequence !== position) return `position ${position} holds sequence ${event.sequence}`;
     if (event.sealStatus === "Pending") {
       if (event.payload !== null || event.recordHash !== null || event.previousHash !== null)
@@ -34,30 +37,50 @@ export function verifyServedChain(events: readonly ServedEvent[], voucherId?: st
       continue;
     }
     if (afterPending) return `event ${position} is sealed after a pending one`;
-    const falselyErased = erasures.some(({ by, erased }) => by === position && erased >= by);
-    if (falselyErased) return `event ${position} erases what is not before it`;
-    if (event.payload === null) {
-      if (!erasures.some(({ by, erased }) => erased === position && by > position))
-        return `event ${position} lost its payload`;
-      if (event.previousHash !== expected) return `event ${position} does not follow event ${position - 1}`;
-      expected = String(event.recordHash);
-      continue;
-    }
-    const hash = createHash("sha256").update(Buffer.from(event.payload, "utf8")).digest("hex");
-    if (hash !== event.recordHash) return `event ${position} hashes to ${hash}, not ${event.recordHash}`;
-    const { previousHash: inside, eventType, entityId } = JSON.parse(event.payload);
-    if (inside !== event.previousHash) return `event ${position} names another predecessor than its payload`;
-    if (inside !== expected) return `event ${position} does not follow event ${position - 1}`;
-    if (eventType !== event.eventType) return `event ${position} has another type than its payload`;
-    if (voucherId !== undefined && entityId !== voucherId) return `event ${position} is of another voucher`;
-    expected = hash;
+    const problem = event.payload === null ? findLoss(event, named) : findChange(event, voucherId);
+    if (event.previousHash !== expected && !/^(hashes|lost|has no hash)/.test(problem ?? ""))
+      return `event ${position} does not follow event ${position - 1}`;
+    if (problem !== null) return `event ${position} ${problem}`;
+    expected = String(event.recordHash);
   }
   return null;
 }
 
-function parse(payload: string) {
+/** What a sealed event's payload names as erased; null for an event that erases nothing. */
+function readErased({ eventType, payload }: ServedEvent): unknown {
+  const said = eventType === ERASING ? parse(payload) : null;
+  return said?.eventType === ERASING ? said.data?.erasedSequences : null;
+}
+
+function findLoss({ sequence, recordHash, erasedBy }: ServedEvent, named: readonly unknown[]): string | null {
+  const names = (list: unknown, index: number) =>
+    index >= sequence && Array.isArray(list) && list.includes(sequence) && index + 1 === (erasedBy ?? index + 1);
+  if (!named.some(names)) return "lost its payload";
+  return typeof recordHash === "string" && /^[0-9a-f]{64}$/.test(recordHash) ? null : "has no hash";
+}
+
+function findChange(event: ServedEvent, voucherId: string | undefined): string | null {
+  const { sequence, payload, recordHash, previousHash, eventType } = event;
+  const hash = typeof payload === "string" ? createHash("sha256").update(payload, "utf8").digest("hex") : "nothing";
+  if (hash !== recordHash) return `hashes to ${hash}, not ${recordHash}`;
+  const said = parse(payload);
+  if (said?.previousHash !== previousHash) return "names another predecessor than its payload";
+  if (said.eventType !== eventType) return "has another type than its payload";
+  if (voucherId !== undefined && said.entityId !== voucherId) return "is of another voucher";
+  if (said.v !== 1 || said.entityType !== "VoucherInstance") return "is not of a voucher";
+  const differs = BESIDE.find((member) => event[member] !== undefined && said[member] !== event[member]);
+  if (differs !== undefined) return `has another ${differs} than its payload`;
+  if (eventType !== ERASING) return null;
+  const named: unknown = said.data?.erasedSequences;
+  const isEarlier = (erased: unknown) => Number.isInteger(erased) && Number(erased) > 0 && Number(erased) < sequence;
+  return Array.isArray(named) && named.every(isEarlier) ? null : "erases what is not before it";
+}
+
+/** Parses a canonical payload; null for other texts. */
+function parse(payload: unknown) {
   try {
-    return JSON.parse(payload);
+    const said = JSON.parse(String(payload));
+    return canonicalize(said) === payload ? said : null;
   } catch {
     return null;
   }

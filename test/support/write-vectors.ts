@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/chain.ts";
+import { makeHostileVectors } from "./hostile-vectors.ts";
 
 /**
  * The published file of the vectors. Its texts, its events and their data are edited by hand; the rest is generated
@@ -41,6 +42,15 @@ export interface Vectors {
   chains: VectorChain[];
   /** With the first finding and the position of its event, counted from 1. */
   broken: (VectorChain & { expected: { sequence: number; finding: Finding } })[];
+  hostile: HostileVector[];
+}
+
+/** A history that someone has made to mislead a verifier, or that is unusual and valid. */
+export interface HostileVector {
+  name: string;
+  /** The text of the answer. */
+  history: string;
+  verdict: { intact: true } | { intact: false; sequence: number };
 }
 
 /** Seals the events again that are sealed in a chain. */
@@ -188,7 +198,7 @@ export function renderVectors(): string {
       throw new Error(`${one.name}: there is no such chain or no such break`);
     return { ...one, events: make(good) };
   });
-  const text = JSON.stringify({ ...published, chains, broken }, null, 2);
+  const text = JSON.stringify({ ...published, chains, broken, hostile: makeHostileVectors(chains) }, null, 2);
   // As the formatter writes lists of numbers.
   return `${text.replace(/\[\s+([\d,\s]+?)\s+\]/g, (_, list: string) => `[${list.replace(/\s+/g, " ")}]`)}\n`;
 }

@@ -74,7 +74,7 @@ it("the verifier file verifies a receipt without a network, shows what it proves
 
 it("the verifier file accepts every valid receipt of the test vectors, and rejects the broken ones", async () => {
   const { page } = await visit(FILE);
-  for (const { receipt, name } of vectors.receipts) {
+  for (const { receipt, name } of [...vectors.receipts, ...vectors.unusual]) {
     expect((await verify(page, receipt, vectors.policy)).look, name).toBe("good");
   }
   const accepted: string[] = [];
@@ -86,8 +86,14 @@ it("the verifier file accepts every valid receipt of the test vectors, and rejec
       expect(words, name).toMatch(new RegExp(`^This receipt is ${what}\\. Do not rely on it\n+\\S.*\\.$`, "s"));
     }
   }
-  // A text field turns CR and LF into LF, and the page adds the end of the last line.
-  expect(accepted).toEqual(["the lines end with CR and LF", "the last line end is missing"]);
+  // A text field turns CR and LF into LF, and the page repairs what is before and after a text that was pasted.
+  expect(accepted).toEqual([
+    "the lines end with CR and LF",
+    "the last line end is missing",
+    "there is a byte order mark before it",
+    "an empty line is before it",
+    "an empty line is after it",
+  ]);
 });
 
 it("the verifier file verifies nothing without a receipt and a policy that names its log", async () => {

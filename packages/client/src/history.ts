@@ -1,3 +1,4 @@
+import { parseCanonical } from "../../tlog/src/verify.ts";
 import type { components } from "./api.ts";
 
 type Chain = Pick<components["schemas"]["Chain"], "entityId" | "events">;
@@ -10,6 +11,19 @@ export type Verdict =
   | { intact: false; sequence: number; reason: string };
 
 const GENESIS_HASH = "0".repeat(64);
+const ERASING = "voucher.instance.erased";
+
+/** A member of an event that is missing counts as null. */
+const NOTHING = {
+  eventType: null,
+  code: null,
+  occurredAt: null,
+  recordHash: null,
+  previousHash: null,
+  payload: null,
+  actorConnectedId: null,
+  actorIsEmployee: null,
+};
 
 /**
  * Checks a whole history by the rules of the service's document "The sealed history of a voucher", without trusting the
@@ -22,7 +36,8 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   let sealed = 0;
   let isKept = keptHash === undefined;
   const erasures = events.flatMap((event, index) => listErasures(event, index + 1));
-  for (const [index, event] of events.entries()) {
+  for (const [index, served] of events.entries()) {
+    const event: Chain["events"][number] = { ...NOTHING, ...Object(served) };
     const broken = (reason: string): Verdict => ({ intact: false, sequence: index + 1, reason });
     if (event.sequence !== index + 1) return broken("The sequence has a gap or a repetition.");
     const { payload, recordHash, previousHash } = event;
@@ -33,25 +48,33 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
     }
     if (sealed !== index) return broken("A sealed event follows a pending one.");
     if (payload === null) {
-      if (!erasures.some(({ erased }) => erased === index + 1))
+      if (!erasures.some(({ by, erased }) => erased === index + 1 && by === (event.erasedBy ?? by)))
         return broken("The payload is missing, and no later event says that it was erased.");
-      if (!/^[0-9a-f]{64}$/.test(String(recordHash))) return broken("The recordHash is not a hash.");
-    } else if ((await sha256(payload)) !== recordHash) return broken("The payload has another hash.");
-    if (erasures.some(({ by, erased }) => by === index + 1 && !(erased < by)))
-      return broken("The event erases one that is not an earlier one.");
+      if (typeof recordHash !== "string" || !/^[0-9a-f]{64}$/.test(recordHash))
+        return broken("The recordHash is not a hash.");
+    } else if (typeof payload !== "string" || (await sha256(payload)) !== recordHash)
+      return broken("The payload has another hash.");
+    const { actorConnectedId, actorIsEmployee } = event;
     const expected: Record<string, unknown> = {
+      v: 1,
+      entityType: "VoucherInstance",
       entityId,
       previousHash: headHash ?? GENESIS_HASH,
       sequence: event.sequence,
       eventType: event.eventType,
       code: event.code,
       occurredAt: event.occurredAt,
+      actorConnectedId,
+      actorIsEmployee,
     };
-    const said = payload === null ? expected : parseObject(payload);
+    const said = payload === null ? expected : parseCanonical(payload);
+    if (said === null) return broken("The payload is not canonical JSON.");
     for (const [field, value] of Object.entries(expected)) {
       if (said[field] !== value) return broken(`The payload has another ${field}.`);
     }
     if (previousHash !== expected.previousHash) return broken("The event has another previousHash than its payload.");
+    if (payload !== null && event.eventType === ERASING && !namesEarlier(said, index + 1))
+      return broken("The event erases one that is not an earlier one.");
     headHash = recordHash;
     sealed += 1;
     isKept ||= recordHash === keptHash;
@@ -62,24 +85,25 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
 }
 
 /** Lists what a sealed event at a position says that it erased. An event that is not sealed yet proves nothing. */
-function listErasures(event: Chain["events"][number], position: number): { by: number; erased: number }[] {
-  if (event.sealStatus === "Pending" || event.eventType !== "voucher.instance.erased") return [];
-  const { eventType, data } = parseObject(String(event.payload));
-  if (eventType !== event.eventType) return [];
-  const { erasedSequences } = Object(data);
+function listErasures(served: unknown, position: number): { by: number; erased: unknown }[] {
+  const { sealStatus, eventType, payload } = Object(served);
+  if (sealStatus === "Pending" || eventType !== ERASING) return [];
+  const said = parseCanonical(String(payload));
+  if (said?.eventType !== ERASING) return [];
+  const { erasedSequences } = Object(said.data);
   return Array.isArray(erasedSequences) ? erasedSequences.map((erased) => ({ by: position, erased })) : [];
+}
+
+/** Whether the payload of an erasing event has a list of earlier sequences. */
+function namesEarlier({ data }: Record<string, unknown>, position: number): boolean {
+  const { erasedSequences } = Object(data);
+  return (
+    Array.isArray(erasedSequences) &&
+    erasedSequences.every((erased) => Number.isInteger(erased) && erased >= 1 && erased < position)
+  );
 }
 
 async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** The object in a JSON text; an empty one when there is none. */
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text));
-  } catch {
-    return {};
-  }
 }

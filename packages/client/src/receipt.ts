@@ -1,4 +1,4 @@
-import { parsePolicy, parseProof, verifyProof } from "../../tlog/src/verify.ts";
+import { parsePayload, parsePolicy, parseProof, verifyProof } from "../../tlog/src/verify.ts";
 
 /** What an accepted receipt proves. */
 export interface AcceptedReceipt {
@@ -17,10 +17,11 @@ export interface AcceptedReceipt {
  */
 export async function verifyReceipt(receipt: string, policy: string): Promise<AcceptedReceipt> {
   const { extra } = parseProof(receipt);
-  if (extra === null) throw new Error("The receipt has no payload.");
+  const event = extra && parsePayload(extra);
+  if (event === null) throw new Error("The receipt has no payload.");
   const { index, cosignatures } = await verifyProof(receipt, await parsePolicy(policy));
   return {
-    event: JSON.parse(new TextDecoder().decode(extra)),
+    event,
     index,
     witnesses: cosignatures.map(({ key, time }) => ({ name: key.name, time: time as number })),
   };

@@ -7,7 +7,7 @@ type History = Awaited<ReturnType<VoucherClient["history"]>>;
 type Event = History["events"][number];
 
 const readVectors = (name: string) => JSON.parse(readFileSync(`docs/${name}-vectors.json`, "utf8"));
-const { chains, broken } = readVectors("chain");
+const { chains, broken, hostile } = readVectors("chain");
 const [, , , claimed, pending, erased]: History[] = chains;
 
 const MISSING = "The payload is missing, and no later event says that it was erased.";
@@ -18,6 +18,16 @@ it("verifyHistory accepts the valid chains of the test vectors, and finds where 
   for (const { expected, ...chain } of broken) {
     expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: false, sequence: expected.sequence });
   }
+});
+
+it("verifyHistory gives the published verdict about every hostile history", async () => {
+  const wrong: object[] = [];
+  for (const { name, history, verdict } of hostile) {
+    const found = await verifyHistory(JSON.parse(history));
+    const { intact, sequence } = found as { intact: boolean; sequence?: number };
+    if (intact !== verdict.intact || sequence !== verdict.sequence) wrong.push({ name, verdict, found });
+  }
+  expect(wrong).toEqual([]);
 });
 
 it("verifyHistory counts sealed and pending events, and gives the hash of the last sealed one", async () => {
@@ -109,8 +119,8 @@ it.each<[what: string, payload: (of: string) => string, reason: string]>([
     (of) => of.replace('"previousHash":"', '"previousHash":"0'),
     "The payload has another previousHash.",
   ],
-  ["no JSON", () => "no JSON", "The payload has another entityId."],
-  ["JSON of null", () => "null", "The payload has another entityId."],
+  ["no JSON", () => "no JSON", "The payload is not canonical JSON."],
+  ["JSON of null", () => "null", "The payload is not canonical JSON."],
 ])("verifyHistory finds a payload with %s, even if its hash fits", async (_what, payload, reason) => {
   const { entityId, events } = copy(claimed);
   const forged = events.map((event, at) => (at === 2 ? withPayload(event, payload(String(event.payload))) : event));
@@ -160,7 +170,7 @@ it("verifyHistory reports a history of another voucher, and one that lacks the h
   expect(await verifyHistory({ entityId, events: events.slice(0, 2) }, String(events[2]?.recordHash))).toEqual(gone);
 });
 
-const { receipts, policy, broken: brokenReceipts } = readVectors("log");
+const { receipts, policy, broken: brokenReceipts, unusual } = readVectors("log");
 
 it("verifyReceipt reads the event of a receipt that the policy accepts", async () => {
   const { event, index, witnesses } = await verifyReceipt(receipts[2].receipt, policy);
@@ -169,6 +179,11 @@ it("verifyReceipt reads the event of a receipt that the policy accepts", async (
     event: { eventType: "voucher.instance.redeemed" },
   });
   expect(witnesses).toEqual([{ name: "witness.example.net/w1", time: 1_800_000_000 }]);
+});
+
+it("verifyReceipt accepts every unusual receipt of the test vectors", async () => {
+  for (const { receipt, name } of unusual)
+    expect(await verifyReceipt(receipt, policy), name).toMatchObject({ index: 0 });
 });
 
 it("verifyReceipt throws an error with the reason when it does not accept a receipt", async () => {

@@ -10,6 +10,8 @@ const PKCS8_PREFIX = Uint8Array.of(0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x6
 const SIGNATURE_BYTES = 64;
 /** Length of the time that precedes the Ed25519 signature in a cosignature. Bytes. */
 const TIME_BYTES = 8;
+/** The last second of the year 9999. A later time has no usual form of a date. */
+const TIME_MAX = 253_402_300_799n;
 /** Most signature lines of a note. Limits how much a verifier reads. */
 const SIGNATURES_MAX = 100;
 
@@ -176,7 +178,7 @@ export async function verifySignatures(
     const isWhole = signature.length === SIGNATURE_BYTES;
     const time = isWhole && key.use === "witness" ? new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0) : null;
     const signed = time === null ? text : cosignedText(text, time);
-    if (!isWhole || (canVerify && !(await isValid(key, signature, signed)))) {
+    if (!isWhole || (time ?? 0n) > TIME_MAX || (canVerify && !(await isValid(key, signature, signed)))) {
       throw new InvalidSignature(`the signature of ${name} is wrong`);
     }
     verified.set(key, { key, time: time === null ? null : Number(time), line });

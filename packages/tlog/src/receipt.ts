@@ -1,4 +1,5 @@
 import { decodeBase64, encodeBase64, isEqual, parseDecimal, sha256 } from "./bytes.ts";
+import { parseCanonical } from "./canonical.ts";
 import { type CheckpointNote, parseCheckpoint } from "./checkpoint.ts";
 import { HASH_BYTES, hashLeaf, rootFromInclusion } from "./merkle.ts";
 import type { NoteSignature } from "./note.ts";
@@ -10,7 +11,7 @@ const PROOF_MAX = 63;
 
 /** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
 export interface Proof {
-  /** The payload. It is untrusted until its SHA-256 equals the leaf's data. */
+  /** The payload, an object in canonical JSON. It is untrusted until its SHA-256 equals the leaf's data. */
   extra: Uint8Array | null;
   index: number;
   hashes: Uint8Array[];
@@ -41,6 +42,8 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   const encoded = lines[0]?.startsWith("extra ") ? (lines.shift() as string).slice("extra ".length) : null;
   const extra = encoded === null ? null : decodeBase64(encoded);
   if (encoded !== null && extra === null) throw new NotAccepted("The line of the payload is not in base64.");
+  if (extra !== null && parsePayload(extra) === null)
+    throw new NotAccepted("The payload is not an object in canonical JSON.");
   const [, digits = ""] = /^index (\d+)$/.exec(lines.shift() ?? "") ?? [];
   const index = parseDecimal(digits);
   if (index === null) throw new NotAccepted("The line of the index is missing or not a decimal number.");
@@ -52,6 +55,15 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   const parsed = parseCheckpoint(checkpoint);
   if (parsed === null) throw new NotAccepted("The checkpoint is not well formed.");
   return { extra, index, hashes: hashes as Uint8Array[], checkpoint, parsed };
+}
+
+/** Parses the bytes of a payload: an object in canonical JSON. Returns null for any others. */
+export function parsePayload(extra: Uint8Array): Record<string, unknown> | null {
+  try {
+    return parseCanonical(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(extra));
+  } catch {
+    return null;
+  }
 }
 
 /** What a verified proof proves. */

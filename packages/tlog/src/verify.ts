@@ -1,5 +1,6 @@
 // The part of the package that browsers can load: it needs Web Crypto, and no module of Node.
 export * from "./bytes.ts";
+export * from "./canonical.ts";
 export * from "./checkpoint.ts";
 export * from "./merkle.ts";
 export * from "./note.ts";

@@ -7,7 +7,7 @@ import { NotAccepted, parsePolicy } from "../src/policy.ts";
 import { verifyProof } from "../src/receipt.ts";
 
 const vectors: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
-const { keys, leaves, roots, inclusionProofs, consistencyProofs, receipts, broken } = vectors;
+const { keys, leaves, roots, inclusionProofs, consistencyProofs, receipts, broken, unusual } = vectors;
 const policy = await parsePolicy(vectors.policy);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
 const rootOf = (size: number) => Buffer.from(roots.find((tree) => tree.size === size)?.root ?? "", "hex");
@@ -66,6 +66,10 @@ it.each(receipts)("the service accepts the receipt of $name", async ({ index, re
   expect(proved.cosignatures.map(({ key, time }) => [key.name, time])).toEqual([
     ["witness.example.net/w1", 1_800_000_000],
   ]);
+});
+
+it.each(unusual)("the service accepts a receipt although $name", async ({ receipt }) => {
+  expect(await verifyProof(receipt, policy)).toMatchObject({ index: 0, size: 1 });
 });
 
 it.each(broken)("the service refuses a receipt because $name", async ({ receipt }) => {

@@ -13,8 +13,8 @@ function readPreviousEntry() {
  * sentence, or null. The entry that erased it may be on a later page.
  */
 function findFalseErasure(entry) {
-  if (entry.erases.some((erased) => !(erased < entry.sequence)))
-    return say("It erases an entry that is not an earlier one.");
+  const isEarlier = (erased) => Number.isInteger(erased) && erased >= 1 && erased < entry.sequence;
+  if (!entry.erases.every(isEarlier)) return say("It erases an entry that is not an earlier one.");
   if (entry.erasedBy === null)
     return entry.kept
       ? null

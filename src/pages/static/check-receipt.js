@@ -7,6 +7,7 @@ import {
   LogNotNamed,
   NotAccepted,
   PolicyNotRead,
+  parseCanonical,
   parsePolicy,
   parseProof,
   verifyProof,
@@ -37,12 +38,8 @@ function make(tag, className, ...children) {
 
 /** The fields of a payload, or null when the text is not an event. */
 function readPayload(payload) {
-  try {
-    const fields = JSON.parse(payload);
-    return typeof fields?.entityId === "string" ? fields : null;
-  } catch {
-    return null;
-  }
+  const fields = parseCanonical(payload);
+  return typeof fields?.entityId === "string" ? fields : null;
 }
 
 function textOf(parent, selector) {
@@ -60,7 +57,7 @@ function readEntries() {
     title: textOf(row, ".what strong"),
     eventType: row.dataset.eventType,
     occurredAt: row.querySelector("time").dateTime,
-    sealed: row.dataset.seal === "Sealed",
+    sealed: row.dataset.seal !== "Pending",
     recordHash: textOf(row, ".record-hash"),
     previousHash: textOf(row, ".previous-hash"),
     leaf: row.dataset.leaf === undefined ? null : Number(row.dataset.leaf),

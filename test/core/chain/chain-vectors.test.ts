@@ -1,17 +1,18 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { verifyChain } from "../../../src/core/chain/chain.ts";
+import { EVENT_CODES, type EventType, verifyChain } from "../../../src/core/chain/chain.ts";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
 import {
   type Finding,
   renderVectors,
   VECTORS_FILE,
   type VectorChain,
+  type VectorEvent,
   type Vectors,
 } from "../../support/write-vectors.ts";
 
 const PUBLISHED = readFileSync(VECTORS_FILE, "utf8");
-const { chains, broken, findings }: Vectors = JSON.parse(PUBLISHED);
+const { chains, broken, hostile, findings }: Vectors = JSON.parse(PUBLISHED);
 
 it("generating the published chain vectors again yields the same bytes", () => {
   expect(renderVectors()).toBe(PUBLISHED);
@@ -78,9 +79,51 @@ it.each(broken)("both verifiers find the expected fault of a broken chain of the
   expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
 });
 
+/** A member that is missing counts as null. */
+const NOTHING = {
+  code: null,
+  recordHash: null,
+  previousHash: null,
+  payload: null,
+  occurredAt: null,
+  actorConnectedId: null,
+  actorIsEmployee: null,
+};
+
+/** What the table of events cannot hold: another type of a column, and a code or a time other than what it serves. */
+function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent): boolean {
+  const texts = [event.recordHash, event.previousHash, event.payload, event.actorConnectedId];
+  return (
+    Number.isInteger(sequence) &&
+    typeof eventType === "string" &&
+    texts.every((text) => text === null || typeof text === "string") &&
+    (EVENT_CODES[eventType as EventType] ?? code) === code &&
+    new Date(occurredAt).toJSON() === occurredAt
+  );
+}
+
+it("both verifiers give the published verdict about every hostile history", () => {
+  const wrong: object[] = [];
+  let rows = 0;
+  for (const { name, history, verdict } of hostile) {
+    const { entityId = "none", events: served } = JSON.parse(history);
+    const events: VectorEvent[] = served.map((event: unknown) => ({ ...NOTHING, ...Object(event) }));
+    const at = (problem: string | null) => Number(/\d+/.exec(problem ?? "0"));
+    const expected = verdict.intact ? 0 : verdict.sequence;
+    const found = { independent: at(verifyServedChain(events, entityId)), own: expected };
+    if (events.every(isRow)) {
+      rows += 1;
+      found.own = verifyOwn({ name, entityType: "VoucherInstance", entityId, events })?.sequence ?? 0;
+    }
+    if (found.independent !== expected || found.own !== expected) wrong.push({ name, expected, ...found });
+  }
+  expect(wrong).toEqual([]);
+  expect(rows).toBeGreaterThan(hostile.length / 2);
+});
+
 /** What the service's own verifier finds in the rows that would be served like this, with a head that fits them. */
 function verifyOwn({ entityId, events }: VectorChain) {
-  const last = events.findLast((event) => event.sealStatus === "Sealed");
+  const last = events.findLast((event) => event.sealStatus !== "Pending");
   const head = {
     lastSequence: events.length,
     sealedSequence: last?.sequence ?? 0,

@@ -302,7 +302,7 @@ it("nextEvent makes the event after the last one, without an actor, and marks a 
 it("erasedSequencesOf reads what an erasing event names, and nothing from other events and damaged payloads", () => {
   const read = (payload: string | null, eventType = "voucher.instance.erased") =>
     erasedSequencesOf({ eventType, payload });
-  const say = (data: unknown, eventType = "voucher.instance.erased") => JSON.stringify({ eventType, data });
+  const say = (data: unknown, eventType = "voucher.instance.erased") => JSON.stringify({ data, eventType });
   const payload = say({ erasedSequences: [1, 2] });
   expect(read(payload)).toEqual([1, 2]);
   expect(read(payload, "voucher.instance.voided")).toEqual([]);
@@ -333,7 +333,7 @@ it.each<[what: string, chain: Chain, problem: RegExp | null]>([
       {},
       {
         ...PENDING,
-        payload: '{"eventType":"voucher.instance.erased","data":{"erasedSequences":[2]}}',
+        payload: '{"data":{"erasedSequences":[2]},"eventType":"voucher.instance.erased"}',
       },
     ),
     /^no later event says/,

@@ -232,8 +232,8 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a field that differs from its payload is found": ["sealed[field] !== value", "false"],
     "a payload is missing only if a later event erased it": ["payload !== null || erasures.some(names) ?", "true ?"],
     "an erased event names the event that erased it": [" && by === (erasedBy ?? by)", ""],
-    "an event erases earlier events only": ["by === sequence && !(erased < by)", "false"],
-    "only sealed events erase": [`events.filter((event) => event.sealStatus === "Sealed")`, "[...events]"],
+    "an event erases earlier events only": ["!(Array.isArray(named) && named.every(isEarlier))", "false"],
+    "only sealed events erase": [`events.filter((event) => event.sealStatus !== "Pending")`, "[...events]"],
   }),
   ...guardsOf("src/core/keys/authenticate-key.ts", ["test/core/sandbox/sandbox"], {
     "a key's prefix must match its organization": ["found.sandbox !== isSandboxKey(secret)", "false"],
