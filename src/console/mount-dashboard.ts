@@ -77,11 +77,10 @@ function noRedis(cause: unknown): AppError {
 }
 
 async function loadBoard(ctx: DashboardDeps, seesCredentials: boolean): Promise<RequestHandler> {
-  const [{ buildBoard }, views] = await Promise.all([
-    import("./board.ts"),
-    ctx.queueViews.open().catch((cause: unknown) => {
-      throw noRedis(cause);
-    }),
-  ]);
+  // Before Redis is asked: loading holds the event loop, which would look like a Redis that does not answer.
+  const { buildBoard } = await import("./board.ts");
+  const views = await ctx.queueViews.open().catch((cause: unknown) => {
+    throw noRedis(cause);
+  });
   return buildBoard(views, ctx.config, seesCredentials);
 }
