@@ -348,7 +348,7 @@ class Server {
       acceptedLosses: this.acceptedLosses,
     };
     const { timeline, started } = this;
-    const clock = { now: new Date(), trustedAt: null, closedUntil: new Date(0) };
+    const clock = { trustedAt: null, closedUntil: new Date(0), now: new Date() };
     // The columns have the order of the statements, in which their readers may have found them already.
     if (name === "identify_database") {
       const host = `host ${started}`;
