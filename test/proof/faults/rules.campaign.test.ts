@@ -210,11 +210,23 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
 
 it("the host's times of a stepped clock enclose every moment at which it may have shown a time", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
-    // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s.
-    expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 4_000]);
-    expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 7_500]);
-    expect([clock.first(9_000), clock.last(9_000)]).toEqual([9_000, 9_000]);
+    // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s. A process that has not read
+    // the last step yet goes on from there.
+    expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 6_500]);
+    expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 12_500]);
+    expect([clock.first(20_000), clock.last(20_000)]).toEqual([20_000, 20_000]);
     expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
+  }));
+
+it("the host's times enclose the times of a process that has not read a step ahead yet", () =>
+  withSteppedClock([-2_000, 4_000], (clock) => {
+    // 100 ms after the step such a process decides by its own time, which is 1.1 s, or up to a second ahead of it.
+    for (const ms of [1_100, 2_100]) {
+      expect(clock.first(ms)).toBeLessThanOrEqual(3_100);
+      expect(clock.last(ms)).toBeGreaterThanOrEqual(3_100);
+    }
+    // A step back is followed at once.
+    expect(clock.last(5_000)).toBe(7_000);
   }));
 
 it("the host's times enclose the service's times while its database's clock jumps by a year", () => {

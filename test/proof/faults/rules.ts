@@ -310,8 +310,9 @@ export function checkAcquisitions(history: History, records: Records): Violation
         failure !== "refused" &&
         (status === null || status >= 500 || (status === 200 && body.alreadyConfirmed === false)),
     );
+    const at = new Date(acquiredAtMs).toISOString();
     if (!mayHaveAcquired)
-      report("an acquisition has a call", `${acquisition}: no call can have acquired ${voucherId}`, ofAcquisition);
+      report("an acquisition has a call", `${acquisition}: no call acquired ${voucherId} at ${at}`, ofAcquisition);
   }
   // Supply never grows, so "sold out" is true if nothing is left when the answer arrives.
   for (const call of calls.filter(({ code }) => code === "sold_out")) {

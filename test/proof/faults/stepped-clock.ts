@@ -19,6 +19,10 @@ export const ROUNDING_MS = 2;
 const JUMP_MS = 10_000;
 /** How far the times of the service may be off in a jump: a reading took long, or the closed time is old. In ms. */
 const OFF_MAX_MS = 15_000;
+/** How far ahead of its own time a process decides, until it reads a clock that was set ahead. Milliseconds. */
+const SLACK_MS = 1_000;
+/** When every process has read a new time: they read it once a second, but may be frozen. Milliseconds. */
+const READ_WITHIN_MS = 15_000;
 const DAY_MS = 86_400_000;
 
 /** The times at which a clock ran ahead of the host's clock by an offset. */
@@ -26,7 +30,8 @@ type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /**
  * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times of the service's
- * records to those of the host. They do not follow a jump ahead, nor one back by more than a day.
+ * records to those of the host. They do not follow a jump ahead, nor one back by more than a day, and follow a step
+ * ahead once their process has read the new time.
  */
 export class SteppedClock {
   /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
@@ -65,22 +70,26 @@ export class SteppedClock {
       const fromMs = Date.now();
       writeFileSync(`${this.#file}.next`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}`);
       renameSync(`${this.#file}.next`, this.#file);
-      // Both offsets count while the file is replaced.
-      const untilMs = Date.now();
-      for (const span of this.#spans) span.untilMs = Math.min(span.untilMs, untilMs);
       const steadyMs = this.#steadyMs;
       if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
       // A process that starts meanwhile uses the host's clock or the closed time.
       const isOff = offsetMs - steadyMs > JUMP_MS || steadyMs - offsetMs > DAY_MS;
-      const shown = isOff ? [Math.max(0, steadyMs) + OFF_MAX_MS, Math.min(0, steadyMs) - OFF_MAX_MS] : [offsetMs];
-      for (const one of shown) this.#spans.push({ offsetMs: one, fromMs, untilMs: Number.POSITIVE_INFINITY });
+      // Both offsets count while the file is replaced.
+      const setMs = Date.now();
+      const readMs = setMs + READ_WITHIN_MS;
+      const isAhead = !isOff && offsetMs > Math.min(0, steadyMs);
+      for (const span of this.#spans) span.untilMs = Math.min(span.untilMs, isAhead ? readMs : setMs);
+      const show = (shownMs: number, untilMs: number) => this.#spans.push({ offsetMs: shownMs, fromMs, untilMs });
+      if (isAhead) show(Math.min(offsetMs, Math.max(0, steadyMs) + SLACK_MS), readMs);
+      const [least, most] = [Math.min(0, steadyMs) - OFF_MAX_MS, Math.max(0, steadyMs) + OFF_MAX_MS];
+      for (const shownMs of isOff ? [most, least] : [offsetMs]) show(shownMs, Number.POSITIVE_INFINITY);
     });
   }
 
   /** The host's time when this clock first showed `ms` or more. */
   first(ms: number): number {
-    const span = this.#spans.find(({ offsetMs, untilMs }) => ms - offsetMs <= untilMs) as Span;
-    return Math.max(span.fromMs, ms - span.offsetMs);
+    const spans = this.#spans.filter(({ offsetMs, untilMs }) => ms - offsetMs <= untilMs);
+    return Math.min(...spans.map(({ offsetMs, fromMs }) => Math.max(fromMs, ms - offsetMs)));
   }
 
   /**
@@ -88,8 +97,8 @@ export class SteppedClock {
    * the clock.
    */
   last(ms: number): number {
-    const span = this.#spans.findLast(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs) as Span;
-    return Math.min(span.untilMs, ms - span.offsetMs);
+    const spans = this.#spans.filter(({ offsetMs, fromMs }) => ms - offsetMs >= fromMs);
+    return Math.max(...spans.map(({ offsetMs, untilMs }) => Math.min(untilMs, ms - offsetMs)));
   }
 
   /** The latest time that this clock showed between two of the host's. */
