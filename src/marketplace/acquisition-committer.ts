@@ -176,7 +176,7 @@ async function pickOthers(tx: Transaction, first: Round): Promise<Picked> {
  */
 async function waitForVoucher(tx: Transaction, candidates: readonly Candidate[]): Promise<Picked | null> {
   for (const batchId of new Set(candidates.flatMap(({ batchIds }) => batchIds))) {
-    const voucherId = await pickVoucher(tx, batchId);
+    const voucherId = await pickVoucher(tx, { batchId });
     if (voucherId !== null) return new Map([[batchId, [voucherId]]]);
   }
   return null;

@@ -5,6 +5,7 @@ import { openRedeemCommitter, runRedeemJob } from "../../src/core/redeem/redeem-
 import { openReservationCommitter } from "../../src/core/reserve/reservation-committer.ts";
 import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { pickFreeVouchers, pickVoucher } from "../../src/marketplace/db/acquisitions.ts";
 import { answerFromRead } from "../../src/marketplace/decide-acquisitions.ts";
 import { sweep } from "../../src/open/open-sweep.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
@@ -69,13 +70,7 @@ it("a sweep expires, ends and deletes nothing that only a clock that has jumped 
   const { db } = servers;
   const { id } = await issueExpired();
   const reserved = await issueVoucher(db, partner);
-  await db.query(
-    `INSERT INTO reservations
-       (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
-     SELECT date_trunc('second', now()) - interval '2 hours', date_trunc('second', now()) - interval '1 hour', $1, $2,
-            $3, 'key', 'Live', 'none'`,
-    [newId("rsv"), reserved.id, partner.organizationId],
-  );
+  await insertOverdue(reserved.id);
   const contractId = await makeContract(db, partner.brandId, newUser(), "Active", await hoursAgo(1));
   await bypassTriggers(db, "UPDATE reference_generation SET started_at = now() - interval '2 hours'");
   const endpointId = await insertEndpoint();
@@ -160,6 +155,18 @@ it("keys, look-ups, offers and webhook signatures use the time before the jump",
   expectBeforeJump((await findTarget(jumped.pool, await insertEndpoint()))?.now as Date);
 });
 
+it("users get no voucher whose reservation only a jump of the clock has ended", async () => {
+  const { db } = servers;
+  const { batchId } = await offerBatch(db, partner, 1, { windows: OPEN });
+  await insertOverdue((await db.query("SELECT id FROM vouchers WHERE batch_id = $1", [batchId])).rows[0].id);
+  const request = { userId: newUser(), way: "product" as const, id: partner.productId, paymentRef: null };
+  expect((await answerFromRead(jumped.pool, [request]))[0]).toEqual({ kind: "refused", code: "sold_out" });
+  const free = { batchId, except: [], limit: 2 };
+  expect([await pickFreeVouchers(jumped.pool, free), await pickVoucher(jumped.pool, free)]).toEqual([[], null]);
+  expect((await answerFromRead(right.pool, [request]))[0]).toMatchObject({ batchIds: [batchId] });
+  expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
+});
+
 it("nothing is redeemed by a clock that is days behind the closed time", async () => {
   const { id } = await issueExpired();
   await close("now()");
@@ -215,6 +222,16 @@ async function insertEndpoint(): Promise<string> {
   );
   return id;
 }
+
+/** Inserts a Live reservation that ended an hour ago. */
+const insertOverdue = (voucherId: string) =>
+  servers.db.query(
+    `INSERT INTO reservations
+       (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
+     SELECT date_trunc('second', now()) - interval '2 hours', date_trunc('second', now()) - interval '1 hour', $1, $2,
+            $3, 'key', 'Live', 'none'`,
+    [newId("rsv"), voucherId, partner.organizationId],
+  );
 
 const insertDelivery = (endpointId: string, age: string, state: string) =>
   servers.db.query(

@@ -12,7 +12,7 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
          SELECT 1 FROM vouchers AS v
           WHERE v.batch_id = o.id AND v.pickable AND v.id <> ALL ($4::text[])
             AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                             WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
+                             WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
        ) END AS "offer.left"
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (way, id, kind, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
@@ -58,21 +58,21 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
        ) AS e ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
--- name: pick_free_vouchers(batch_id, except, limit)
+-- name: pick_free_vouchers(batch_id, except, limit, latest?)
 -- Locks the next unlocked vouchers that users can acquire from a batch and that have no live reservation in this statement's snapshot. A
 -- later statement must read their state under the locks.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT least(clock_timestamp(), $4::timestamptz)))
  ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
--- name: pick_voucher(batch_id)
+-- name: pick_voucher(batch_id, latest?)
 -- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock may roll back.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT clock_timestamp()))
+                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT least(clock_timestamp(), $2::timestamptz)))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
 -- name: set_damaged_aside(voucher_id)

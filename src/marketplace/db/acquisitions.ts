@@ -143,14 +143,12 @@ export async function readAcquirers(db: Queryable, keys: readonly AcquisitionKey
   return acquirers;
 }
 
-export const pickFreeVouchers = sql.values(
-  "pick_free_vouchers",
-  { id: text },
-  { batchId: text, except: arrayOf(text), limit: integer },
+export const pickFreeVouchers = withLatest(
+  sql.values("pick_free_vouchers", { id: text }, { batchId: text, except: arrayOf(text), limit: integer, ...LATEST }),
 );
 
 /** @throws DatabaseError 55P03 when the lock is not granted within `lock_timeout`. */
-export const pickVoucher = sql.value("pick_voucher", { id: text }, { batchId: text });
+export const pickVoucher = withLatest(sql.value("pick_voucher", { id: text }, { batchId: text, ...LATEST }));
 
 const makeUnavailable = sql.prepare("set_damaged_aside", { voucherId: arrayOf(text) });
 
