@@ -27,7 +27,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     ...kinds,
     keys: use(new KeyAuthenticator(pool, log)),
     users: new UserAuthenticator(config.users, deployment.clock),
-    limits: openLimits(config, redis, log),
+    limits: openLimits(config, redis),
     sendFile: openFiles(),
     calls: use(new PartnerCalls({ redis, deployment, log, onDropped })),
     pauses: use(new PauseWatch(log)),

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll } from "vitest";
-import { type OpenCounter, shareCounts } from "../../src/platform/limits/shared-counts.ts";
+import { type Counter, openCounter } from "../../src/platform/limits/rate-limiter.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { openFailFast } from "../../src/platform/redis/connections.ts";
 import { monitorRedis, type RedisMonitor } from "./redis-monitor.ts";
@@ -15,7 +15,7 @@ export interface Counting {
   proxy: TcpProxy;
   monitor: RedisMonitor;
   /** Opens the counters of a process on its own connection, until the end of the file. */
-  openCounts(redisUrl?: string): Promise<OpenCounter>;
+  openCounts(redisUrl?: string): Promise<(name: string, windowSeconds: number) => Counter>;
   /** Returns a globally unique name, because the monitor sees the commands of all test files. */
   newName(): string;
 }
@@ -29,7 +29,7 @@ export function useCounting(): Counting {
       const redis = openFailFast(redisUrl, "test", log);
       closers.push(() => redis.disconnect());
       await untilStarted(() => redis.status === "ready");
-      return shareCounts(redis, log);
+      return (name, windowSeconds) => openCounter(redis, name, windowSeconds);
     },
     newName: () => `test-${crypto.randomUUID()}`,
   } as Counting;

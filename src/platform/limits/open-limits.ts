@@ -1,8 +1,6 @@
-import type { Logger } from "pino";
 import type { RedisClient } from "../redis/connections.ts";
 import { MissLimiter } from "./miss-limiter.ts";
-import { RateLimiter } from "./rate-limiter.ts";
-import { shareCounts } from "./shared-counts.ts";
+import { openCounter, RateLimiter } from "./rate-limiter.ts";
 
 /** A user's limit is a key's limit divided by this: a person makes far fewer calls than a partner's system. */
 const USER_DIVISOR = 10;
@@ -35,11 +33,9 @@ export interface Limits {
 export function openLimits(
   { rateLimitRps, missLimitPerMinute }: { rateLimitRps: number; missLimitPerMinute: number },
   redis: RedisClient,
-  log: Logger,
 ): Limits {
-  const openCounter = shareCounts(redis, log);
   const perSecond = (name: string, limit: number) =>
-    rateLimitRps === 0 ? null : new RateLimiter(name, limit, openCounter(name, 1));
+    rateLimitRps === 0 ? null : new RateLimiter(name, limit, openCounter(redis, name, 1));
   const perUser = Math.ceil(rateLimitRps / USER_DIVISOR);
   return {
     read: perSecond("read", rateLimitRps),
@@ -48,6 +44,6 @@ export function openLimits(
     take: perSecond("take", perUser),
     address: perSecond("address", rateLimitRps),
     refused: perSecond("refused", rateLimitRps),
-    misses: missLimitPerMinute === 0 ? null : new MissLimiter(missLimitPerMinute, openCounter("misses", 60)),
+    misses: missLimitPerMinute === 0 ? null : new MissLimiter(missLimitPerMinute, openCounter(redis, "misses", 60)),
   };
 }

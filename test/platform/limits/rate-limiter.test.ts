@@ -1,7 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { RateLimiter, type Verdict } from "../../../src/platform/limits/rate-limiter.ts";
-import type { Counter } from "../../../src/platform/limits/shared-counts.ts";
 import { useCounting } from "../../support/counting.ts";
 import { expectFairRound } from "../../support/fair-rounds.ts";
 import { itOnOneRedis } from "../../support/servers.ts";
@@ -94,20 +92,6 @@ it("a rate limiter calls Redis for a twentieth of the calls at full rate, and fo
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-it("a process that was blocked longer than it waits for Redis counts with the reply that arrived then", async () => {
-  const name = counting.newName();
-  const other = (await counting.openCounts())(name, LONG_S);
-  const count = (await counting.openCounts())(name, LONG_S);
-  await other("caller", 5);
-  // Opens the connection to the node that has the key.
-  await count("caller", 1);
-  const counted = count("caller", 1);
-  // The command has left when the process stops.
-  await setImmediate();
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
-  expect(await counted).toMatchObject({ total: 7 });
-});
-
 itOnOneRedis.each(["cut", "jam", "muffle"] as const)(
   "each process keeps the limit alone without Redis: %s",
   async (fault) => {
@@ -137,25 +121,6 @@ itOnOneRedis("what was used of a window stays used when Redis fails, and when it
   expect(await burst(limiter, 3 * LIMIT)).toBe(50);
 });
 
-itOnOneRedis(
-  "a process tries Redis once a second, not for every call, and shares the limit again when Redis returns",
-  async () => {
-    const name = counting.newName();
-    const count = (await counting.openCounts(counting.proxy.url))(name, LONG_S);
-    await count("before", 1);
-    counting.proxy.jam();
-    for (let i = 0; i < 100; i++) await count("caller", 1);
-    expect(await count("caller", 1)).toMatchObject({ total: 101 });
-    counting.proxy.mend();
-    await until(async () => {
-      await count("after", 1);
-      return (await counting.servers.redis.exists(`limit:${name}:after`)) === 1;
-    });
-    // Calls sent before the jam arrive in the end; of the hundred after it, hardly any is sent.
-    expect(Number(await counting.servers.redis.get(`limit:${name}:caller`))).toBeLessThanOrEqual(5);
-  },
-);
-
 it("what a rate limiter remembers is bounded, however many addresses call", async () => {
   const limiter = await openLimiter();
   for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
@@ -175,32 +140,6 @@ describe.concurrent("a rate limiter whose window ends", () => {
     expect(await counting.servers.redis.pttl(`limit:${name}:caller`)).toBeLessThanOrEqual(1_000);
     await until(async () => (await counting.servers.redis.exists(`limit:${name}:caller`)) === 0);
     await until(async () => (await limiter.take("caller")).allowed);
-  });
-
-  it("a rate limiter gives no credit to a caller who used more than half of the last second's limit", async () => {
-    const name = counting.newName();
-    let asked = 0;
-    const count = (await counting.openCounts())(name, 1);
-    const recorded: Counter = (id, points) => {
-      asked += 1;
-      return count(id, points);
-    };
-    const limiter = new RateLimiter(name, LIMIT, recorded);
-    await until(async () => (await burst(limiter, LIMIT + 1)) <= LIMIT);
-    const before = asked;
-    await until(async () => (await limiter.take("caller")).allowed);
-    expect(asked).toBe(before + 1);
-  });
-
-  it("a rate limiter whose window ends forgets its callers soon", async () => {
-    const limiter = await openLimiter(counting.newName(), { seconds: 1 });
-    for (let address = 0; address < 5_000; address++) void limiter.take(`address ${address}`);
-    expect(limiter.size).toBe(5_000);
-    await until(() => {
-      void limiter.take("caller");
-      void limiter.take(`another ${performance.now()}`);
-      return limiter.size < 1_000;
-    });
   });
 });
 
