@@ -7,6 +7,7 @@ import { formsOf } from "../core/voucher/references.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
 import { inTransaction, retryConflicts, waitForLocks, write } from "../platform/db/transaction.ts";
+import { findOlderSessions } from "../platform/db/working-sessions.ts";
 import type { Entity } from "./db/audit-entries.ts";
 import {
   type ErasableEvent,
@@ -74,7 +75,8 @@ const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, user
  * @param reason is sealed, so it must not identify a person.
  * @param onPortion receives the counts so far. If it throws, the run ends with that error.
  * @param upTo leaves what was written after this time. Null erases all.
- * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization.
+ * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization,
+ * `wrong_status` during an upgrade.
  */
 export async function erasePerson(
   ctx: AuditContext,
@@ -206,13 +208,28 @@ function eraseAudited(
   entity: Entity,
   erase: (tx: Transaction) => Promise<ErasedPortion>,
 ): Promise<ErasedPortion> {
+  const eraseUnlessOutdated = async (tx: Transaction) => {
+    await assertUpgraded(tx);
+    return erase(tx);
+  };
   const run = () =>
-    withAuditEntry(ctx, entity, erase, {
+    withAuditEntry(ctx, entity, eraseUnlessOutdated, {
       before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
   // An erasure of a user or a reference waits for its lock, and a claim locks several users, so deadlocks can occur.
   return retryConflicts(run);
+}
+
+/**
+ * Refuses an erasure while processes of an earlier release have sessions: they may not recognize what was erased.
+ * @throws AppError `wrong_status`.
+ */
+async function assertUpgraded(tx: Transaction): Promise<void> {
+  const sessions = await findOlderSessions(tx);
+  if (sessions === null) return;
+  const sentence = `Processes of an earlier release use the database, and may not recognize an erased reference`;
+  throw new AppError("wrong_status", `${sentence}: replace them, then erase (${sessions}).`);
 }
 
 /** The entity that the audit entry names. A user is named by the replaced text. */

@@ -6,6 +6,7 @@ import { nameTokenSecrets } from "../core/reserve/reservation-token.ts";
 import type { Config } from "../platform/config.ts";
 import { DatabaseFence } from "../platform/db/database-fence.ts";
 import { openPool } from "../platform/db/pool.ts";
+import { nameOfProcess } from "../platform/db/working-sessions.ts";
 import { openLifetime } from "../platform/lifetime.ts";
 import { openLogger } from "../platform/logger.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
@@ -37,7 +38,14 @@ export function openService(
   use({ close: async () => redis.disconnect() });
   const deployment = new DatabaseFence(log, shareMemory(redis));
   const { databaseUrl } = config;
-  const pool = openPool({ databaseUrl, max: connectionsMax, applicationName: role, use: "service", deployment, log });
+  const pool = openPool({
+    databaseUrl,
+    max: connectionsMax,
+    applicationName: nameOfProcess(role),
+    use: "service",
+    deployment,
+    log,
+  });
   use({ close: () => pool.end() });
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watchClock(pool));

@@ -6,12 +6,17 @@ import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
+import { connectClient } from "../../src/platform/db/client.ts";
+import { SCHEMA } from "../../src/platform/db/schema.ts";
+import { findOlderSessions } from "../../src/platform/db/working-sessions.ts";
 import { appendEvent } from "../support/append-event.ts";
 import { browse } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
 import {
   besideTransaction,
+  bypassTriggers,
+  databaseTime,
   holdNextInsert,
   LOCK_WAIT_MS,
   lockRows,
@@ -68,20 +73,14 @@ it("a retry with an erased reference gets the first result, and both texts find 
 it("the database refuses a release that knows no erasure to redeem or end a reference that was erased", async () => {
   const { id, body, first } = await redeem();
   const { organizationId } = partner;
-  // These statements are those of release 0.1.0, which takes no lock that this one knows.
   const other = await issue();
-  const redeemAgain = (on: Pick<pg.Pool, "query">) =>
-    on.query(
-      `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)
-       VALUES (date_trunc('milliseconds', clock_timestamp()), $1, $2, $3, 'old', 'OLD', $4) ON CONFLICT DO NOTHING`,
-      [other.id, organizationId, "key_old", body.externalRef],
-    );
-  const end = (on: Pick<pg.Pool, "query">) =>
-    on.query(
-      `INSERT INTO reference_ends (generation, organization_id, external_ref)
-       SELECT g.generation, $1, $2 FROM reference_generation AS g`,
-      [organizationId, body.externalRef],
-    );
+  const reference = [[organizationId], [body.externalRef]];
+  const redeemAgain = async (on: Pick<pg.Pool, "query">) => {
+    const [ids, keyIds, attempts, codes] = [[other.id], ["key_old"], ["old"], ["OLD"]];
+    const at = await databaseTime(db);
+    return on.query(OF_0_1_0.redeem, [at, ids, [organizationId], keyIds, attempts, [null], codes, [body.externalRef]]);
+  };
+  const end = (on: Pick<pg.Pool, "query">) => on.query(OF_0_1_0.end, reference);
   const refusalOf = (call: Promise<unknown>) => call.catch(({ code, message }) => [code, message]);
   const waiting = await besideTransaction(db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(hashtext($1), hashtext($2))", [organizationId, body.externalRef]);
@@ -96,12 +95,30 @@ it("the database refuses a release that knows no erasure to redeem or end a refe
   });
   const refused = ["VS001", "the reference was redeemed before, and erased since"];
   expect(waiting).toEqual([refused, refused]);
-  for (const call of [redeemAgain, end]) await expect(call(db)).rejects.toMatchObject({ code: "VS001" });
+  expect((await db.query(OF_0_1_0.find, reference)).rowCount).toBe(0);
+  for (const call of [redeemAgain, end]) expect(await refusalOf(call(db))).toEqual(refused);
   expect(await till.redemption(body.externalRef)).toMatchObject({
     status: 200,
     body: { redeemCode: first.redeemCode },
   });
   expect(await till.redeem(body)).toMatchObject({ status: 200, body: { ...first, alreadyConfirmed: true } });
+});
+
+it("a reference that an old release redeemed again after its erasure has the second redemption's result", async () => {
+  const { code, body } = await redeem();
+  await erase(ofOrder(body.externalRef));
+  const again = await redeem();
+  await bypassTriggers(db, "UPDATE redemptions SET external_ref = $1 WHERE external_ref = $2", [
+    body.externalRef,
+    again.body.externalRef,
+  ]);
+  const repeated = { ...again.first, alreadyConfirmed: true };
+  expect(await till.redemption(body.externalRef)).toMatchObject({ status: 200, body: repeated });
+  for (const { code: given, otherVoucher } of [{ code, otherVoucher: true }, { code: again.code }]) {
+    const retried = await till.redeem({ ...body, code: given });
+    expect(retried).toMatchObject({ status: 200, body: { ...repeated, ...(otherVoucher && { otherVoucher }) } });
+  }
+  expect((await till.redeem({ ...body, code: (await issue()).code })).body).toMatchObject(repeated);
 });
 
 it("an erased event keeps its hashes, names the event that erased it, and leaves the chain intact", async () => {
@@ -458,6 +475,34 @@ it("the list of erasures names no person, and replaying it at once finds nothing
   expect(await replayErasures(provisioning(db), listed)).toEqual({ ...NOTHING, otherEvents: 0 });
 });
 
+it("an erasure by any face is refused while a process that knows an older schema has a session", async () => {
+  const { id, code, body } = await redeem();
+  const ctl = openVoucherctl(servers);
+  const args = ["person", "erase", "--org", partner.organizationId, "--ref", body.externalRef, "--yes"];
+  const refusal = /may not recognize an erased reference: replace them, then erase \(pid \d+ of (api|worker).*\)/;
+  const items = [{ voucherId: id, sequences: [2], erasedAt: "2099-01-01T00:00:00Z" }];
+  const list = { items, users: [], usersErasedAt: {}, references: [] };
+  const beside = async (name: string, work: () => Promise<unknown>) => {
+    const session = await connectClient(servers.databaseUrl, name);
+    await work();
+    await session.end();
+    await until(async () => (await findOlderSessions(db)) === null);
+  };
+  for (const name of ["api", "worker", `worker (schema ${SCHEMA - 1})`]) {
+    await beside(name, async () => {
+      await expect(erase(ofOrder(body.externalRef))).rejects.toMatchObject({ code: "wrong_status" });
+      await expect(replayErasures(provisioning(db), list)).rejects.toThrow(refusal);
+    });
+  }
+  await beside("worker", async () => {
+    expect(await ctl.run(args)).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(refusal) });
+  });
+  expect((await till.events(code)).body.events.at(-1)).toMatchObject({ eventType: "voucher.instance.redeemed" });
+  for (const name of ["api-console", "voucherctl", `api (schema ${SCHEMA + 1})`]) {
+    await beside(name, async () => expect(await ctl.run(args)).toMatchObject({ exitCode: 0 }));
+  }
+});
+
 /** Two offers of one voucher each, that with the greater voucher id first: an erasure goes through vouchers by id. */
 async function offersByVoucher(): Promise<[Offer, Offer]> {
   const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
@@ -465,3 +510,32 @@ async function offersByVoucher(): Promise<[Offer, Offer]> {
 }
 
 const textsWith = (text: string) => tablesWith(db, text);
+
+/** The statements of release 0.1.0 that look for a reference, redeem it and end it. */
+const OF_0_1_0 = {
+  find: `SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef", rd.attempt_id AS "attemptId",
+       rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt"
+  FROM unnest($1::text[], $2::text[]) AS w (organization_id, external_ref)
+  JOIN redemptions AS rd ON rd.organization_id = ANY (ARRAY[w.organization_id]) AND rd.external_ref = w.external_ref`,
+  redeem: `WITH redeemed AS (
+  INSERT INTO redemptions
+         (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+  SELECT $1::timestamptz, w.voucher_id, w.organization_id, w.key_id, w.attempt_id, w.ticket, w.redeem_code,
+         w.external_ref
+    FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+         AS w (voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
+   ORDER BY w.organization_id COLLATE "C", w.external_ref COLLATE "C"
+      ON CONFLICT (organization_id, external_ref) DO NOTHING
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($2::text[]), 'unconfirmed references') FROM redeemed`,
+  end: `WITH ended AS (
+  INSERT INTO reference_ends (generation, organization_id, external_ref)
+  SELECT g.generation, w.organization_id, w.external_ref
+    FROM unnest($1::text[], $2::text[]) AS w (organization_id, external_ref)
+   CROSS JOIN reference_generation AS g WHERE g.singleton
+      ON CONFLICT (organization_id, external_ref) DO UPDATE SET version = DEFAULT, generation = excluded.generation
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') FROM ended`,
+};

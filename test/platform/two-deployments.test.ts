@@ -122,7 +122,7 @@ it("a copy of the database cannot replace the original under a process, which re
   await adoptDatabase(other.db);
   await other.db.query(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE datname = current_database() AND application_name = 'api'`,
+      WHERE datname = current_database() AND application_name LIKE 'api (%'`,
   );
   await until(async () =>
     ctx.pool.query("SELECT 1").then(

@@ -111,14 +111,15 @@ export function waitLongForLocks(pool: pg.Pool): void {
 /** The condition that a connection to this database waits for a lock. */
 const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
-/** The name of a connection: that of a process, or of `openServicePool`. */
+/** The first word of a connection's name: that of a process, or of `openServicePool`. */
+const ROLE = "split_part(application_name, ' ', 1)";
 type Role = "api" | "worker" | "test";
 
 /** Counts the connections to this database that wait for a lock, of all processes or of one kind. */
 export async function countWaiting(db: pg.Pool, role: Role | null = null): Promise<number> {
   const { rows } = await db.query<{ waiting: number }>(
     `SELECT count(*)::int AS waiting FROM pg_stat_activity
-      WHERE ${IS_WAITING} AND ($1::text IS NULL OR application_name = $1)`,
+      WHERE ${IS_WAITING} AND ($1::text IS NULL OR ${ROLE} = $1)`,
     [role],
   );
   return rows[0]?.waiting ?? 0;
@@ -140,7 +141,7 @@ export const LOCK_WAIT_MS = 3_000;
 /** Lists the current lock waits, identified by connection and start of the statement. */
 export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise<string[]> {
   const { rows } = await db.query<{ wait: string }>(
-    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE ${IS_WAITING} AND application_name = $1`,
+    `SELECT pid || ' ' || query_start AS wait FROM pg_stat_activity WHERE ${IS_WAITING} AND ${ROLE} = $1`,
     [role],
   );
   return rows.map(({ wait }) => wait);
@@ -151,7 +152,7 @@ export async function longestWaitMs(db: pg.Pool): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
     `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms
        FROM pg_stat_activity
-      WHERE ${IS_WAITING} AND application_name = 'worker'`,
+      WHERE ${IS_WAITING} AND ${ROLE} = 'worker'`,
   );
   return rows[0]?.ms ?? 0;
 }

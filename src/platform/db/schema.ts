@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { loadMigrationFiles } from "postgres-migrations";
@@ -11,6 +12,8 @@ const selectAppliedMigrations = sql.rows("select_applied_migrations", { name: te
 
 /** The folder of this release's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
+/** The number of the last one. There are no gaps. */
+export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).length;
 
 /** SQLSTATE undefined_table and undefined_column. */
 const UNDEFINED = ["42P01", "42703"];

@@ -1,4 +1,6 @@
-import { boolean, integer } from "./columns.ts";
+import { boolean, integer, orNull, text } from "./columns.ts";
+import type { Queryable } from "./queryable.ts";
+import { SCHEMA } from "./schema.ts";
 import { Statements } from "./statements.ts";
 
 export const sql = new Statements(new URL("./working-sessions.sql", import.meta.url));
@@ -7,3 +9,10 @@ export const readWorkingSessions = sql.requiredRow("read_working_sessions", {
   working: integer,
   isVisible: boolean,
 });
+const findSessionsBefore = sql.requiredValue("find_older_sessions", { sessions: orNull(text) }, { schema: integer });
+
+/** The name of a process in its sessions. It tells the schema that the process knows. */
+export const nameOfProcess = (role: string) => `${role} (schema ${SCHEMA})`;
+
+/** The sessions of processes that know an older schema than this one, for people. Null: there is none. */
+export const findOlderSessions = (db: Queryable) => findSessionsBefore(db, SCHEMA);

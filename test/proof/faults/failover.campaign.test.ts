@@ -175,7 +175,7 @@ it("a read-only database answers 503 and is not ready, until the host name leads
   try {
     await db.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-        WHERE datname = current_database() AND application_name IN ('api', 'worker')`,
+        WHERE datname = current_database() AND application_name ~ '^(api|worker) '`,
     );
     await until(async () => (await fetch(`${api.url}/readyz`)).status === 503);
     expect(await reserveAndRedeem(till)).toEqual([503, 503]);

@@ -96,7 +96,7 @@ it("readers list each redemption once, and none before a completeUntil, while 64
       await sleep(150);
       const { rowCount } = await db.query(
         `SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity
-          WHERE datname = current_database() AND application_name = 'worker' AND state <> 'idle'
+          WHERE datname = current_database() AND application_name LIKE 'worker (%' AND state <> 'idle'
           ORDER BY random() LIMIT 1) AS one`,
       );
       killed += rowCount ?? 0;

@@ -145,9 +145,9 @@ it("an API and a worker that get SIGTERM under load end with 0, and answer every
  */
 async function waitingCommits(): Promise<string[]> {
   const { rows } = await cluster.db.query(
-    `SELECT application_name AS name FROM pg_stat_activity AS a
+    `SELECT split_part(application_name, ' ', 1) AS name FROM pg_stat_activity AS a
       WHERE wait_event = 'SyncRep' AND usename = 'pva_api'
-        AND (application_name = 'api'
+        AND (application_name LIKE 'api (%'
              OR EXISTS (SELECT FROM pg_locks AS l WHERE l.pid = a.pid AND locktype = 'advisory'))`,
   );
   return rows.map(({ name }) => name);

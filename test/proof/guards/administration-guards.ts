@@ -41,6 +41,7 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
       "await eraseOther((tx) => eraseUser(tx, { userId, upTo }));\n      await eraseFound({ ...NO_TARGET, userId });",
       "await eraseOther((tx) => eraseUser(tx, { userId, upTo }));",
     ],
+    "an erasure is refused while a process of an earlier release has a session": ["await assertUpgraded(tx);", ""],
     "an erasure replaces a user in all tables": ["await eraseOther((tx) => eraseUser(tx, { userId, upTo }));", ""],
     "an erasure replaces the reference of a batch": [
       "await eraseOther((tx) => eraseReference(tx, { organizationId, reference, upTo }));",
