@@ -218,7 +218,11 @@ export function decideAcquisitions(
     acquired.set(acquisitionKey(key), voucher);
     return { kind: "acquired", voucher, sandbox, alreadyConfirmed: false };
   });
-  const writes = [...insertAcquisitions(acquisitions), ...insertPendingEvents(events), ...setDamagedAside(damaged)];
+  const writes = [
+    ...insertAcquisitions(acquisitions, now),
+    ...insertPendingEvents(events),
+    ...setDamagedAside(damaged),
+  ];
   const report = () => {
     for (const voucherId of damaged) deps.log.error({ voucherId }, "a damaged voucher left its window");
   };

@@ -188,6 +188,21 @@ describe("a reserve and a buy of the same voucher", () => {
   });
 });
 
+it("a claim and a purchase have the time of their event", async () => {
+  const offer = await makeOffer(servers.db, 2);
+  const user = await as();
+  expect(await user.claimProduct(offer.productId)).toMatchObject({ status: 200 });
+  expect(await user.buyListing(offer.listingId)).toMatchObject({ status: 200 });
+  const { rows } = await servers.db.query(
+    `SELECT a.at = e.occurred_at AS equal
+       FROM (SELECT voucher_id, claimed_at AS at FROM claims UNION ALL SELECT voucher_id, bought_at FROM purchases) AS a
+       JOIN voucher_events AS e ON e.voucher_id = a.voucher_id AND e.sequence = 2
+      WHERE a.voucher_id = ANY ($1)`,
+    [idsOf(offer)],
+  );
+  expect(rows).toEqual([{ equal: true }, { equal: true }]);
+});
+
 it("a buy that meets locked rows skips them while other vouchers are left", async () => {
   const offer = await makeOffer(servers.db, 3);
   const ids = idsOf(offer);

@@ -81,8 +81,8 @@ GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
 -- Acquisitions are inserted and never changed.
 GRANT SELECT ON claims, purchases TO pva_api;
-GRANT INSERT (user_id, product_id, voucher_id) ON claims TO pva_api;
-GRANT INSERT (organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
+GRANT INSERT (claimed_at, user_id, product_id, voucher_id) ON claims TO pva_api;
+GRANT INSERT (bought_at, organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
 
 -- The sweeper counts redemptions and acquisitions for operators, and deletes old counts.
 GRANT SELECT, INSERT, UPDATE (redemptions, claims), DELETE ON activity_counts TO pva_api;

@@ -79,23 +79,24 @@ SELECT v.id FROM vouchers AS v
 -- Makes locked vouchers unavailable to users for good.
 UPDATE vouchers AS v SET pickable = false WHERE v.id = ANY ($1::text[]);
 
--- name: insert_claims(user_id, product_id, voucher_id)
+-- name: insert_claims(user_id, product_id, voucher_id, now)
 -- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of a product. Waits for a
 -- transaction that is inserting the same claim. Raises VS001 if a claim exists; the caller then decides again.
 WITH claimed AS (
-  INSERT INTO claims (user_id, product_id, voucher_id)
-  SELECT w.user_id, w.product_id, w.voucher_id FROM unnest($1::text[], $2::text[], $3::text[]) AS w (user_id, product_id, voucher_id)
+  INSERT INTO claims (claimed_at, user_id, product_id, voucher_id)
+  SELECT $4::timestamptz, w.user_id, w.product_id, w.voucher_id
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS w (user_id, product_id, voucher_id)
    ORDER BY w.user_id COLLATE "C", w.product_id COLLATE "C"
       ON CONFLICT (user_id, product_id) DO NOTHING
   RETURNING 1
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new claims') FROM claimed;
 
--- name: insert_purchases(organization_id, user_id, payment_ref, voucher_id)
+-- name: insert_purchases(organization_id, user_id, payment_ref, voucher_id, now)
 -- Like insert_claims, for purchases. A user makes at most one purchase with a payment reference in an organization.
 WITH bought AS (
-  INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id)
-  SELECT w.organization_id, w.user_id, w.payment_ref, w.voucher_id
+  INSERT INTO purchases (bought_at, organization_id, user_id, payment_ref, voucher_id)
+  SELECT $5::timestamptz, w.organization_id, w.user_id, w.payment_ref, w.voucher_id
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS w (organization_id, user_id, payment_ref, voucher_id)
    ORDER BY w.organization_id COLLATE "C", w.user_id COLLATE "C", w.payment_ref COLLATE "C"
       ON CONFLICT (organization_id, user_id, payment_ref) DO NOTHING

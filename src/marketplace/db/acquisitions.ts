@@ -162,21 +162,22 @@ export interface NewAcquisition extends AcquisitionKey {
   voucher: { id: string; organizationId: string; lastSequence: number };
 }
 
-const insertClaims = sql.prepareAll("insert_claims", { userId: text, productId: text, voucherId: text });
-const insertPurchases = sql.prepareAll("insert_purchases", {
-  organizationId: text,
-  userId: text,
-  paymentRef: text,
-  voucherId: text,
-});
+const NOW = { now: timestamptz };
+const insertClaims = sql.prepareAll("insert_claims", { userId: text, productId: text, voucherId: text }, NOW);
+const insertPurchases = sql.prepareAll(
+  "insert_purchases",
+  { organizationId: text, userId: text, paymentRef: text, voucherId: text },
+  NOW,
+);
 const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, lastSequence: integer });
 
 /**
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
  * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first,
  * because only their statements can wait for another transaction.
+ * @param now the time of the decision, which the events have.
  */
-export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): PreparedStatements {
+export function insertAcquisitions(acquisitions: readonly NewAcquisition[], now: Date): PreparedStatements {
   const rows = acquisitions.map(({ userId, product, paymentRef, voucher }) => ({
     ...voucher,
     voucherId: voucher.id,
@@ -184,9 +185,13 @@ export function insertAcquisitions(acquisitions: readonly NewAcquisition[]): Pre
     productId: product.id,
     paymentRef,
   }));
+  const paid = rows.flatMap(({ paymentRef, ...row }) => (paymentRef === null ? [] : [{ ...row, paymentRef }]));
   return [
-    ...insertClaims(rows.filter(({ paymentRef }) => paymentRef === null)),
-    ...insertPurchases(rows.flatMap(({ paymentRef, ...row }) => (paymentRef === null ? [] : [{ ...row, paymentRef }]))),
+    ...insertClaims(
+      rows.filter(({ paymentRef }) => paymentRef === null),
+      now,
+    ),
+    ...insertPurchases(paid, now),
     ...acquireVouchers(rows),
   ];
 }

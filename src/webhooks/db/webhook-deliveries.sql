@@ -95,10 +95,15 @@ SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since A
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
--- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was read.
+-- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was
+-- read. A delivery whose event was erased meanwhile is due at once, and is then not sent.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
-       last_status = w.status, last_failure = w.failure, next_attempt_at = w.next_attempt_at,
+       last_status = w.status, last_failure = w.failure,
+       next_attempt_at = CASE WHEN w.next_attempt_at > $1::timestamptz
+                               AND (SELECT e.erased_by IS NOT NULL FROM voucher_events AS e
+                                     WHERE e.voucher_id = d.voucher_id AND e.sequence = d.sequence)
+                              THEN $1::timestamptz ELSE w.next_attempt_at END,
        finished_at = CASE WHEN w.state <> 'Pending' THEN $1::timestamptz END
   FROM unnest($2::text[], $3::text[], $4::int[], $5::text[], $6::int[], $7::text[], $8::timestamptz[])
        AS w (endpoint_id, event_id, attempts, state, status, failure, next_attempt_at)

@@ -75,20 +75,22 @@ export const CASES: Record<string, Case> = {
     writes: (two) => voidVouchers(advance(two)),
   },
   "a claim that exists": {
-    meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two) }]),
-    writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two) }]),
+    meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two) }], two.now),
+    writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two) }], two.now),
   },
   "a purchase that exists": {
-    meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two), paymentRef: "payment" }]),
-    writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two), paymentRef: "payment" }]),
+    meanwhile: (two) =>
+      insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two), paymentRef: "payment" }], two.now),
+    writes: (two) =>
+      insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two), paymentRef: "payment" }], two.now),
   },
   "the acquisition of a voided voucher": {
     meanwhile: (two) => voidVouchers(advance(two).slice(1)),
-    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)]),
+    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)], two.now),
   },
   "the acquisition of a voucher whose chain has changed": {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
-    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)]),
+    writes: (two) => insertAcquisitions([claimOf(two, 0), claimOf(two, 1)], two.now),
   },
   "the seal of a sealed event": {
     meanwhile: () => [],
