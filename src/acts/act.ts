@@ -3,7 +3,7 @@ import { isPast, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError, type ErrorCode } from "../platform/api/errors.ts";
 import { text } from "../platform/api/fields.ts";
 import { problemIn } from "../platform/api/problems.ts";
-import type { Sentence } from "../platform/api/sentences/sentences.ts";
+import type { Sentence } from "../platform/api/sentences.ts";
 import { confirmed } from "../platform/db/durability.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import type { EntityKind } from "./entities.ts";
@@ -27,7 +27,7 @@ export class InvalidValues extends AppError {
   readonly problems: readonly Problem[];
 
   constructor(problems: readonly Problem[], nameOf: NameOf = (field) => field) {
-    super("invalid_request", (sentences) => problems.map(({ say }) => `${say(nameOf)(sentences)}.`).join(" "));
+    super("invalid_request", (t) => problems.map(({ say }) => `${say(nameOf)(t)}.`).join(" "));
     this.problems = problems;
   }
 }
@@ -35,7 +35,7 @@ export class InvalidValues extends AppError {
 /** A problem that a field's schema found. */
 export const problemWith = (field: string, sentence: Sentence): Problem => ({
   field,
-  say: (nameOf) => (sentences) => `${nameOf(field)} ${sentence(sentences)}`,
+  say: (nameOf) => (t) => `${nameOf(field)} ${sentence(t)}`,
 });
 
 /**
@@ -208,7 +208,7 @@ export async function findProblems<F extends Fields>(
   );
   for (const [field, end] of [...future, ...Object.entries(ends?.(values) ?? {})] as [string, unknown][]) {
     if (!(end instanceof Date) || values.mayBePast === true || !(await isPast(db, end))) continue;
-    problems.push({ ...problemWith(field, problemIn("isPast", end.toISOString())), isPast: true });
+    problems.push({ ...problemWith(field, problemIn("isPast", { time: end.toISOString() })), isPast: true });
   }
   return problems;
 }

@@ -95,7 +95,7 @@ export function subject(label: string, more: More<string> = {}): Field<string> {
 
 /** A whole number. */
 export function integer(label: string, min: number, max: number, more: More<number> = {}): Field<number> {
-  const message = problem("notWhole", min, max);
+  const message = problem("notWhole", { min, max });
   return {
     kind: "text",
     label,
@@ -153,7 +153,10 @@ export function choice<const Value extends string>(
   values: readonly Value[],
   more: More<Value> = {},
 ): Field<Value> {
-  const one = z.enum(values as readonly [Value, ...Value[]], orRequired(problem("notOneOf", values)));
+  const one = z.enum(
+    values as readonly [Value, ...Value[]],
+    orRequired(problem("notOneOf", { values: values.join(", ") })),
+  );
   const read = one as unknown as z.ZodType<Value>;
   return { kind: "choice", label, hint: "", values, typed: read, json: read, ...more };
 }

@@ -40,7 +40,7 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
     const voucher = vouchers.get(voucherId);
     if (voucher === undefined) throw new AppError("voucher_not_found", "There is no voucher with this id.");
     const final = finalRefusal(voucher, now);
-    if (final !== null) throw new AppError(final, ({ inDetail }) => inDetail.notVoided[final]);
+    if (final !== null) throw new AppError(final, (t) => t(`inDetail.notVoided.${final}`));
     await voidActive(ctx, tx, [voucher], now, reason);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
   });

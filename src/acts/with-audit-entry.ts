@@ -2,7 +2,7 @@ import { hostname, userInfo } from "node:os";
 import { isDeepStrictEqual } from "node:util";
 import type pg from "pg";
 import { AppError } from "../platform/api/errors.ts";
-import type { Sentence } from "../platform/api/sentences/sentences.ts";
+import type { Sentence } from "../platform/api/sentences.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { inTransaction, violates, waitForLocks } from "../platform/db/transaction.ts";

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import { type Field, withoutBlanks } from "../acts/fields.ts";
-import { problem } from "../platform/api/problems.ts";
+import { inEnglish, problem } from "../platform/api/problems.ts";
 import { flag, type OptionOf } from "./options.ts";
 
 const HOUR_MS = 3_600_000;
@@ -39,9 +39,9 @@ export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
 /** Reads the text of an option. An option for a list may be repeated. */
 export function readTyped(field: Field, text: string, previous: unknown): unknown {
   const typed = withoutBlanks(field, text);
-  if (typed === "") throw new InvalidArgumentError(`It ${problem("empty")}.`);
+  if (typed === "") throw new InvalidArgumentError(`It ${inEnglish(problem("empty"))}.`);
   const { success, data, error } = field.typed.safeParse(field.kind === "choices" ? [text] : typed);
-  if (!success) throw new InvalidArgumentError(`It ${error.issues[0]?.message ?? "is invalid"}.`);
+  if (!success) throw new InvalidArgumentError(`It ${inEnglish(error.issues[0]?.message ?? "is invalid")}.`);
   return isList(field) && Array.isArray(data)
     ? [...new Set([...(Array.isArray(previous) ? previous : []), ...data])]
     : data;

@@ -33,7 +33,7 @@ export interface IssuerCall extends AuditContext {
 }
 
 /** The same error for an entity that does not exist and for one of another organization. */
-export const notOwn = (): AppError => new AppError("not_found", ({ inDetail }) => inDetail.notOwn);
+export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
 /** Longest wait of a void for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */
 export const VOID_LOCK_WAIT_MS = 2_000;
@@ -41,7 +41,7 @@ export const VOID_LOCK_WAIT_MS = 2_000;
 /** Thrown when the key was revoked or has expired during a long act. */
 export class KeyEnded extends AppError {
   constructor() {
-    super("unknown_key", ({ inDetail }) => inDetail.keyEnded.nothingDone);
+    super("unknown_key", (t) => t("inDetail.keyEnded.nothingDone"));
   }
 }
 

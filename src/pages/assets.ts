@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parse } from "node:path";
+import { sentencesOfScripts } from "./locale.ts";
 
 /** A file that pages load. Its name contains a hash of its content. */
 export interface Asset {
@@ -32,7 +33,11 @@ const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readSta
 export const ASSETS = {
   style: makeAsset("pages.css"),
   icon: makeAsset("icon.svg"),
-  copyScript: makeAsset("copy.js", readStatic("say.js"), readStatic("copy.js")),
+  copyScript: makeAsset(
+    "copy.js",
+    `const ENGLISH = ${sentencesOfScripts("en", "copy.")};\n`,
+    ...["say.js", "copy.js"].map(readStatic),
+  ),
   chainScript: makeAsset("check-chain.js", receiptScript, ...chainParts),
   receiptScript: makeAsset("check-receipt.js", receiptScript),
   referenceStyle: makeAsset(

@@ -5,8 +5,8 @@ import type { Visitor } from "../platform/http/middleware/caller-signal.ts";
 import { ASSETS } from "./assets.ts";
 import { describeEvent } from "./event-words.ts";
 import { type Html, html } from "./html.ts";
-import { layOut, renderSandboxNotice, renderScriptTexts, type Site } from "./layout.ts";
-import type { Locale } from "./locale.ts";
+import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
+import { type Locale, renderScriptTexts } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
 /** What a wing adds to the page of a history. */
@@ -63,46 +63,46 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
   const notes: ChainNotes[] = [];
   for (const read of ofWings)
     notes.push(...[(await read(deps, visitor, { ...excerpt, events: chain.events })) ?? []].flat());
-  const { chain: texts } = locale.texts;
+  const { t, markup } = locale;
   return layOut(deps.config, {
     locale,
-    title: texts.title(chain.entityId, chain.sandbox === true),
+    title: t(chain.sandbox ? "chain.sandboxTitle" : "chain.title", { id: chain.entityId }),
     scripts: [ASSETS.chainScript],
-    description: texts.description,
-    main: html`<h1>${texts.heading}</h1>
+    description: t("chain.description"),
+    main: html`<h1>${t("chain.heading")}</h1>
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
-<p class="entity"><span class="label">${texts.voucher}</span> \
+<p class="entity"><span class="label">${t("chain.voucher")}</span> \
 <code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
 ${renderScriptTexts(locale)}${renderVerdict(excerpt)}
-<noscript><p class="notice">${texts.noScript}</p></noscript>
+<noscript><p class="notice">${t("chain.noScript")}</p></noscript>
 <section aria-labelledby="entries">
-<h2 id="entries">${texts.happened}</h2>
+<h2 id="entries">${t("chain.happened")}</h2>
 ${renderBefore(before, locale)}
 ${notes.map(({ statement }) => statement)}
 ${
   chain.events.length === 0
-    ? html`<p class="notice">${texts.noneAfter(after)}</p>`
+    ? html`<p class="notice">${t("chain.noneAfter", { sequence: after })}</p>`
     : renderTable(chain.events, notes, locale)
 }
 ${renderPaging(excerpt)}
 </section>
 <section id="payload-check" aria-labelledby="payload-heading" hidden>
-<h2 id="payload-heading">${texts.payloadHeading}</h2>
-<p>${texts.payloadAbout}</p>
+<h2 id="payload-heading">${t("chain.payloadHeading")}</h2>
+<p>${t("chain.payloadAbout")}</p>
 <form id="payload-form">
-<label for="payload">${texts.payloadLabel}</label>
+<label for="payload">${t("chain.payloadLabel")}</label>
 <textarea id="payload" rows="5" spellcheck="false" autocomplete="off" autocapitalize="off"></textarea>
-<button type="submit">${texts.payloadButton}</button>
+<button type="submit">${t("chain.payloadButton")}</button>
 </form>
 <div id="payload-result" role="status"></div>
 </section>
 ${notes.map(({ section }) => section)}
 <section aria-labelledby="meaning" class="fine">
-<h2 id="meaning">${texts.meaning}</h2>
-<p>${texts.links}</p>
-<p>${texts.hashes}</p>
+<h2 id="meaning">${t("chain.meaning")}</h2>
+<p>${t("chain.links")}</p>
+<p>${t("chain.hashes")}</p>
 ${notes.map(({ meaning }) => meaning)}
-<p>${texts.preserved(locale.time(chain.canonPreservedSinceUtc))}</p>
+<p>${markup("chain.preserved", { time: locale.time(chain.canonPreservedSinceUtc) })}</p>
 <pre><code>curl -s '${baseUrl}${history}'</code></pre>
 </section>`,
   });
@@ -116,31 +116,34 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
   const last = chain.events.at(-1);
   if (last === undefined) return null;
   const { title, outcome } = describeEvent(last.eventType, locale);
-  const { chain: texts } = locale.texts;
+  const { t, markup } = locale;
   const isWhole = after === 0 && !chain.hasMore;
   const sentence = chain.hasMore
-    ? texts.excerpt(after + 1, last.sequence)
-    : html`${texts.on(title, locale.time(last.occurredAt, MINUTES))} ${outcome ?? null}`;
+    ? t("chain.excerpt", { first: after + 1, last: last.sequence })
+    : html`${markup("chain.on", { event: title, time: locale.time(last.occurredAt, MINUTES) })} ${outcome ?? null}`;
   const pending = chain.events.filter((event) => event.sealStatus === "Pending").length;
   const notice =
     pending === 0
       ? null
-      : html`<p class="pending">${texts.unsealed(pending)} \
-<a href="${path}?after=${after}&limit=${limit}">${texts.lookAgain}</a></p>`;
+      : html`<p class="pending">${t("chain.unsealed", { count: pending })} \
+<a href="${path}?after=${after}&limit=${limit}">${t("chain.lookAgain")}</a></p>`;
   const waiting = pending > 0 ? " waiting" : "";
   return html`<div id="verdict" class="verdict${waiting}" role="status" data-whole="${String(isWhole)}">\
 <strong>${sentence}</strong>${notice}</div>`;
 }
 
 function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[], locale: Locale): Html {
-  const { number, what, when, seal, hashes } = locale.texts.chain.columns;
+  const { t } = locale;
+  const columns = [
+    ...(["number", "what", "when", "seal"] as const).map((name) => t(`chain.columns.${name}`)),
+    ...notes.map(({ column }) => column.name),
+    t("chain.columns.hashes"),
+  ];
   // The explicit roles repeat the roles of the elements, because browsers drop those when CSS changes the display of
   // table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
-${[number, what, when, seal, ...notes.map(({ column }) => column.name), hashes].map(
-  (name) => html`<th role="columnheader" scope="col">${name}</th>\n`,
-)}</tr></thead>
+${columns.map((name) => html`<th role="columnheader" scope="col">${name}</th>\n`)}</tr></thead>
 <tbody role="rowgroup">
 ${events.map((event) => renderRow(event, events, notes, locale))}
 </tbody>
@@ -154,10 +157,11 @@ function sayErased(
   locale: Locale,
 ): Html | null {
   if (erasedBy === undefined)
-    return payloadKept || sealStatus === "Pending" ? null : html` <em>${locale.texts.chain.lost}</em>`;
+    return payloadKept || sealStatus === "Pending" ? null : html` <em>${locale.t("chain.lost")}</em>`;
   const erasing = events.find(({ sequence }) => sequence === erasedBy);
-  const when = erasing === undefined ? null : locale.time(erasing.occurredAt, MINUTES);
-  return html` ${locale.texts.chain.erased(when, erasedBy)}`;
+  return erasing === undefined
+    ? html` ${locale.markup("chain.erasedBy", { entry: erasedBy })}`
+    : html` ${locale.markup("chain.erasedAt", { time: locale.time(erasing.occurredAt, MINUTES) })}`;
 }
 
 function renderRow(
@@ -167,7 +171,7 @@ function renderRow(
   locale: Locale,
 ): Html {
   const { title, sentence } = describeEvent(event.eventType, locale);
-  const { chain: texts } = locale.texts;
+  const { t } = locale;
   const sealed = event.sealStatus === "Sealed";
   const leaf = event.logIndex === null ? null : html` data-leaf="${event.logIndex}"`;
   const erasedBy = event.erasedBy === undefined ? null : html` data-erased-by="${event.erasedBy}"`;
@@ -181,37 +185,38 @@ ${leaf}${erasedBy}${erases ?? null}>
 <span class="type">${event.code} · ${event.eventType}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">\
-${sealed ? texts.sealed : texts.pending}</span></td>
+${sealed ? t("chain.sealed") : t("chain.pending")}</span></td>
 ${notes.map(({ column }) => html`<td role="cell" class="${column.className}">${column.cell(event)}</td>`)}
-<td role="cell" class="hashes">${sealed ? renderHashes(event, locale) : texts.notSealedYet}</td>
+<td role="cell" class="hashes">${sealed ? renderHashes(event, locale) : t("chain.notSealedYet")}</td>
 </tr>
 `;
 }
 
 /** An entry's hashes, collapsed at first, because few readers compare them. */
-function renderHashes({ sequence, recordHash, previousHash }: PublicEvent, { texts: { chain: texts } }: Locale): Html {
-  return html`<details><summary>${texts.columns.hashes}<span class="hidden"> ${texts.ofEntry(sequence)}</span></summary>
-<dl><dt>${texts.hash}</dt><dd><code class="record-hash copied">${recordHash}</code></dd>
-<dt>${texts.previousHash}</dt><dd><code class="previous-hash copied">${previousHash}</code></dd></dl></details>`;
+function renderHashes({ sequence, recordHash, previousHash }: PublicEvent, { t }: Locale): Html {
+  return html`<details><summary>${t("chain.columns.hashes")}\
+<span class="hidden"> ${t("chain.ofEntry", { sequence })}</span></summary>
+<dl><dt>${t("chain.hash")}</dt><dd><code class="record-hash copied">${recordHash}</code></dd>
+<dt>${t("chain.previousHash")}</dt><dd><code class="previous-hash copied">${previousHash}</code></dd></dl></details>`;
 }
 
-function renderBefore(before: PublicEvent | null, { texts: { chain: texts } }: Locale): Html | null {
+function renderBefore(before: PublicEvent | null, { t }: Locale): Html | null {
   if (before === null) return null;
   const hash =
-    before.recordHash === null ? texts.notSealedYet : html`<code class="record-hash">${before.recordHash}</code>`;
+    before.recordHash === null ? t("chain.notSealedYet") : html`<code class="record-hash">${before.recordHash}</code>`;
   return html`<p class="before" id="before" data-sequence="${before.sequence}">\
-<span class="label">${texts.continues(before.sequence)}</span> ${hash}</p>`;
+<span class="label">${t("chain.continues", { sequence: before.sequence })}</span> ${hash}</p>`;
 }
 
 function renderPaging({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
-  const { chain: texts } = locale.texts;
+  const { t } = locale;
   const last = chain.events.at(-1);
   if (after === 0 && !chain.hasMore) return null;
   const before = Math.max(0, after - limit);
-  const earlier = html`<a rel="prev" href="${path}?after=${before}&limit=${limit}">${texts.earlier}</a>`;
+  const earlier = html`<a rel="prev" href="${path}?after=${before}&limit=${limit}">${t("chain.earlier")}</a>`;
   const later =
     chain.hasMore && last !== undefined
-      ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">${texts.later}</a>`
+      ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">${t("chain.later")}</a>`
       : null;
-  return html`<nav class="paging" aria-label="${texts.pages}">${after > 0 ? earlier : null} ${later}</nav>`;
+  return html`<nav class="paging" aria-label="${t("chain.pages")}">${after > 0 ? earlier : null} ${later}</nav>`;
 }

@@ -16,9 +16,9 @@ const CHECK_INPUT_MAX = 500;
 
 /** The form "Check a voucher". `problem` says why `entered` is refused. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
-  const { check } = locale.texts;
+  const { t } = locale;
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="post">
-<label for="voucher">${check.label}</label>
+<label for="voucher">${t("check.label")}</label>
 ${problem === null ? null : html`<p class="problem" id="voucher-problem" role="alert">${problem}</p>`}
 <div class="row"><input id="voucher" name="voucher" type="text" value="${entered}" required \
 maxlength="${CHECK_INPUT_MAX}" autocomplete="off"
@@ -28,7 +28,7 @@ maxlength="${CHECK_INPUT_MAX}" autocomplete="off"
      : html` aria-invalid="true" \
 aria-describedby="voucher-problem"`
  }>
-<button type="submit">${check.button}</button></div>
+<button type="submit">${t("check.button")}</button></div>
 </form>`;
 }
 
@@ -58,13 +58,13 @@ export function checkVoucherRoute(deps: LimitingAddresses & { config: Site }): R
     if (!wantsPage(response)) throw invalidField("voucher", "noVerifyLink");
     const isEmpty = entered.trim() === "";
     const locale = localeOf(response);
-    const { title, lead, notAnId } = locale.texts.check;
+    const title = locale.t("check.title");
     const page = layOut(config, {
       locale,
       title,
       main: html`<h1>${title}</h1>
-<p class="lead">${lead}</p>
-${renderCheckForm(config, entered, isEmpty ? null : notAnId, locale)}`,
+<p class="lead">${locale.t("check.lead")}</p>
+${renderCheckForm(config, entered, isEmpty ? null : locale.t("check.notAnId"), locale)}`,
     });
     sendPage(response, isEmpty ? 200 : 400, page);
   };

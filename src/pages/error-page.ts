@@ -1,22 +1,23 @@
 import type { RequestHandler } from "express";
 import type { AppError, ErrorCode } from "../platform/api/errors.ts";
-import { type Language, SENTENCES } from "../platform/api/sentences/languages.ts";
+import type { Language } from "../platform/api/sentences.ts";
 import { negotiate } from "../platform/http/negotiate.ts";
 import { type Html, html } from "./html.ts";
 import { CHECK_PATH, layOut, type Site } from "./layout.ts";
-import { localeIn } from "./locale.ts";
-import type { PageTexts } from "./texts/page-texts.ts";
+import { type Locale, localeIn } from "./locale.ts";
 
 /** Calls {@link negotiate} with this site's error page. */
 export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestHandler {
   return negotiate((...refusal) => renderErrorPage(site, ...refusal), usual);
 }
 
-function headingOf(code: ErrorCode, status: number, { error }: PageTexts): string {
-  if (code === "entity_not_found") return error.unknownVoucher;
-  if (code === "not_logged_yet") return error.notLogged;
-  const headings: Record<number, string> = error.headings;
-  return headings[status] ?? error.otherHeading;
+const HEADED = [400, 401, 403, 404, 429, 503] as const;
+
+function headingOf(code: ErrorCode, status: number, { t }: Locale): string {
+  if (code === "entity_not_found") return t("error.unknownVoucher");
+  if (code === "not_logged_yet") return t("error.notLogged");
+  const headed = HEADED.find((each) => each === status);
+  return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);
 }
 
 /** The page of an error, with `top` above it. */
@@ -44,15 +45,15 @@ export function describeError(
   language: Language,
 ): { title: string; main: Html } {
   const isUnknownVoucher = refusal.code === "entity_not_found";
-  const { texts } = localeIn(language);
-  const { error } = texts;
-  const title = headingOf(refusal.code, status, texts);
+  const locale = localeIn(language);
+  const { t } = locale;
+  const title = headingOf(refusal.code, status, locale);
   const main = html`<p class="eyebrow">${status}</p>
 <h1>${title}</h1>
-<p class="lead">${refusal.sentenceIn(SENTENCES[language])}\
-${refusal.code === "not_logged_yet" ? ` ${error.looksAgain}` : null}</p>
-${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${error.checkAnother}</a></p>` : null}
-<p class="fine">${error.report} <code>${requestId}</code></p>
-<p><a href="${site.basePath}/">${error.start}</a></p>`;
+<p class="lead">${refusal.sentenceIn(language)}\
+${refusal.code === "not_logged_yet" ? ` ${t("error.looksAgain")}` : null}</p>
+${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${t("error.checkAnother")}</a></p>` : null}
+<p class="fine">${t("error.report")} <code>${requestId}</code></p>
+<p><a href="${site.basePath}/">${t("error.start")}</a></p>`;
   return { title, main };
 }

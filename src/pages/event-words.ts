@@ -1,10 +1,24 @@
-import type { EventType } from "../core/chain/chain.ts";
+import { EVENT_CODES, type EventType } from "../core/chain/chain.ts";
 import { ENGLISH, type Locale } from "./locale.ts";
-import type { EventWords } from "./texts/page-texts.ts";
 
-/** The text for an event type; for an unknown type, the type itself. */
-export function describeEvent(eventType: string, { texts }: Locale = ENGLISH): EventWords {
-  return Object.hasOwn(texts.events, eventType)
-    ? texts.events[eventType as EventType]
-    : { title: eventType, sentence: "" };
+/** An event type in words for the public. */
+interface EventWords {
+  title: string;
+  sentence: string;
+  /** The state after the event, if the voucher is still unused. */
+  outcome?: string;
+}
+
+const LEAVE_UNUSED: readonly string[] = [
+  "voucher.instance.issued",
+  "voucher.instance.claimed",
+  "voucher.instance.bought",
+] satisfies EventType[];
+
+/** The words for an event type; for an unknown type, the type itself. */
+export function describeEvent(eventType: string, { t }: Locale = ENGLISH): EventWords {
+  if (!Object.hasOwn(EVENT_CODES, eventType)) return { title: eventType, sentence: "" };
+  const key = `events.${eventType as EventType}` as const;
+  const words = { title: t(`${key}.title`), sentence: t(`${key}.sentence`) };
+  return LEAVE_UNUSED.includes(eventType) ? { ...words, outcome: t("events.unused") } : words;
 }

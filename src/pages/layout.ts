@@ -1,9 +1,8 @@
 import packageJson from "../../package.json" with { type: "json" };
 import type { Config } from "../platform/config.ts";
 import { ASSETS, type Asset } from "./assets.ts";
-import { Html, html } from "./html.ts";
+import { type Html, html } from "./html.ts";
 import { ENGLISH, type Locale } from "./locale.ts";
-import { SCRIPT_TEXTS } from "./texts/texts.ts";
 
 /** The settings from which a page builds URLs. */
 export type Site = Pick<Config, "basePath" | "baseUrl" | "storefrontUrl">;
@@ -41,7 +40,7 @@ export function layOut(
   site: Site,
   { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, locale = ENGLISH }: PageContent,
 ): Html {
-  const { frame } = locale.texts;
+  const { t } = locale;
   return html`<!doctype html>
 <html lang="${locale.language}">
 <head>
@@ -55,31 +54,20 @@ ${[style, ...styles].map((each) => html`<link rel="stylesheet" href="${assetPath
 ${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
 </head>
 <body>
-<a class="hidden" href="#main">${frame.skip}</a>
+<a class="hidden" href="#main">${t("frame.skip")}</a>
 <header class="site">
 <a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
 height="28">Partner Voucher API</a>
-<nav aria-label="${frame.site}"><a href="${site.basePath}${GUIDE_PATH}">${frame.guide}</a>\
-<a href="${site.basePath}/docs">${frame.reference}</a></nav>
+<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
+<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>
 </header>
 <main id="main">
 ${main}
 </main>
-<footer><p>${frame.version(packageJson.version)}</p></footer>
+<footer><p>${t("frame.version", { version: packageJson.version })}</p></footer>
 </body>
 </html>
 `;
-}
-
-/**
- * The sentences of a page's scripts, as data that no browser runs. Nothing for English, because the scripts contain the
- * English sentences.
- */
-export function renderScriptTexts({ language }: Locale): Html | null {
-  if (language === "en") return null;
-  // The escape keeps a text from ending the element.
-  const texts = JSON.stringify(SCRIPT_TEXTS[language]).replaceAll("<", "\\u003c");
-  return new Html(`<script type="application/json" id="script-texts">${texts}</script>\n`);
 }
 
 /** The title and description that messengers and search engines show for a page (https://ogp.me). */
@@ -93,6 +81,6 @@ ${address === undefined ? null : html`<meta property="og:url" content="${address
 }
 
 /** The notice on each page about a sandbox voucher. */
-export function renderSandboxNotice({ texts }: Locale = ENGLISH): Html {
-  return html`<p class="notice" id="sandbox">${texts.frame.sandbox}</p>`;
+export function renderSandboxNotice({ markup }: Locale = ENGLISH): Html {
+  return html`<p class="notice" id="sandbox">${markup("frame.sandbox")}</p>`;
 }

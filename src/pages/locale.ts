@@ -1,19 +1,39 @@
 import type { Response } from "express";
-import { LANGUAGES, type Language } from "../platform/api/sentences/languages.ts";
+import {
+  LANGUAGES,
+  type Language,
+  type SentenceKey,
+  sentencesOf,
+  type Translate,
+  translateInto,
+  type ValuesOf,
+} from "../platform/api/sentences.ts";
 import { languageOf } from "../platform/http/middleware/reader-language.ts";
-import type { Html } from "./html.ts";
-import type { PageTexts } from "./texts/page-texts.ts";
-import { TEXTS } from "./texts/texts.ts";
+import { Html, html } from "./html.ts";
 import { DATE_LOCALES, type MINUTES, renderTime } from "./time.ts";
 
-/** The texts of a language, and how it writes moments, amounts and numbers. */
+type MarkupValue = string | number | Html;
+
+/** What pages say in a language, and how it writes moments, amounts and numbers. */
 export interface Locale {
   language: Language;
-  texts: PageTexts;
+  /** A sentence as text. */
+  t: Translate;
+  /** A sentence that contains markup, its own or that of its values. Values that are text are escaped. */
+  markup: <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key, MarkupValue>) => Html;
   usd: Intl.NumberFormat;
   count: Intl.NumberFormat;
   /** A moment in UTC, to the second or to the minute. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
+}
+
+function markupIn(t: Translate): Locale["markup"] {
+  const toMarkup = (value: MarkupValue) => (typeof value === "number" ? value : html`${value}`.markup);
+  return (key, ...[values]) => {
+    const given = Object.entries<MarkupValue>(values ?? {}).map(([name, value]) => [name, toMarkup(value)] as const);
+    // An object made of entries has no type for each name.
+    return new Html(t(key, ...([Object.fromEntries(given)] as unknown as ValuesOf<typeof key>)));
+  };
 }
 
 const LOCALES = new Map<Language, Locale>(
@@ -23,7 +43,8 @@ const LOCALES = new Map<Language, Locale>(
       language,
       {
         language,
-        texts: TEXTS[language],
+        t: translateInto(language),
+        markup: markupIn(translateInto(language)),
         usd: new Intl.NumberFormat(tag, { style: "currency", currency: "USD" }),
         count: new Intl.NumberFormat(tag),
         time: (at, precision) => renderTime(at, precision, language),
@@ -43,4 +64,19 @@ export const ENGLISH = localeIn("en");
 /** The locale of the page that this response sends. */
 export function localeOf(response: Response): Locale {
   return localeIn(languageOf(response));
+}
+
+/** The sentences of a page's scripts as JSON, those of one script if `part` names it. */
+export function sentencesOfScripts(language: Language, part = ""): string {
+  const ofScripts = Object.entries(sentencesOf(language)).filter(([key]) => key.startsWith(`script.${part}`));
+  const json = JSON.stringify(Object.fromEntries(ofScripts.map(([key, text]) => [key.slice("script.".length), text])));
+  // The escape keeps a text from ending the element in which it stands.
+  return json.replaceAll("<", "\\u003c");
+}
+
+/** The sentences of a page's scripts, as data that no browser runs. Null in English, which the scripts contain. */
+export function renderScriptTexts({ language }: Locale, part = ""): Html | null {
+  if (language === "en") return null;
+  const json = sentencesOfScripts(language, part);
+  return new Html(`<script type="application/json" id="script-texts">${json}</script>\n`);
 }

@@ -203,7 +203,4 @@ export function renderStatus(status: string, shown = status): Html {
   return html`<span class="badge ${look}">${shown}</span>`;
 }
 
-/** Sentences that say why an endpoint is disabled. */
-export const WEBHOOK_REASONS = ENGLISH.texts.portal.reasons;
-
 export const { usd: USD, count: COUNT } = ENGLISH;

@@ -5,18 +5,18 @@ import { ENGLISH } from "./locale.ts";
 export function renderReceiptForm(
   policy: string,
   receipt = "",
-  { receipt: texts } = ENGLISH.texts,
-  advice: Html | string = texts.served,
+  { t } = ENGLISH,
+  advice: Html | string = t("receipt.served"),
 ): Html {
   return html`<form id="receipt-form">
-<label for="receipt">${texts.label}</label>
+<label for="receipt">${t("receipt.label")}</label>
 <textarea id="receipt" rows="6" spellcheck="false" autocomplete="off" autocapitalize="off" \
 placeholder="c2sp.org/tlog-proof@v1…">${receipt}</textarea>
-<label for="policy">${texts.policy}</label>
+<label for="policy">${t("receipt.policy")}</label>
 <p class="fine" id="policy-help">${advice}</p>
 <textarea id="policy" rows="4" spellcheck="false" autocomplete="off" autocapitalize="off" \
 aria-describedby="policy-help">${policy}</textarea>
-<button type="submit">${texts.button}</button>
+<button type="submit">${t("receipt.button")}</button>
 </form>
 <div id="receipt-result" role="status"></div>`;
 }

@@ -7,8 +7,8 @@ import { ENGLISH } from "./locale.ts";
 import { renderFacts, renderSection } from "./operator-frame.ts";
 
 /** A voucher's history: its entries, in order of time. */
-export function renderLife(entries: readonly Html[], { texts } = ENGLISH): Html {
-  return renderSection("life", texts.chain.happened, html`<ol class="life">\n${entries}</ol>\n`);
+export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
+  return renderSection("life", t("chain.happened"), html`<ol class="life">\n${entries}</ol>\n`);
 }
 
 /** An entry of a history. */
@@ -18,20 +18,20 @@ export function renderEvent(
   showsPayload: boolean,
   locale = ENGLISH,
 ): Html {
-  const { chain, portal } = locale.texts;
+  const { t, markup } = locale;
   const { title, sentence } = describeEvent(event.eventType, locale);
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";
   const isLost = sealed && event.erasedBy === undefined && !keepsPayload(event);
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
 <p><strong>${title}</strong> ${sentence} \
-<span class="badge ${sealed ? "good" : "waiting"}">${sealed ? chain.sealed : chain.pending}</span>\
-${event.erasedBy === undefined ? null : html` ${chain.erased(null, event.erasedBy)}`}\
-${isLost ? html` <em>${chain.lost}</em>` : null}</p>
-<p class="fine">${portal.entry(event.sequence)}${
+<span class="badge ${sealed ? "good" : "waiting"}">${sealed ? t("chain.sealed") : t("chain.pending")}</span>\
+${event.erasedBy === undefined ? null : html` ${markup("chain.erasedBy", { entry: event.erasedBy })}`}\
+${isLost ? html` <em>${t("chain.lost")}</em>` : null}</p>
+<p class="fine">${t("portal.entry", { sequence: event.sequence })}${
     event.actorConnectedId === null
       ? null
-      : html`, ${portal.byActor} \
+      : html`, ${t("portal.byActor")} \
 <code>${event.actorConnectedId}</code>${redeemed?.keyLabel ? ` (${redeemed.keyLabel})` : ""}`
   }</p>
 ${
@@ -47,8 +47,9 @@ ${
 ${
   event.payload === null || !showsPayload
     ? null
-    : html`<details><summary>${portal.payload}\
-<span class="hidden"> ${chain.ofEntry(event.sequence)}</span></summary><pre><code>${event.payload}</code></pre>\
+    : html`<details><summary>${t("portal.payload")}\
+<span class="hidden"> ${t("chain.ofEntry", { sequence: event.sequence })}</span></summary>\
+<pre><code>${event.payload}</code></pre>\
 </details>`
 }
 </li>

@@ -1,4 +1,4 @@
-import type { Language } from "../platform/api/sentences/languages.ts";
+import type { Language } from "../platform/api/sentences.ts";
 import { type Html, html } from "./html.ts";
 
 /** The locale in which pages of a language write dates, amounts and numbers. */

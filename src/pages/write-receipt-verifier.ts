@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { Html, html } from "./html.ts";
+import { sentencesOfScripts } from "./locale.ts";
 import { renderReceiptForm } from "./receipt-form.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -16,9 +17,10 @@ const SCRIPTS = [
   "src/pages/static/check-receipt.js",
 ];
 
-/** One script without types, because the file for the disk cannot load modules. */
+/** One script without types, after the English sentences, because the file for the disk cannot load modules. */
 function joinScripts(): string {
-  return SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)))
+  const modules = SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)));
+  return [`const ENGLISH = ${sentencesOfScripts("en")};`, ...modules]
     .map((text) => text.replaceAll(/^import [^;]*;$/gm, "").replaceAll(/^export (?=\w)/gm, ""))
     .join("\n")
     .replaceAll(/[ \t]+$/gm, "")

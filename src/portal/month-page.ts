@@ -26,24 +26,23 @@ export function renderMonthPage(
   const path = portalPath(site, "redemptions");
   const [from, to] = [startOfMonth(month), startOfMonth(month, 1)];
   const { locale } = caller;
-  const { portal } = locale.texts;
-  const { columns } = portal;
-  const title = portal.ofMonth(month);
+  const { t, markup } = locale;
+  const title = t("portal.ofMonth", { month });
   const sumsOf = Map.groupBy(sums, ({ day }) => day);
   const days: string[] = [];
   for (let at = from; at < to && at < completeUntil; at = startOfDay(dayOf(at), 1)) days.push(dayOf(at));
   const main = html`<h1>${title}</h1>
-<p>${renderTotal(sums, locale)} ${to <= completeUntil ? portal.inMonth : portal.monthEnds(locale.time(completeUntil))}\
-</p>
-<p><a href="${path}.csv?from=${from.toISOString()}&to=${to.toISOString()}">${portal.monthCsv}</a></p>
-<form class="check" action="${path}" method="get"><label for="month">${portal.anotherMonth}</label>
+<p>${renderTotal(sums, locale)} \
+${to <= completeUntil ? t("portal.inMonth") : markup("portal.monthEnds", { time: locale.time(completeUntil) })}</p>
+<p><a href="${path}.csv?from=${from.toISOString()}&to=${to.toISOString()}">${t("portal.monthCsv")}</a></p>
+<form class="check" action="${path}" method="get"><label for="month">${t("portal.anotherMonth")}</label>
 <div class="row"><input id="month" name="month" type="month" value="${month}" placeholder="2026-11" required> \
-<button type="submit">${portal.show}</button></div></form>
-<p><a href="${path}?month=${monthOf(startOfMonth(month, -1))}">${portal.monthBefore}</a> · \
-<a href="${path}?month=${monthOf(to)}">${portal.monthAfter}</a></p>
+<button type="submit">${t("portal.show")}</button></div></form>
+<p><a href="${path}?month=${monthOf(startOfMonth(month, -1))}">${t("portal.monthBefore")}</a> · \
+<a href="${path}?month=${monthOf(to)}">${t("portal.monthAfter")}</a></p>
 ${renderTable(
   title,
-  [columns.day, columns.redemptions, columns.sum],
+  [t("portal.columns.day"), t("portal.columns.redemptions"), t("portal.columns.sum")],
   days.map((day) => [html`<a href="${path}?day=${day}">${day}</a>`, ...total(sumsOf.get(day) ?? [], locale)]),
 )}
 ${renderSumTables(title, sums, locale)}`;

@@ -116,7 +116,7 @@ function overviewPage(deps: PortalDeps): Render {
     const completeUntil = await deps.completeUntil(caller);
     const sums = await sum(deps, caller, startOfDay(dayOf(completeUntil), 1 - OVERVIEW_DAYS), completeUntil);
     const organization = await deps.portalReads(caller, () => findOrganization(deps.pool, caller.organizationId));
-    const name = organization?.name ?? caller.locale.texts.portal.yourOrganization;
+    const name = organization?.name ?? caller.locale.t("portal.yourOrganization");
     return renderOverview(deps.config, caller, { name, sums, completeUntil });
   };
 }
@@ -199,7 +199,7 @@ function explainSignIn(site: Site): RequestHandler {
   return (_request, response, next) => {
     if (wantsPage(response)) {
       response.locals.errorPage = (refusal, status, requestId, language) => {
-        const how = html`<p class="notice">${localeIn(language).texts.portal.signIn}</p>`;
+        const how = html`<p class="notice">${localeIn(language).t("portal.signIn")}</p>`;
         return renderErrorPage(site, refusal, status, requestId, language, how);
       };
     }

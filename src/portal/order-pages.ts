@@ -19,42 +19,46 @@ export function renderOrderPage(site: Site, caller: PortalCaller, order: Order):
   const { history, redemption, priceUsd, sections } = order;
   const { voucher, events } = history;
   const { locale } = caller;
-  const { portal } = locale.texts;
-  const { columns, facts } = portal;
-  const main = html`<h1>${columns.order} <bdi>${redemption.externalRef}</bdi></h1>
+  const { t } = locale;
+  const main = html`<h1>${t("portal.columns.order")} <bdi>${redemption.externalRef}</bdi></h1>
 ${renderFacts([
-  [columns.redeemed, locale.time(redemption.redeemedAt)],
-  [columns.product, html`<bdi>${voucher.productName}</bdi> (${voucher.productKey}), <bdi>${voucher.brand}</bdi>`],
-  [columns.value, locale.usd.format(priceUsd)],
-  [columns.redeemCode, html`<code>${redemption.redeemCode}</code>`],
-  [facts.voucher, html`<code>${voucher.code}</code>, ${facts.serial(voucher.serial)}`],
-  [columns.key, renderKey(redemption)],
-  [facts.publicHistory, html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
+  [t("portal.columns.redeemed"), locale.time(redemption.redeemedAt)],
+  [
+    t("portal.columns.product"),
+    html`<bdi>${voucher.productName}</bdi> (${voucher.productKey}), <bdi>${voucher.brand}</bdi>`,
+  ],
+  [t("portal.columns.value"), locale.usd.format(priceUsd)],
+  [t("portal.columns.redeemCode"), html`<code>${redemption.redeemCode}</code>`],
+  [
+    t("portal.facts.voucher"),
+    html`<code>${voucher.code}</code>, ${t("portal.facts.serial", { serial: voucher.serial })}`,
+  ],
+  [t("portal.columns.key"), renderKey(redemption)],
+  [t("portal.facts.publicHistory"), html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${renderLife(
   events.map((event) => renderEvent(event, null, true, locale)),
   locale,
 )}
 ${sections}`;
-  return layOutForPortal(site, caller, `${columns.order} ${redemption.externalRef}`, main);
+  return layOutForPortal(site, caller, `${t("portal.columns.order")} ${redemption.externalRef}`, main);
 }
 
 /** The results of a search. A search that finds one order shows that order's page instead. */
 export function renderFoundPage(site: Site, caller: PortalCaller, words: string, found: readonly FoundVoucher[]): Html {
   const { locale } = caller;
-  const { portal } = locale.texts;
-  const { columns } = portal;
-  const main = html`<h1>${found.length === 0 ? portal.nothingFound : portal.found}</h1>
+  const { t } = locale;
+  const main = html`<h1>${found.length === 0 ? t("portal.nothingFound") : t("portal.found")}</h1>
 ${renderTable(
-  portal.vouchersFound,
-  [columns.status, columns.product, columns.validUntil, columns.order],
+  t("portal.vouchersFound"),
+  [t("portal.columns.status"), t("portal.columns.product"), t("portal.columns.validUntil"), t("portal.columns.order")],
   found.map(({ status, productName, validUntil, externalRef }) => [
-    renderStatus(status, portal.statuses[status]),
+    renderStatus(status, t(`portal.statuses.${status}`)),
     html`<bdi>${productName}</bdi>`,
     locale.time(validUntil, MINUTES),
-    externalRef ? html`<a href="${orderPath(site, externalRef)}"><bdi>${externalRef}</bdi></a>` : portal.noOrder,
+    externalRef ? html`<a href="${orderPath(site, externalRef)}"><bdi>${externalRef}</bdi></a>` : t("portal.noOrder"),
   ]),
-  portal.noReference,
+  t("portal.noReference"),
 )}`;
-  return layOutForPortal(site, caller, portal.search, main, words);
+  return layOutForPortal(site, caller, t("portal.search"), main, words);
 }

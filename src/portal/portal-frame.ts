@@ -55,19 +55,19 @@ export function orderPath(site: Site, externalRef: string, file?: string): strin
 
 /** The top of every page: navigation, a notice if this is a sandbox, and the search with the text `entered`. */
 export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller, entered = ""): Html {
-  const { portal } = locale.texts;
+  const { t, markup } = locale;
   const path = portalPath(site);
   const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
-  return html`<nav class="ops" aria-label="${portal.name}"><a href="${path}">${portal.overview}</a> \
-<a href="${path}/redemptions">${portal.redemptions}</a> ${links}</nav>
-${sandbox ? html`<p class="notice" id="sandbox">${portal.sandbox}</p>` : null}
+  return html`<nav class="ops" aria-label="${t("portal.name")}"><a href="${path}">${t("portal.overview")}</a> \
+<a href="${path}/redemptions">${t("portal.redemptions")}</a> ${links}</nav>
+${sandbox ? html`<p class="notice" id="sandbox">${markup("portal.sandbox")}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
-<label for="words">${portal.find}</label>
-<p class="fine" id="words-help">${portal.findHelp}</p>
+<label for="words">${t("portal.find")}</label>
+<p class="fine" id="words-help">${t("portal.findHelp")}</p>
 <div class="row"><input id="words" name="words" type="search" value="${entered}" required maxlength="500" \
 autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-describedby="words-help">
-<button type="submit">${portal.findButton}</button></div>
+<button type="submit">${t("portal.findButton")}</button></div>
 </form>
 `;
 }
@@ -76,7 +76,7 @@ autocomplete="off"
 export function layOutForPortal(site: Site, caller: PortalCaller, title: string, content: Html, entered = ""): Html {
   const { locale } = caller;
   const main = html`${renderTop(site, caller, entered)}${content}`;
-  return layOut(site, { locale, title: `${title} · ${locale.texts.portal.name}`, main });
+  return layOut(site, { locale, title: `${title} · ${locale.t("portal.name")}`, main });
 }
 
 /** A key by its label, or by its id if it has none. */

@@ -36,8 +36,9 @@ export function total(sums: readonly RedemptionSum[], { count, usd }: Locale): [
 }
 
 export function renderTotal(sums: readonly RedemptionSum[], locale: Locale): Html {
-  const { portal } = locale.texts;
-  return html`<strong>${portal.total(add(sums, "redemptions"), ...total(sums, locale))}</strong>`;
+  const { t } = locale;
+  const [shown, value] = total(sums, locale);
+  return html`<strong>${t("portal.total", { shown, count: add(sums, "redemptions"), value })}</strong>`;
 }
 
 /** Today, yesterday and this month by product and by key; and the last thirty days as a plot and a table. */
@@ -53,38 +54,43 @@ export function renderOverview(
     html`<a href="${portalPath(site, "redemptions")}?day=${day}">${text}</a>`;
   const bars = days.toReversed().map((day) => ({ label: day, count: add(sumsOf.get(day) ?? [], "redemptions") }));
   const { locale } = caller;
-  const { portal } = locale.texts;
-  const { columns } = portal;
+  const { t, markup } = locale;
   const highest = locale.count.format(Math.max(...bars.map(({ count }) => count)));
   const main = html`<h1><bdi>${name}</bdi></h1>
-<p class="lead">${portal.upTo(locale.time(completeUntil))} ${portal.utc}</p>
-${renderPeriod("today", portal.today(today), sumsOf.get(today) ?? [], locale, linkDay(today, portal.eachOfToday))}
+<p class="lead">${markup("portal.upTo", { time: locale.time(completeUntil) })} ${t("portal.utc")}</p>
+${renderPeriod(
+  "today",
+  t("portal.today", { day: today }),
+  sumsOf.get(today) ?? [],
+  locale,
+  linkDay(today, t("portal.eachOfToday")),
+)}
 ${renderPeriod(
   "yesterday",
-  portal.yesterday(yesterday),
+  t("portal.yesterday", { day: yesterday }),
   sumsOf.get(yesterday) ?? [],
   locale,
-  linkDay(yesterday, portal.eachOfYesterday),
+  linkDay(yesterday, t("portal.eachOfYesterday")),
 )}
 ${renderPeriod(
   "month",
-  portal.month(today.slice(0, 7)),
+  t("portal.month", { month: today.slice(0, 7) }),
   sums.filter(({ day }) => day.slice(0, 7) === today.slice(0, 7)),
   locale,
-  html`<a href="${portalPath(site, "redemptions")}?month=${today.slice(0, 7)}">${portal.eachOfMonth}</a>`,
+  html`<a href="${portalPath(site, "redemptions")}?month=${today.slice(0, 7)}">${t("portal.eachOfMonth")}</a>`,
 )}
 ${renderSection(
   "days",
-  portal.days(PLOT_DAYS),
-  renderBars(portal.plot, bars),
-  html`<p class="fine">${portal.highest(today, highest)}</p>`,
+  t("portal.days", { count: PLOT_DAYS }),
+  renderBars(t("portal.plot"), bars),
+  html`<p class="fine">${t("portal.highest", { until: today, count: highest })}</p>`,
   renderTable(
-    portal.perDay,
-    [columns.day, columns.redemptions, columns.sum],
+    t("portal.perDay"),
+    [t("portal.columns.day"), t("portal.columns.redemptions"), t("portal.columns.sum")],
     days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [], locale)]),
   ),
 )}`;
-  return layOutForPortal(site, caller, portal.overview, main);
+  return layOutForPortal(site, caller, t("portal.overview"), main);
 }
 
 /** The sums of a day or a month, by product and by key. */
@@ -102,32 +108,35 @@ function renderPeriod(
 /** A table by product and a table by key. No table without redemptions. */
 export function renderSumTables(title: string, sums: readonly RedemptionSum[], locale: Locale): Html[] {
   if (sums.length === 0) return [];
-  const { product, key } = locale.texts.portal.columns;
   return [
-    renderSums(title, product, sums, "productId", locale, ({ productName }) => html`<bdi>${productName}</bdi>`),
-    renderSums(title, key, sums, "keyId", locale, renderKey),
+    renderSums(title, "product", sums, locale, ({ productName }) => html`<bdi>${productName}</bdi>`),
+    renderSums(title, "key", sums, locale, renderKey),
   ];
 }
 
 /** A table with a row for each product or key, the largest values first. */
 function renderSums(
   title: string,
-  column: string,
+  column: "product" | "key",
   sums: readonly RedemptionSum[],
-  groupBy: "productId" | "keyId",
   locale: Locale,
   renderName: (sum: RedemptionSum) => Html,
 ): Html {
-  const groups = [...Map.groupBy(sums, (sum) => sum[groupBy]).values()].toSorted(
+  const groups = [...Map.groupBy(sums, (sum) => sum[`${column}Id`]).values()].toSorted(
     (a, b) => add(b, "cents") - add(a, "cents"),
   );
   const rest = groups.slice(ROWS_MAX);
   const rows = groups
     .slice(0, ROWS_MAX)
     .map((group) => [...group.slice(0, 1).map(renderName), ...total(group, locale)]);
-  const { portal } = locale.texts;
-  if (rest.length > 0) rows.push([portal.others(locale.count.format(rest.length)), ...total(rest.flat(), locale)]);
-  return renderTable(portal.by(title, column), [column, portal.columns.redemptions, portal.columns.sum], rows);
+  const { t } = locale;
+  if (rest.length > 0)
+    rows.push([t("portal.others", { count: locale.count.format(rest.length) }), ...total(rest.flat(), locale)]);
+  return renderTable(
+    t(column === "product" ? "portal.byProduct" : "portal.byKey", { period: title }),
+    ([column, "redemptions", "sum"] as const).map((name) => t(`portal.columns.${name}`)),
+    rows,
+  );
 }
 
 /** One page of a day's redemptions, with the total of the day so far. */
@@ -140,21 +149,27 @@ export function renderDayPage(
   const [from, to] = [startOfDay(day).toISOString(), startOfDay(day, 1).toISOString()];
   const hasNext = page.redemptions.length === DAY_PAGE_MAX && page.nextCursor !== null;
   const { locale } = caller;
-  const { portal } = locale.texts;
-  const { columns } = portal;
-  const main = html`<h1>${portal.ofDay(day)}</h1>
+  const { t, markup } = locale;
+  const main = html`<h1>${t("portal.ofDay", { day })}</h1>
 <p>${renderTotal(sums, locale)} \
-${to <= page.completeUntil ? portal.onDay : portal.endsAt(locale.time(page.completeUntil))}</p>
-<p><a href="${path}.csv?from=${from}&to=${to}">${portal.csv}</a></p>
-<form class="check" action="${path}" method="get"><label for="day">${portal.anotherDay}</label>
-<div class="row"><input id="day" name="day" type="date" value="${day}" required> <button type="submit">${portal.show}\
-</button></div></form>
-<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${portal.dayBefore}</a> · \
-<a href="${path}?day=${to.slice(0, 10)}">${portal.dayAfter}</a> · \
-<a href="${path}?month=${day.slice(0, 7)}">${portal.wholeMonth}</a></p>
+${to <= page.completeUntil ? t("portal.onDay") : markup("portal.endsAt", { time: locale.time(page.completeUntil) })}</p>
+<p><a href="${path}.csv?from=${from}&to=${to}">${t("portal.csv")}</a></p>
+<form class="check" action="${path}" method="get"><label for="day">${t("portal.anotherDay")}</label>
+<div class="row"><input id="day" name="day" type="date" value="${day}" required> \
+<button type="submit">${t("portal.show")}</button></div></form>
+<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${t("portal.dayBefore")}</a> · \
+<a href="${path}?day=${to.slice(0, 10)}">${t("portal.dayAfter")}</a> · \
+<a href="${path}?month=${day.slice(0, 7)}">${t("portal.wholeMonth")}</a></p>
 ${renderTable(
-  portal.ofDay(day),
-  [columns.redeemed, columns.reference, columns.product, columns.value, columns.redeemCode, columns.key],
+  t("portal.ofDay", { day }),
+  [
+    t("portal.columns.redeemed"),
+    t("portal.columns.reference"),
+    t("portal.columns.product"),
+    t("portal.columns.value"),
+    t("portal.columns.redeemCode"),
+    t("portal.columns.key"),
+  ],
   page.redemptions.map((redemption) => [
     locale.time(redemption.redeemedAt),
     html`<a href="${orderPath(site, redemption.externalRef)}"><bdi>${redemption.externalRef}</bdi></a>`,
@@ -163,8 +178,11 @@ ${renderTable(
     html`<code>${redemption.redeemCode}</code>`,
     renderKey(redemption),
   ]),
-  portal.none,
+  t("portal.none"),
 )}
-${linkNext(hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null, portal.next)}`;
-  return layOutForPortal(site, caller, portal.ofDay(day), main);
+${linkNext(
+  hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null,
+  t("portal.next"),
+)}`;
+  return layOutForPortal(site, caller, t("portal.ofDay", { day }), main);
 }

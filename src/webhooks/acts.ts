@@ -115,8 +115,8 @@ export const replayAnyWebhook = act({
     if (from === undefined || to === undefined || ids === undefined) return;
     const isRight = ids.length > 0 ? from === null && to === null : from !== null && to !== null && from < to;
     if (isRight) return;
-    refuse("to", (nameOf) => (sentences) => {
-      const times = `${nameOf("to")} ${problemIn("laterThan", nameOf("from"))(sentences)}`;
+    refuse("to", (nameOf) => (t) => {
+      const times = `${nameOf("to")} ${problemIn("laterThan", { name: nameOf("from") })(t)}`;
       return ids.length > 0 ? `${nameOf("eventIds")} takes the place of ${nameOf("from")} and ${nameOf("to")}` : times;
     });
   },

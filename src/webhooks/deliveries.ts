@@ -99,7 +99,7 @@ export async function replayDeliveries(
   { from, to, eventIds }: ReplayRequest,
 ): Promise<ReplayResponse> {
   const [endpoint] = await lockTargets(tx, [endpointId]);
-  if (endpoint?.enabled !== true) throw new AppError("webhook_disabled", ({ inDetail }) => inDetail.endpointDisabled);
+  if (endpoint?.enabled !== true) throw new AppError("webhook_disabled", (t) => t("inDetail.endpointDisabled"));
   const choice = eventIds !== undefined ? { eventIds } : from && to && { from, to };
   if (choice === undefined) throw missingFields({ from, to });
   return { replayed: await replayFinished(tx, endpointId, endpoint.now, choice, REPLAY_MAX) };

@@ -71,7 +71,7 @@ export async function createWebhook(
   for (let attempt = 1; !(await insertWebhookEndpoint(db, { ...request, id, organizationId }, by)); attempt++) {
     const existing = await selectWebhookEndpoints(db, organizationId);
     if (existing.length >= ENDPOINTS_MAX)
-      throw new AppError("webhook_limit", ({ inDetail }) => inDetail.webhooksFull(ENDPOINTS_MAX));
+      throw new AppError("webhook_limit", (t) => t("inDetail.webhooksFull", { max: ENDPOINTS_MAX }));
     if (attempt === ATTEMPTS_MAX) throw new AppError("overloaded");
   }
   const endpoint = await selectWebhook(db, id, organizationId);
@@ -99,7 +99,7 @@ export async function rotateWebhook(
     secretsMax: PREVIOUS_SECRETS_MAX,
   });
   if (rotated === null)
-    throw new AppError("webhook_limit", ({ inDetail }) => inDetail.earlierSecretsFull(PREVIOUS_SECRETS_MAX));
+    throw new AppError("webhook_limit", (t) => t("inDetail.earlierSecretsFull", { max: PREVIOUS_SECRETS_MAX }));
   const { secretVersion, previousSecretUntil } = rotated;
   return {
     id,

@@ -57,7 +57,7 @@ it("docs/voucherctl.md has the exit status of each command that is given an expi
   const refusing = acts.flatMap(({ name, fields }) => {
     const ends = Object.entries<Field>(fields).filter(([, { future }]) => future);
     const statuses = ends.map(([field]) => {
-      const problem = { ...problemWith(field, problemIn("isPast", "2020-01-01")), isPast: true };
+      const problem = { ...problemWith(field, problemIn("isPast", { time: "2020-01-01" })), isPast: true };
       return explain(explainProblems(new InvalidValues([problem]), fields)).exitCode;
     });
     return [...new Set(statuses)].map((status) => [status, name] as const);

@@ -3,7 +3,7 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { hashToken } from "../../src/core/reserve/reservation-token.ts";
-import { SENTENCES } from "../../src/platform/api/sentences/languages.ts";
+import { translateInto } from "../../src/platform/api/sentences.ts";
 import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
@@ -67,7 +67,7 @@ describe("the password", () => {
       expect(status, path).toBe(401);
       expect(headers.get("www-authenticate")).toBe(CHALLENGE);
       expect(JSON.parse(text)).toEqual({
-        error: SENTENCES.en.errors.missing_password,
+        error: translateInto("en")("errors.missing_password"),
         code: "missing_password",
         requestId: expect.any(String),
       });

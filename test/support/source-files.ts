@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Written by a command. */
-export const GENERATED = ["packages/client/src/api.ts"];
+export const GENERATED = ["packages/client/src/api.ts", "src/platform/api/sentence-values.ts"];
 
 /** The files of a folder and the folders in it, without installed packages, as paths from the repository's root. */
 export function findFiles(folder: string): string[] {

@@ -153,13 +153,16 @@ export const issueBatch = act({
     const { windows, opensAt, closesAt, validUntil } = values;
     if (windows?.length === 0 && (opensAt || closesAt)) {
       refuse("windows", (nameOf) =>
-        problemIn("needWindow", `${nameOf("opensAt")} and ${nameOf("closesAt")}`, nameOf("windows")),
+        problemIn("needWindow", {
+          times: `${nameOf("opensAt")} and ${nameOf("closesAt")}`,
+          windows: nameOf("windows"),
+        }),
       );
     }
     for (const { prefix, ...times } of windowsOf(values)) {
       const order = (field: "opensAt" | "closesAt", key: "earlierThan" | "laterThan", than: string) =>
         refuse(`${prefix}${field}`, (nameOf) =>
-          problemWith(`${prefix}${field}`, problemIn(key, nameOf(than))).say(nameOf),
+          problemWith(`${prefix}${field}`, problemIn(key, { name: nameOf(than) })).say(nameOf),
         );
       if (times.opensAt && validUntil && times.opensAt >= validUntil) order("opensAt", "earlierThan", "validUntil");
       if (times.opensAt && times.closesAt && times.closesAt <= times.opensAt)

@@ -27,7 +27,9 @@ const move = (verb: string, status: Move["status"], words: Words): Act<None, Mov
         if (await moveContract(tx, { id, status, allowed: CONTRACT_MOVES[status] })) return;
         const found = await findContractStatus(tx, id);
         if (found === null) throw new AppError("not_found", `There is no contract ${id}.`);
-        throw new AppError("wrong_status", ({ inDetail }) => inDetail.contractCannotBecome(status, found));
+        throw new AppError("wrong_status", (t) =>
+          t("inDetail.contractCannotBecome", { wanted: status, status: found }),
+        );
       });
       return { id, status };
     },

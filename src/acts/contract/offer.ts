@@ -25,7 +25,7 @@ export const offerContract = act({
     const offered = withAuditEntry(ctx, { type: "ReferrerContract", id }, (tx) =>
       insertContract(tx, { id, brandId, userId, endsAt }),
     );
-    await refuseIfTaken("referrer_contracts_one_open", ({ inDetail }) => inDetail.exists.contract, offered);
+    await refuseIfTaken("referrer_contracts_one_open", (t) => t("inDetail.exists.contract"), offered);
     return { id };
   },
   said: ({ id }, { user, endsAt }) =>

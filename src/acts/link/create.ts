@@ -25,7 +25,9 @@ export const createLink = act({
     const code = makeLinkCode(ctx.randomBytes);
     await withAuditEntry(ctx, { type: "ReferralLink", id: hash("sha256", code) }, async (tx) => {
       if (await insertLink(tx, { code, contractId, productId })) return;
-      throw new AppError("not_found", ({ inDetail }) => inDetail.noProductOfContract(contractId, productId));
+      throw new AppError("not_found", (t) =>
+        t("inDetail.noProductOfContract", { contract: contractId, product: productId }),
+      );
     });
     return { code };
   },

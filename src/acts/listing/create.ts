@@ -21,7 +21,7 @@ export const createListing = act({
       await insertListing(tx, { id, batchId });
       return selectWindows(tx, batchId);
     });
-    const { buy } = await refuseIfTaken("listings_batch_id_key", ({ inDetail }) => inDetail.exists.listing, created);
+    const { buy } = await refuseIfTaken("listings_batch_id_key", (t) => t("inDetail.exists.listing"), created);
     return { id, canBeBought: buy !== null };
   },
   said: ({ id, canBeBought }, _values, batchId) =>

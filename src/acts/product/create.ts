@@ -35,7 +35,11 @@ export const createProduct = act({
   async run(ctx, brandId, terms) {
     const id = newId("prd");
     const created = withAuditEntry(ctx, { type: "Product", id }, (tx) => insertProduct(tx, { ...terms, id, brandId }));
-    await refuseIfTaken("products_brand_id_key_key", ({ inDetail }) => inDetail.exists.productKey(terms.key), created);
+    await refuseIfTaken(
+      "products_brand_id_key_key",
+      (t) => t("inDetail.exists.productKey", { key: terms.key }),
+      created,
+    );
     return { id };
   },
   said: ({ id }, { name }) => `Product ${name}: ${id}`,

@@ -11,6 +11,7 @@ import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError, statusOf } from "../../platform/api/errors.ts";
+import { inEnglish } from "../../platform/api/problems.ts";
 import { confirmed } from "../../platform/db/durability.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
@@ -196,5 +197,5 @@ const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]
 
 /** A problem in the style of the API: the field's name and what is wrong with it. */
 function say(action: Action<never>, name: string, problem: string): string {
-  return `${labelOf(action, name)} ${problem}.`;
+  return `${labelOf(action, name)} ${inEnglish(problem)}.`;
 }

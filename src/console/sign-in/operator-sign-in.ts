@@ -136,7 +136,7 @@ export class OperatorSignIn {
 /** Throws AppError `unavailable` in place of an error that says that Postgres does not respond. */
 function throwUnchecked(cause: unknown): never {
   if (!isDatabaseUnavailable(cause)) throw cause;
-  throw new AppError("unavailable", ({ inDetail }) => inDetail.signInUnchecked, { cause });
+  throw new AppError("unavailable", (t) => t("inDetail.signInUnchecked"), { cause });
 }
 
 /** The user name that came with OPS_TOKEN, without control characters; `operator` if there is none. */

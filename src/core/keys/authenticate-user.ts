@@ -133,7 +133,7 @@ export class TokenAuthenticator<Caller> {
     } catch (error) {
       if (error instanceof AppError) throw error;
       if (isKeysUnavailable(error)) {
-        throw new AppError("unavailable", ({ inDetail }) => inDetail.signInUnchecked, {
+        throw new AppError("unavailable", (t) => t("inDetail.signInUnchecked"), {
           cause: error,
         });
       }

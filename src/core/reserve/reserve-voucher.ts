@@ -133,6 +133,6 @@ async function acquireLease(
   try {
     return await ctx.leases.acquire(voucherId, wanted, lifetimeMs);
   } catch (cause) {
-    throw new AppError("unavailable", ({ inDetail }) => inDetail.reservationsUnavailable, { cause });
+    throw new AppError("unavailable", (t) => t("inDetail.reservationsUnavailable"), { cause });
   }
 }

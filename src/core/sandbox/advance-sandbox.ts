@@ -68,7 +68,7 @@ async function moveTimes(ctx: { pool: pg.Pool }, { organizationId, keyId }: Call
   } catch (error) {
     if (isLockTimeout(error) || isRetryable(error)) throw voucherBusy();
     if (!isLimitExceeded(error)) throw error;
-    throw new AppError("invalid_request", ({ inDetail }) => inDetail.sandboxFull(LIVE_RESERVATIONS_MAX), {
+    throw new AppError("invalid_request", (t) => t("inDetail.sandboxFull", { max: LIVE_RESERVATIONS_MAX }), {
       cause: error,
     });
   }

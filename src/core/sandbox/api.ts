@@ -12,7 +12,7 @@ const ADVANCE_SECONDS_MAX = 34_560_000;
 /** Maximum number of live reservations of a sandbox whose times move. `advance_sandbox` has the same limit. */
 export const LIVE_RESERVATIONS_MAX = 10_000;
 
-const SECONDS = problem("notWhole", 1, ADVANCE_SECONDS_MAX);
+const SECONDS = problem("notWhole", { min: 1, max: ADVANCE_SECONDS_MAX });
 
 export const advanceRequest = named("AdvanceSandboxRequest", {
   seconds: z

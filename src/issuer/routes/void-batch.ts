@@ -67,7 +67,7 @@ export const voidBatch = endpoint({
         } catch (error) {
           const { voided } = soFar;
           if (error instanceof KeyEnded) {
-            throw new AppError("unknown_key", ({ inDetail }) => inDetail.keyEnded.voided(voided));
+            throw new AppError("unknown_key", (t) => t("inDetail.keyEnded.voided", { count: voided }));
           }
           if (!isEnd(error) && !isLockTimeout(error)) throw error;
         }

@@ -2,15 +2,14 @@ import { type Html, html } from "../../pages/html.ts";
 import { layOut, renderSandboxNotice, type Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
 import { qrCode } from "../../pages/qr-code.ts";
-import type { PageTexts } from "../../pages/texts/page-texts.ts";
 import { MINUTES } from "../../pages/time.ts";
 import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
 import { type LinkOffer, linkAddress, viewLink } from "../view-link.ts";
 
-const TEXT_OF = { open: "open", window_closed: "windowClosed", sold_out: "soldOut" } as const satisfies Record<
+const NAME_OF = { open: "open", window_closed: "windowClosed", sold_out: "soldOut" } as const satisfies Record<
   LinkOffer["state"],
-  keyof PageTexts["link"]
+  string
 >;
 
 /** The public page of a referrer's link: what it offers, and how to claim it. */
@@ -26,46 +25,50 @@ export async function renderLink(
   const site = deps.config;
   const address = linkAddress(site, code);
   const storefront = site.storefrontUrl?.replaceAll("{code}", encodeURIComponent(code)) ?? null;
-  const { link, frame } = locale.texts;
-  const [badge, sentence] = link[TEXT_OF[state]];
+  const { t, markup } = locale;
+  const said = `marketplace.link.${NAME_OF[state]}` as const;
+  const fact = (name: "worth" | "lasts" | "useBy", value: Html | string) =>
+    html`<div><dt>${t(`marketplace.link.${name}`)}</dt><dd>${value}</dd></div>`;
   const ofBrand = html`<bdi>${brand}</bdi>`;
   return layOut(site, {
     locale,
-    title: link.title(productName, brand),
-    description: link.description(productName, brand),
+    title: t("marketplace.link.title", { product: productName, brand }),
+    description: t("marketplace.link.description", { product: productName, brand }),
     address,
-    main: html`<h1>${frame.from(html`<bdi>${productName}</bdi>`, ofBrand)}</h1>
+    main: html`<h1>${markup("frame.from", { product: html`<bdi>${productName}</bdi>`, brand: ofBrand })}</h1>
 ${sandbox ? renderSandboxNotice(locale) : null}
-<p class="lead">${link.lead(ofBrand)}</p>
+<p class="lead">${markup("marketplace.link.lead", { brand: ofBrand })}</p>
 <dl class="facts">
-<div><dt>${link.now}</dt><dd><span class="badge ${state === "open" ? "good" : "waiting"}">${badge}</span> ${sentence}\
+<div><dt>${t("marketplace.link.now")}</dt><dd>\
+<span class="badge ${state === "open" ? "good" : "waiting"}">${t(`${said}.badge`)}</span> ${t(`${said}.sentence`)}\
 </dd></div>
-<div><dt>${link.worth}</dt><dd>${locale.usd.format(retailPriceUsd)}</dd></div>
-${benefitMonths === 0 ? null : html`<div><dt>${link.lasts}</dt><dd>${frame.months(benefitMonths)}</dd></div>`}
-${validUntil === null ? null : html`<div><dt>${link.useBy}</dt><dd>${locale.time(validUntil, MINUTES)}</dd></div>`}
+${fact("worth", locale.usd.format(retailPriceUsd))}
+${benefitMonths === 0 ? null : fact("lasts", t("frame.months", { months: benefitMonths }))}
+${validUntil === null ? null : fact("useBy", locale.time(validUntil, MINUTES))}
 </dl>
 ${
   storefront === null
     ? null
-    : html`<p><a class="button" href="${storefront}">${link.goOn(new URL(storefront).host)}\
+    : html`<p><a class="button" href="${storefront}">${t("marketplace.link.goOn", { host: new URL(storefront).host })}\
 </a></p>`
 }
 <section aria-labelledby="how">
-<h2 id="how">${link.how}</h2>
+<h2 id="how">${t("marketplace.link.how")}</h2>
 <ol class="how">
-<li>${link.signIn(ofBrand)}</li>
-<li>${link.enter} <code>${code}</code></li>
-<li>${link.yours}</li>
+<li>${markup("marketplace.link.signIn", { brand: ofBrand })}</li>
+<li>${t("marketplace.link.enter")} <code>${code}</code></li>
+<li>${t("marketplace.link.yours")}</li>
 </ol>
 </section>
 <section aria-labelledby="carry">
-<h2 id="carry">${link.onPhone}</h2>
-<p>${link.camera}</p>
+<h2 id="carry">${t("marketplace.link.onPhone")}</h2>
+<p>${t("marketplace.link.camera")}</p>
 ${qrCode(address)}
 </section>
 <section aria-labelledby="programs" class="fine">
-<h2 id="programs">${link.forApp}</h2>
-<p>${link.claims(html`<code>$USER_TOKEN</code>`)} <a href="${site.basePath}/docs">${link.reference}</a></p>
+<h2 id="programs">${t("marketplace.link.forApp")}</h2>
+<p>${markup("marketplace.link.claims", { token: html`<code>$USER_TOKEN</code>` })} \
+<a href="${site.basePath}/docs">${t("marketplace.link.reference")}</a></p>
 <pre><code>curl -s -X POST '${address}/claim' -H "Authorization: Bearer $USER_TOKEN"</code></pre>
 </section>`,
   });

@@ -18,31 +18,40 @@ export async function renderListings(
   const { listings, nextCursor } = await viewListings(deps, visitor, null, cursor, limit);
   const place = `cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
   const next = `${deps.config.basePath}/marketplace/listings?${place}`;
-  const { title, description, lead, none, next: more } = locale.texts.listings;
+  const { t } = locale;
+  const title = t("marketplace.listings.title");
   return layOut(deps.config, {
     locale,
     title,
-    description,
+    description: t("marketplace.listings.description"),
     main: html`<h1>${title}</h1>
-<p class="lead">${lead}</p>
+<p class="lead">${t("marketplace.listings.lead")}</p>
 ${
   listings.length === 0
-    ? html`<p class="notice">${none}</p>`
+    ? html`<p class="notice">${t("marketplace.listings.none")}</p>`
     : html`<ul \
 class="cards">${listings.map((listing) => renderListing(listing, locale))}</ul>`
 }
-${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${more}</a></p>`}`,
+${nextCursor === null ? null : html`<p><a rel="next" href="${next}">${t("marketplace.listings.next")}</a></p>`}`,
   });
 }
 
-function renderListing(listing: ListingResponse, { texts, usd, time }: Locale): Html {
+function renderListing(listing: ListingResponse, { t, markup, usd, time }: Locale): Html {
   const { priceUsd, retailPriceUsd, benefitMonths, available, availableMore } = listing;
-  const { frame, listings } = texts;
-  const insteadOf = priceUsd < retailPriceUsd ? ` ${listings.insteadOf(usd.format(retailPriceUsd))}` : "";
-  const lasting = benefitMonths === 0 ? "" : ` ${listings.lasting(frame.months(benefitMonths))}`;
-  const badge = listing.referrerOnly ? html` <span class="badge waiting">${listings.referrersOnly}</span>` : null;
-  return html`<li><h2>${frame.from(html`<bdi>${listing.productName}</bdi>`, html`<bdi>${listing.brand}</bdi>`)}</h2>
+  const insteadOf =
+    priceUsd < retailPriceUsd ? ` ${t("marketplace.listings.insteadOf", { price: usd.format(retailPriceUsd) })}` : "";
+  const lasting =
+    benefitMonths === 0
+      ? ""
+      : ` ${t("marketplace.listings.lasting", { months: t("frame.months", { months: benefitMonths }) })}`;
+  const badge = listing.referrerOnly
+    ? html` <span class="badge waiting">${t("marketplace.listings.referrersOnly")}</span>`
+    : null;
+  const product = html`<bdi>${listing.productName}</bdi>`;
+  const brand = html`<bdi>${listing.brand}</bdi>`;
+  const supply = availableMore ? "marketplace.listings.moreAvailable" : "marketplace.listings.available";
+  return html`<li><h2>${markup("frame.from", { product, brand })}</h2>
 <p><strong>${usd.format(priceUsd)}</strong>${insteadOf}${lasting}${badge}</p>
-<p>${listings.available(available, availableMore, time(listing.validUntil, MINUTES))}</p></li>
+<p>${markup(supply, { count: available, until: time(listing.validUntil, MINUTES) })}</p></li>
 `;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../platform/api/errors.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
-import { SENTENCES } from "../../platform/api/sentences/languages.ts";
+import { translateInto } from "../../platform/api/sentences.ts";
 import type { Endpoint } from "../../platform/http/endpoint.ts";
 import { DOCUMENTS } from "../documents.ts";
 import { CONTENT_LANGUAGE } from "./reader-language.ts";
@@ -74,7 +74,7 @@ function exampleErrors(codes: readonly ErrorCode[], details: Record<string, stri
       code,
       {
         summary: `${statusOf(code)} ${code}`,
-        value: { error: SENTENCES.en.errors[code], code, requestId: EXAMPLE.requestId, ...details },
+        value: { error: translateInto("en")(`errors.${code}`), code, requestId: EXAMPLE.requestId, ...details },
       },
     ]),
   );

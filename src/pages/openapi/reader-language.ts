@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LANGUAGES } from "../../platform/api/sentences/languages.ts";
+import { LANGUAGES } from "../../platform/api/sentences.ts";
 import { header } from "./response-headers.ts";
 
 /** The header of requests whose responses contain sentences for people. */

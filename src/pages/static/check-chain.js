@@ -14,36 +14,31 @@ function readPreviousEntry() {
  */
 function findFalseErasure(entry) {
   const isEarlier = (erased) => Number.isInteger(erased) && erased >= 1 && erased < entry.sequence;
-  if (!entry.erases.every(isEarlier)) return say("It erases an entry that is not an earlier one.");
-  if (entry.erasedBy === null)
-    return entry.kept
-      ? null
-      : say("Its content is missing or was changed, and no later entry says that it was erased.");
+  if (!entry.erases.every(isEarlier)) return say("chain.erasesLater");
+  if (entry.erasedBy === null) return entry.kept ? null : say("chain.lost");
   const erasing = entries.find(({ sequence }) => sequence === entry.erasedBy);
   const hasMore = document.querySelector('nav.paging a[rel="next"]') !== null;
   const isElsewhere = hasMore && entry.erasedBy > entries.at(-1).sequence;
   const isNamed = erasing?.sealed && erasing.sequence > entry.sequence && erasing.erases.includes(entry.sequence);
-  return isElsewhere || isNamed ? null : say("It was erased, but no later entry says so.");
+  return isElsewhere || isNamed ? null : say("chain.erasedUnsaid");
 }
 
 /** A sentence that says what is wrong with an entry after `previous`, or null. */
 function findFault(entry, previous) {
-  if (entry.sequence !== previous.sequence + 1) return say("Entry {0} is missing before it.", previous.sequence + 1);
+  if (entry.sequence !== previous.sequence + 1) return say("chain.missingBefore", { entry: previous.sequence + 1 });
   const hasHash = entry.recordHash !== null || entry.previousHash !== null;
-  if (!entry.sealed) return hasHash ? say("It is not sealed, but has a hash.") : null;
-  if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return say("Its hash is not a SHA-256 hash.");
-  if (previous.recordHash === null) return say("It is sealed, but the previous entry is not.");
+  if (!entry.sealed) return hasHash ? say("chain.notSealedButHashed") : null;
+  if (!/^[0-9a-f]{64}$/.test(entry.recordHash ?? "")) return say("chain.notAHash");
+  if (previous.recordHash === null) return say("chain.sealedAfterUnsealed");
   if (entry.previousHash === previous.recordHash) return findFalseErasure(entry);
-  return previous.sequence === 0
-    ? say("It is the first entry, but its previous hash is not 64 zeros.")
-    : say("Its previous hash is not the hash of entry {0}.", previous.sequence);
+  return previous.sequence === 0 ? say("chain.firstNotZeros") : say("chain.notLinked", { entry: previous.sequence });
 }
 
 /** Marks an entry's link as valid or faulty, next to its hashes. Opens the hashes of a faulty entry. */
 function markLink(entry, previous, fault) {
   if (fault === null && !entry.sealed) return;
   const sentence =
-    fault ?? (previous.sequence === 0 ? say("The start of the chain") : say("Linked to entry {0}", previous.sequence));
+    fault ?? (previous.sequence === 0 ? say("chain.start") : say("chain.linked", { entry: previous.sequence }));
   const mark = make("span", fault === null ? "mark good" : "mark bad", sentence);
   (entry.row.querySelector("summary") ?? entry.row.querySelector(".what")).append(" ", mark);
   if (fault === null) return;
@@ -57,29 +52,26 @@ function showVerdict(verdict, faults) {
   const explain = (text) => sentence.after(make("p", "", text));
   if (faults.length > 0) {
     verdict.className = "verdict bad";
-    sentence.textContent = say("This history is broken. Do not rely on it.");
-    return explain(say("Entry {0}: {1}", faults[0].entry.sequence, faults[0].fault));
+    sentence.textContent = say("chain.broken");
+    return explain(say("chain.fault", { entry: faults[0].entry.sequence, fault: faults[0].fault }));
   }
   showLocalTime(sentence.querySelector("time"));
   const sealed = entries.filter((entry) => entry.sealed);
   if (sealed.length === 0) return;
   const whole = verdict.dataset.whole === "true";
-  if (sealed.length < entries.length) sentence.append(` ${say("The sealed entries are intact.")}`);
+  if (sealed.length < entries.length) sentence.append(` ${say("chain.sealedIntact")}`);
   else {
     verdict.className = "verdict good";
-    sentence.append(` ${whole ? say("The history is intact.") : say("Every link on this page is valid.")}`);
+    sentence.append(` ${whole ? say("chain.intact") : say("chain.linksValid")}`);
   }
-  explain(`${describeLinks(entries[0].sequence, sealed.length)} ${say("Your browser checked this just now.")}`);
+  explain(`${describeLinks(entries[0].sequence, sealed.length)} ${say("chain.checkedNow")}`);
 }
 
 /** Describes the links of `sealedCount` consecutive entries. `first` is the number of the first entry. */
 function describeLinks(first, sealedCount) {
-  if (first === 1)
-    return sealedCount === 1
-      ? say("Entry 1 starts the chain.")
-      : say("Entry 1 starts the chain, and each later entry contains the hash of the previous one.");
-  if (sealedCount === 1) return say("Entry {0} contains the hash of the previous entry.", first);
-  return say("Entries {0} to {1} each contain the hash of the previous entry.", first, first + sealedCount - 1);
+  if (first === 1) return sealedCount === 1 ? say("chain.startsAlone") : say("chain.startsAndLinks");
+  if (sealedCount === 1) return say("chain.linksOne", { entry: first });
+  return say("chain.linksRange", { first, last: first + sealedCount - 1 });
 }
 
 const isLocalTimeUtc = (moment) => moment.getTimezoneOffset() === 0;
@@ -91,7 +83,7 @@ function showLocalTime(time) {
   if (isLocalTimeUtc(moment)) return;
   const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-  time.textContent = say("{0} your time", `${date.format(moment)}, ${clock.format(moment)}`);
+  time.textContent = say("chain.yourTime", { time: `${date.format(moment)}, ${clock.format(moment)}` });
 }
 
 /** Adds the reader's local time to each UTC time of the table, unless they are equal. */
@@ -99,7 +91,8 @@ function showLocalTimes() {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
   for (const time of document.querySelectorAll("table.chain time")) {
     const moment = new Date(time.dateTime);
-    if (!isLocalTimeUtc(moment)) time.after(" · ", make("span", "local", say("{0} local time", format.format(moment))));
+    if (!isLocalTimeUtc(moment))
+      time.after(" · ", make("span", "local", say("chain.localTime", { time: format.format(moment) })));
   }
 }
 
@@ -117,7 +110,7 @@ function reloadWhilePending(faults) {
   const notices = document.querySelectorAll("#verdict .pending, #log.pending");
   if (faults.length > 0 || notices.length === 0) return;
   const round = history.state?.round ?? 0;
-  for (const notice of notices) notice.append(` ${say("This page looks again by itself.")}`);
+  for (const notice of notices) notice.append(` ${say("chain.looksAgain")}`);
   const reload = () => {
     const hasPasted = [...document.querySelectorAll("#payload, #receipt")].some(({ value }) => value !== "");
     const inUse = document.hidden || hasPasted || document.querySelector("details[open]") !== null;
@@ -136,11 +129,14 @@ function inSentence(label) {
 /** Adds a copy button after each id and hash. */
 function addCopyButtons() {
   for (const code of document.querySelectorAll("code.copied")) {
-    const name = inSentence(code.closest("dd")?.previousElementSibling.textContent) ?? say("voucher id");
+    const name = inSentence(code.closest("dd")?.previousElementSibling.textContent) ?? say("chain.voucherId");
     const entry = code.closest("tr")?.querySelector(".number").textContent;
     code.after(
       " ",
-      makeCopyButton(code, entry === undefined ? say("Copy {0}", name) : say("Copy {0} of entry {1}", name, entry)),
+      makeCopyButton(
+        code,
+        entry === undefined ? say("copy.copyNamed", { name }) : say("copy.copyOfEntry", { name, entry }),
+      ),
     );
   }
 }

@@ -71,13 +71,12 @@ function readEntries() {
 function compareWithHistory(entityId, fields, recordHash) {
   const entries = readEntries();
   const entry = entries.find((candidate) => candidate.recordHash === recordHash);
-  if (entry !== undefined) return [true, say("It is entry {0} of the history on this page.", entry.sequence)];
+  if (entry !== undefined) return [true, say("receipt.isEntry", { entry: entry.sequence })];
   if (fields?.entityId !== entityId)
-    return [null, say("It is about another voucher: {0}.", fields?.entityId ?? say("unknown"))];
+    return [null, say("receipt.isOther", { voucher: fields?.entityId ?? say("receipt.unknown") })];
   const claimed = entries.find(({ sequence }) => sequence === fields.sequence);
-  if (claimed?.recordHash == null)
-    return [null, say("Its entry {0} is not on this page, or not sealed.", fields.sequence)];
-  return [false, say("It is not entry {0} of the history on this page, which has another hash.", fields.sequence)];
+  if (claimed?.recordHash == null) return [null, say("receipt.entryNotHere", { entry: fields.sequence })];
+  return [false, say("receipt.otherHash", { entry: fields.sequence })];
 }
 
 /** The checks that a receipt has passed: a result and a sentence each. */
@@ -85,21 +84,18 @@ function describeProof({ origin, index, size, cosignatures, canVerify }) {
   const seen = cosignatures.map(({ key, time }) => {
     const at = new Date(time * 1_000).toISOString().replace(".000", "");
     return canVerify
-      ? [true, say("{0} saw it at {1}.", key.name, at)]
-      : [null, say("It says that {0} saw it at {1}.", key.name, at)];
+      ? [true, say("receipt.witnessed", { witness: key.name, time: at })]
+      : [null, say("receipt.saysWitnessed", { witness: key.name, time: at })];
   });
-  if (seen.length === 0)
-    seen.push([null, say("The policy has no witness that saw it: the operator could show another log to others.")]);
+  if (seen.length === 0) seen.push([null, say("receipt.noWitness")]);
   return [
     [
       true,
       size === 1
-        ? say("Leaf {0} is in the checkpoint of {1} with 1 leaf.", index, origin)
-        : say("Leaf {0} is in the checkpoint of {1} with {2} leaves.", index, origin, size),
+        ? say("receipt.onlyLeaf", { leaf: index, log: origin })
+        : say("receipt.leafOf", { leaf: index, log: origin, leaves: size }),
     ],
-    canVerify
-      ? [true, say("The checkpoint is signed by the key of {0} in the policy.", origin)]
-      : [null, say("The signatures were not verified.")],
+    canVerify ? [true, say("receipt.signed", { log: origin })] : [null, say("receipt.notVerified")],
     ...seen,
   ];
 }
@@ -107,22 +103,22 @@ function describeProof({ origin, index, size, cosignatures, canVerify }) {
 /** The event's facts for a reader, from the payload that the log has. */
 function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
   const facts = [
-    [say("Event"), eventType],
-    [say("When"), occurredAt],
-    [say("Voucher"), say("{0}, entry {1}", entityId, sequence)],
-    [say("Reference"), data?.externalRef],
-    [say("Price in USD"), data?.priceUsd],
-    [say("Note"), data?.note],
-    [say("Sandbox"), data?.sandbox && say("true: the voucher is for tests and has no value")],
+    [say("receipt.event"), eventType],
+    [say("receipt.when"), occurredAt],
+    [say("receipt.voucher"), say("receipt.entryOf", { voucher: entityId, entry: sequence })],
+    [say("receipt.reference"), data?.externalRef],
+    [say("receipt.price"), data?.priceUsd],
+    [say("receipt.note"), data?.note],
+    [say("receipt.sandbox"), data?.sandbox && say("receipt.isSandbox")],
   ].filter(([, value]) => value !== undefined && value !== null);
   const rows = facts.map(([name, value]) => make("div", "", make("dt", "", name), make("dd", "", String(value))));
   return make("dl", "facts", ...rows);
 }
 
 const LOOK_AND_WORD = {
-  true: ["good", say("Yes: ")],
-  false: ["bad", say("No: ")],
-  null: ["waiting", say("Note: ")],
+  true: ["good", say("receipt.yes")],
+  false: ["bad", say("receipt.no")],
+  null: ["waiting", say("receipt.hint")],
 };
 
 /** Checks as a list. Each one is a result and a sentence. */
@@ -143,23 +139,21 @@ function showProved(proved, show) {
   const contradicts = checks.some(([ok]) => ok === false);
   const isOther = fields !== null && entityId !== null && fields.entityId !== entityId;
   const heading = contradicts
-    ? say("This receipt contradicts the history on this page. Keep it.")
+    ? say("receipt.contradicts")
     : !proved.canVerify
-      ? say("This browser cannot verify signatures. The receipt is not verified")
+      ? say("receipt.cannotVerify")
       : isOther
-        ? say("This receipt is valid under this policy, but it is of another voucher")
-        : say("This receipt is valid under this policy");
+        ? say("receipt.validOther")
+        : say("receipt.valid");
   const details = [listChecks(checks)];
   if (!proved.canVerify) {
-    const advice = say(
-      "Ed25519 signatures need Chrome or Edge 137, Firefox 129 or Safari 17. Or use a script of the guide.",
-    );
+    const advice = say("receipt.needsEd25519");
     details.push(make("p", "", advice));
   }
-  if (fields !== null) details.push(make("p", "label", say("What the event says")), describeEvent(fields));
+  if (fields !== null) details.push(make("p", "label", say("receipt.eventSays")), describeEvent(fields));
   if (proved.payload !== null) {
     const exact = make("pre", "", make("code", "", proved.payload));
-    details.push(make("details", "", make("summary", "", say("The exact text")), exact));
+    details.push(make("details", "", make("summary", "", say("receipt.exactText")), exact));
   }
   show(contradicts ? "bad" : proved.canVerify && !isOther ? "good" : "waiting", heading, ...details);
 }
@@ -169,15 +163,13 @@ const readPasted = (field) => (field.value.trim() === "" ? "" : `${field.value.t
 
 async function checkPasted(form, show) {
   const [receipt, policy] = [readPasted(form.elements.receipt), readPasted(form.elements.policy)];
-  if (receipt === "") return show("waiting", say("There is nothing to verify. Paste a receipt first."));
+  if (receipt === "") return show("waiting", say("receipt.empty"));
   if (policy === "") {
-    return show("waiting", say("Whom do you trust? Paste your copy of the policy, or the log's key."));
+    return show("waiting", say("receipt.noPolicy"));
   }
   if (!receipt.startsWith("c2sp.org/tlog-proof")) {
-    const advice =
-      explainDamage(receipt, "receipt") ??
-      say("A receipt begins with the line c2sp.org/tlog-proof@v1. Copy its whole text.");
-    return show("waiting", say("This is not a receipt"), make("p", "", advice));
+    const advice = explainDamage(receipt, "receipt") ?? say("receipt.beginsWith");
+    return show("waiting", say("receipt.notAReceipt"), make("p", "", advice));
   }
   const findRecordHash = (index) => {
     const hash = readEntries().find(({ leaf }) => leaf === index)?.recordHash ?? null;
@@ -188,11 +180,9 @@ async function checkPasted(form, show) {
   } catch (error) {
     if (!(error instanceof NotAccepted)) throw error;
     const reason = make("p", "", error.message);
-    if (error instanceof PolicyNotRead)
-      show("waiting", say("The policy cannot be read. The receipt is not verified"), reason);
-    else if (error instanceof LogNotNamed)
-      show("bad", say("This receipt is of a log that the policy does not name. Do not rely on it"), reason);
-    else show("bad", say("This receipt is not valid. Do not rely on it"), reason);
+    if (error instanceof PolicyNotRead) show("waiting", say("receipt.policyUnread"), reason);
+    else if (error instanceof LogNotNamed) show("bad", say("receipt.logNotNamed"), reason);
+    else show("bad", say("receipt.notValid"), reason);
   }
 }
 
@@ -225,9 +215,7 @@ function offerCheck(name, { heading, reason, check }) {
 }
 
 offerCheck("receipt", {
-  heading: say("This browser cannot verify receipts here"),
-  reason: say(
-    "Browsers compute hashes and signatures on secure connections only. Open the https address of this page.",
-  ),
+  heading: say("receipt.cannotVerifyHere"),
+  reason: say("receipt.needsHttps"),
   check: checkPasted,
 });

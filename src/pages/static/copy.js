@@ -5,13 +5,13 @@ function makeCopyButton(element, label) {
   const button = Object.assign(document.createElement("button"), {
     className: "copy",
     type: "button",
-    textContent: say("Copy"),
+    textContent: say("copy.copy"),
   });
   button.setAttribute("aria-label", label);
   button.addEventListener("click", async () => {
-    button.textContent = (await copy(element)) ? say("Copied") : say("Press Ctrl+C");
+    button.textContent = (await copy(element)) ? say("copy.copied") : say("copy.pressKeys");
     setTimeout(() => {
-      button.textContent = say("Copy");
+      button.textContent = say("copy.copy");
     }, 2_000);
   });
   return button;
@@ -32,6 +32,6 @@ async function copy(element) {
 
 for (const code of document.querySelectorAll(".document pre > code")) {
   // In most programs, the first line is a comment with the name of the file.
-  const [, name = say("this code")] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
-  code.before(makeCopyButton(code, say("Copy {0}", name)));
+  const [, name = say("copy.thisCode")] = /^(?:<\?php )?(?:#|\/\/) (.*)/.exec(code.textContent) ?? [];
+  code.before(makeCopyButton(code, say("copy.copyNamed", { name })));
 }

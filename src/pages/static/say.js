@@ -1,13 +1,9 @@
-// The first part of every script that speaks: a sentence in the language of the page.
+// The first part of every script that speaks, after the constant ENGLISH: a sentence in the language of the page.
 
-/**
- * The sentences of a page that is not English, by the English ones. The page has them as JSON, which no browser runs.
- */
-const sentences = JSON.parse(document.querySelector("#script-texts")?.textContent ?? "{}");
+/** The sentences of the scripts, by key. A page that is not English has its own as JSON, which no browser runs. */
+const sentences = JSON.parse(document.querySelector("#script-texts")?.textContent ?? "null") ?? ENGLISH;
 
-/**
- * A sentence with these values in place of {0} and {1}. A test compares the English ones with texts/script-texts.ts.
- */
-export function say(english, ...values) {
-  return (sentences[english] ?? english).replaceAll(/\{(\d)\}/g, (_, at) => values[at]);
+/** The sentence `script.<key>` of `src/locales`, with these values in place of their names in braces. */
+export function say(key, values) {
+  return sentences[key].replaceAll(/\{(\w+)\}/g, (_, name) => values[name]);
 }

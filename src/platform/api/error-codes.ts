@@ -20,7 +20,7 @@ const REFUSALS = {
 
 /**
  * Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API
- * sends each, `sentences/` what it says.
+ * sends each, `src/locales` what it says.
  */
 export const ERRORS = {
   invalid_http: describe(400),

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { ERRORS, type ErrorCode, REFUSAL_CODES, type RefusalCode, retryAfterOf, statusOf } from "./error-codes.ts";
 import { EXAMPLE } from "./example.ts";
 import { named, text } from "./fields.ts";
-import { problemIn } from "./problems.ts";
-import { EN } from "./sentences/en.ts";
-import type { Sentence, Sentences } from "./sentences/sentences.ts";
+import { type ProblemKey, problemIn } from "./problems.ts";
+import { type Language, type Sentence, type Translate, translateInto, type ValuesOf } from "./sentences.ts";
 
 export { ERRORS, type ErrorCode, REFUSAL_CODES, statusOf };
 
@@ -38,7 +37,7 @@ export class AppError extends Error {
   constructor(code: Exclude<ErrorCode, NamingCode>, sentence?: undefined, options?: ErrorOptions);
   constructor(code: ErrorCode, sentence?: string | Sentence, options: ErrorOptions = {}) {
     const { cause, retryAfterSeconds, details, isExpected = false } = options;
-    super(say(EN, code, sentence), cause === undefined ? undefined : { cause });
+    super(say(translateInto("en"), code, sentence), cause === undefined ? undefined : { cause });
     this.name = "AppError";
     this.code = code;
     this.#sentence = sentence;
@@ -51,15 +50,15 @@ export class AppError extends Error {
     return typeof this.#sentence === "string";
   }
 
-  /** The error's text in the language of these sentences. A program that needs only English loads no other language. */
-  sentenceIn(sentences: Sentences): string {
-    return say(sentences, this.code, this.#sentence);
+  /** The error's text in a language. */
+  sentenceIn(language: Language): string {
+    return say(translateInto(language), this.code, this.#sentence);
   }
 }
 
-function say(sentences: Sentences, code: ErrorCode, sentence: string | Sentence | undefined): string {
-  if (sentence === undefined) return sentences.errors[code];
-  return typeof sentence === "string" ? sentence : sentence(sentences);
+function say(t: Translate, code: ErrorCode, sentence: string | Sentence | undefined): string {
+  if (sentence === undefined) return t(`errors.${code}`);
+  return typeof sentence === "string" ? sentence : sentence(t);
 }
 
 /** Maximum number of fields that one error names. */
@@ -67,10 +66,10 @@ const NAMED_MAX = 10;
 
 /** The error for invalid fields, with the problem of each. An empty name stands for the request as a whole. */
 export function invalidFields(fields: readonly (readonly [name: string | Sentence, problem: Sentence])[]): AppError {
-  return new AppError("invalid_request", (sentences) => {
+  return new AppError("invalid_request", (t) => {
     const said = fields.slice(0, NAMED_MAX).map(([name, problem]) => {
-      const subject = typeof name === "string" ? name : name(sentences);
-      return `${subject} ${problem(sentences)}.`.trimStart();
+      const subject = typeof name === "string" ? name : name(t);
+      return `${subject} ${problem(t)}.`.trimStart();
     });
     return said.join(" ");
   });
@@ -83,8 +82,12 @@ export function missingFields(fields: Record<string, unknown>): AppError {
 }
 
 /** The error for one field. */
-export function invalidField(name: string | Sentence, ...problem: Parameters<typeof problemIn>): AppError {
-  return invalidFields([[name, problemIn(...problem)]]);
+export function invalidField<Key extends ProblemKey>(
+  name: string | Sentence,
+  key: Key,
+  ...values: ValuesOf<`problems.${Key}`>
+): AppError {
+  return invalidFields([[name, problemIn(key, ...values)]]);
 }
 
 /**

@@ -103,7 +103,7 @@ export const input = z.string({
  */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
   return input
-    .refine((value) => hasAtMost(value, max), { error: problem("tooLong", max), abort: true })
+    .refine((value) => hasAtMost(value, max), { error: problem("tooLong", { max: max }), abort: true })
     .meta({ maxLength: max, description, ...(examples.length > 0 && { examples }) });
 }
 
@@ -115,7 +115,7 @@ export function filledTextUpTo(max: number, description: string, ...examples: st
 
 /** A whole number in a query string. */
 export function queryInteger(min: number, max: number, fallback: number, description: string) {
-  const notWhole = problem("notWhole", min, max);
+  const notWhole = problem("notWhole", { min, max });
   return z
     .string({ error: notWhole })
     .regex(/^\d{1,10}$/, notWhole)
@@ -133,7 +133,7 @@ const ISO_TIME = z.iso.datetime({ offset: true });
 
 /** An optional time in a query string. Only years from 2000 to 2999, so that a mistyped one is noticed. */
 export function queryTime(description: string, example: string) {
-  const noTime = problem("noTime", example.replace(/\+.*/, "Z"));
+  const noTime = problem("noTime", { example: example.replace(/\+.*/, "Z") });
   return z
     .string({ error: problem("notOneValue") })
     .refine((value) => !/\d \d\d:\d\d$/.test(value), {

@@ -1,41 +1,42 @@
-import { EN } from "./sentences/en.ts";
-import type { Sentence, Sentences } from "./sentences/sentences.ts";
+import { type Sentence, type SentenceKey, translateInto, type ValuesOf } from "./sentences.ts";
 
-type Problems = Sentences["problems"];
+type KeyAfter<Prefix extends string> = SentenceKey extends infer Key
+  ? Key extends `${Prefix}.${infer Rest}`
+    ? Rest
+    : never
+  : never;
 
-/** The values that the sentence of a problem contains. */
-type Contents<Key extends keyof Problems> = Problems[Key] extends (...contents: infer Given) => string ? Given : [];
-
-/** Sentences by their English text, because the message of a schema can only be text. Filled while schemas are made. */
-const SAID = new Map<string, Sentence>();
-
-function remember(say: Sentence): string {
-  const message = say(EN);
-  SAID.set(message, say);
-  return message;
-}
+/** The keys of what can be wrong with a field. */
+export type ProblemKey = KeyAfter<"problems">;
 
 /** What is wrong with a field, in any language. */
-export function problemIn<Key extends keyof Problems>(key: Key, ...contents: Contents<Key>): Sentence {
-  return ({ problems }) => {
-    const said = problems[key] as string | ((...given: unknown[]) => string);
-    return typeof said === "string" ? said : said(...contents);
-  };
+export function problemIn<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): Sentence {
+  return (t) => t(`problems.${key}`, ...values);
 }
 
-/** The message of a schema for what is wrong with a field: English, which {@link inAnyLanguage} translates. */
-export function problem<Key extends keyof Problems>(key: Key, ...contents: Contents<Key>): string {
-  return remember(problemIn(key, ...contents));
+/**
+ * The message of a schema for what is wrong with a field. A message can only be text, so it has the key and the values
+ * of a sentence as JSON, which {@link inAnyLanguage} reads.
+ */
+export function problem<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): string {
+  return JSON.stringify([`problems.${key}`, ...values]);
 }
 
 /** The message of a schema for what is wrong with a request as a whole. */
-export function wholeProblem(key: keyof Sentences["wholes"]): string {
-  return remember(({ wholes }) => wholes[key]);
+export function wholeProblem(key: KeyAfter<"wholes">): string {
+  return JSON.stringify([`wholes.${key}`]);
 }
 
-/** What a schema's message says, in any language. */
+/** What a schema's message says, in any language. Messages of Zod itself are English. */
 export function inAnyLanguage(message: string): Sentence {
-  return SAID.get(message) ?? (() => message);
+  if (!message.startsWith("[")) return () => message;
+  const [key, ...values] = JSON.parse(message) as [SentenceKey, ...ValuesOf<SentenceKey>];
+  return (t) => t(key, ...values);
+}
+
+/** What a schema's message says, for operators. */
+export function inEnglish(message: string): string {
+  return inAnyLanguage(message)(translateInto("en"));
 }
 
 /** Makes a check of the whole request run even if a field is wrong, so that one response names all problems. */

@@ -4,8 +4,7 @@ import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode, invalidFields } from 
 import type { Examples } from "../api/example.ts";
 import { ID_INPUT_MAX } from "../api/fields.ts";
 import { inAnyLanguage } from "../api/problems.ts";
-import type { Language } from "../api/sentences/languages.ts";
-import type { Sentence } from "../api/sentences/sentences.ts";
+import type { Language, Sentence } from "../api/sentences.ts";
 import type { Config } from "../config.ts";
 import type { Access, Tag } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";

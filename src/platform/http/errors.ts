@@ -1,6 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import { AppError, statusOf } from "../api/errors.ts";
-import { SENTENCES } from "../api/sentences/languages.ts";
 import { BatcherClosed, BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
@@ -36,7 +35,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }
   sendJson(response, status, {
-    error: known.sentenceIn(SENTENCES[language]),
+    error: known.sentenceIn(language),
     code: known.code,
     requestId,
     ...known.details,

@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from "express";
 import type { AppError } from "../api/errors.ts";
-import type { Language } from "../api/sentences/languages.ts";
+import type { Language } from "../api/sentences.ts";
 
 /** An HTML page whose values are escaped. */
 interface Page {

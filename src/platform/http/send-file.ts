@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
 import { AppError } from "../api/errors.ts";
-import type { Sentence } from "../api/sentences/sentences.ts";
+import type { Sentence } from "../api/sentences.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { watchForEnd } from "../watch-for-end.ts";
 import { signalOf } from "./middleware/caller-signal.ts";
@@ -108,7 +108,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       if (left.aborted) throw new CallerLeft();
       if (ended.aborted) throw signInEnded();
       if (error !== late.reason) throw error;
-      const sentence: Sentence = ({ inDetail }) => inDetail.fileTooSlow(limits.makeMs / 1_000);
+      const sentence: Sentence = (t) => t("inDetail.fileTooSlow", { seconds: limits.makeMs / 1_000 });
       throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
       // A part that is still being read keeps the place.
@@ -127,7 +127,7 @@ function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMIT
   let [files, total] = [0, 0];
   return (id) => {
     const before = openOf.get(id) ?? 0;
-    if (before >= eachMax) throw new AppError("overloaded", ({ inDetail }) => inDetail.filesFull(eachMax));
+    if (before >= eachMax) throw new AppError("overloaded", (t) => t("inDetail.filesFull", { max: eachMax }));
     if (files >= filesMax) throw new AppError("overloaded");
     openOf.set(id, before + 1);
     files += 1;
@@ -139,7 +139,7 @@ function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMIT
         total += bytes;
         if (total > totalMax) throw new AppError("overloaded");
         if (this.size <= bytesMax) return;
-        throw new AppError("invalid_request", ({ inDetail }) => inDetail.fileTooLarge(bytesMax / 2 ** 20));
+        throw new AppError("invalid_request", (t) => t("inDetail.fileTooLarge", { megabytes: bytesMax / 2 ** 20 }));
       },
       leave() {
         files -= 1;
@@ -168,7 +168,7 @@ async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSigna
   return file;
 }
 
-const signInEnded = () => new AppError("unknown_key", ({ inDetail }) => inDetail.keyEnded.nothingDone);
+const signInEnded = () => new AppError("unknown_key", (t) => t("inDetail.keyEnded.nothingDone"));
 
 /** Sends a file piece by piece, as fast as it is read. If it breaks off, the request log says why. */
 async function send(response: Response, file: FileHandle, ended: AbortSignal, slow: AbortSignal): Promise<void> {

@@ -19,17 +19,19 @@ export const readChainNotes: ReadChainNotes<Deps> = async (deps, visitor, { even
   const checkpoint = await deps.publicReads(visitor, () => findCheckpoint(deps.pool));
   if (checkpoint === null) return null;
   const { basePath } = deps.config;
-  const { chain: texts } = locale.texts;
+  const { t } = locale;
   return {
     statement: renderCheckpoint(basePath, events, checkpoint, locale),
-    column: { name: texts.columns.leaf, className: "leaf", cell: (event) => renderLeaf(event, path, locale) },
+    column: { name: t("transparency.leaf"), className: "leaf", cell: (event) => renderLeaf(event, path, locale) },
     section: html`<section id="receipt-check" aria-labelledby="receipt-heading" hidden>
-<h2 id="receipt-heading">${texts.receiptHeading}</h2>
-<p>${texts.receiptAbout}
-<a href="${basePath}/docs/receipt-verifier.html" download>${texts.receiptFile}</a> ${texts.receiptFileAbout}</p>
-${renderReceiptForm(checkpoint.policy, "", locale.texts)}
+<h2 id="receipt-heading">${t("transparency.receiptHeading")}</h2>
+<p>${t("transparency.receiptAbout")}
+<a href="${basePath}/docs/receipt-verifier.html" download>${t("transparency.receiptFile")}</a> \
+${t("transparency.receiptFileAbout")}</p>
+${renderReceiptForm(checkpoint.policy, "", locale)}
 </section>`,
-    meaning: html`<p>${texts.tree} ${texts.treeVerify} <a href="${basePath}/docs/proof">${texts.treeTool}</a>.</p>`,
+    meaning: html`<p>${t("transparency.tree")} ${t("transparency.treeVerify")} \
+<a href="${basePath}/docs/proof">${t("transparency.treeTool")}</a>.</p>`,
   };
 };
 
@@ -40,19 +42,28 @@ function renderCheckpoint(
   basePath: string,
   events: readonly PublicEvent[],
   { origin, size }: { origin: string; size: number },
-  { texts: { chain: texts } }: Locale,
+  { t, markup }: Locale,
 ): Html {
   const outside = events.filter(({ logIndex }) => logIndex === null).map(({ sequence }) => sequence);
-  const link = html`<a href="${basePath}/log/checkpoint">${texts.checkpoint(size)}</a>`;
+  const link = html`<a href="${basePath}/log/checkpoint">${t("transparency.checkpoint", { leaves: size })}</a>`;
   const log = html`<code>${origin}</code>`;
-  if (events.length === 0) return html`<p id="log">${texts.serves(log, link)}</p>`;
-  if (outside.length === 0) return html`<p id="log">${texts.allLogged(log, link)}</p>`;
-  const missing = outside.length === events.length ? texts.noneLogged(log, link) : texts.someLogged(outside, log, link);
+  if (events.length === 0) return html`<p id="log">${markup("transparency.serves", { log, checkpoint: link })}</p>`;
+  if (outside.length === 0) return html`<p id="log">${markup("transparency.allLogged", { log, checkpoint: link })}</p>`;
+  const missing =
+    outside.length === events.length
+      ? markup("transparency.noneLogged", { log, checkpoint: link })
+      : markup("transparency.someLogged", {
+          count: outside.length,
+          missing: outside.join(", "),
+          log,
+          checkpoint: link,
+        });
   return html`<p id="log" class="pending">${missing}</p>`;
 }
 
-function renderLeaf({ sequence, logIndex }: PublicEvent, path: string, { texts: { chain: texts } }: Locale): Html {
-  if (logIndex === null) return html`${texts.notInLog}`;
-  return html`${texts.leafNumber(logIndex)} · <a href="${path}/${sequence}/proof">${texts.proof}\
-<span class="hidden"> ${texts.ofEntry(sequence)}</span></a>`;
+function renderLeaf({ sequence, logIndex }: PublicEvent, path: string, { t }: Locale): Html {
+  if (logIndex === null) return html`${t("transparency.notInLog")}`;
+  return html`${t("transparency.leafNumber", { index: logIndex })} · \
+<a href="${path}/${sequence}/proof">${t("transparency.proof")}\
+<span class="hidden"> ${t("chain.ofEntry", { sequence })}</span></a>`;
 }

@@ -2,7 +2,8 @@ import type pg from "pg";
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { type Html, html } from "../../pages/html.ts";
-import { assetPath, renderScriptTexts, type Site } from "../../pages/layout.ts";
+import { assetPath, type Site } from "../../pages/layout.ts";
+import { renderScriptTexts } from "../../pages/locale.ts";
 import { renderSection } from "../../pages/operator-frame.ts";
 import { renderReceiptForm } from "../../pages/receipt-form.ts";
 import { AppError } from "../../platform/api/errors.ts";
@@ -30,7 +31,7 @@ export const orderReceipt: OrderPart<Deps> = {
     if (receipt === "erased") return html``;
     const policy = (await deps.portalReads(caller, () => findCheckpoint(deps.pool)))?.policy ?? "";
     const content = renderReceipt(deps.config, caller, { externalRef, receipt, policy });
-    return renderSection("proof", caller.locale.texts.portal.receipt, content);
+    return renderSection("proof", caller.locale.t("transparency.order.receipt"), content);
   },
   file: { segment: "receipt", name: "receipt.txt", read: readRedemptionReceipt },
 };
@@ -43,13 +44,15 @@ interface Receipt {
 }
 
 function renderReceipt(site: Site, { locale }: PortalCaller, { externalRef, receipt, policy }: Receipt): Html {
-  const { portal } = locale.texts;
-  if (receipt === null) return html`<p class="notice">${portal.noReceipt}</p>`;
-  return html`<p>${portal.receiptAbout} <a href="${orderPath(site, externalRef, "receipt")}">${portal.download}</a></p>
-<noscript><p class="fine">${portal.noScript} <a href="${site.basePath}/docs/proof">${portal.otherTools}</a>.</p>\
+  const { t } = locale;
+  if (receipt === null) return html`<p class="notice">${t("transparency.order.noReceipt")}</p>`;
+  return html`<p>${t("transparency.order.receiptAbout")} \
+<a href="${orderPath(site, externalRef, "receipt")}">${t("transparency.order.download")}</a></p>
+<noscript><p class="fine">${t("transparency.order.noScript")} \
+<a href="${site.basePath}/docs/proof">${t("transparency.order.otherTools")}</a>.</p>\
 </noscript>
 <div id="receipt-check" hidden>
-${renderReceiptForm(policy, receipt, locale.texts)}
+${renderReceiptForm(policy, receipt, locale)}
 </div>
-${renderScriptTexts(locale)}<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
+${renderScriptTexts(locale, "receipt.")}<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
 }

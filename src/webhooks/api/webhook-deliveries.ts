@@ -99,7 +99,7 @@ export type WebhookDeliveryView = z.output<typeof webhookDelivery>;
 
 export const deliveriesQuery = z.object({
   state: z
-    .enum(DELIVERY_STATES, problem("notOneOf", DELIVERY_STATES))
+    .enum(DELIVERY_STATES, problem("notOneOf", { values: DELIVERY_STATES.join(", ") }))
     .optional()
     .meta({ description: "Only deliveries in this state." }),
   cursor: queryCursor("The previous page's `nextCursor`; omit it for the first page."),
@@ -141,7 +141,7 @@ export const replayRequest = z
         error: problem("noEventIds"),
       })
       .min(1, problem("empty"))
-      .max(REPLAY_IDS_MAX, problem("tooMany", REPLAY_IDS_MAX))
+      .max(REPLAY_IDS_MAX, problem("tooMany", { max: REPLAY_IDS_MAX }))
       .optional()
       .meta({ description: "Replays these events.", examples: [[`${EXAMPLE.voucherId}-2`]] }),
   })

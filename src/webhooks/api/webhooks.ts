@@ -88,8 +88,8 @@ const url = filledTextUpTo(
 );
 const description = textUpTo(DESCRIPTION_MAX, "A name for your own use.", "orders of the web shop");
 const eventTypes = z
-  .array(z.enum(WEBHOOK_EVENT_TYPES, problem("noEventTypes", WEBHOOK_EVENT_TYPES)), {
-    error: problem("noEventTypes", WEBHOOK_EVENT_TYPES),
+  .array(z.enum(WEBHOOK_EVENT_TYPES, problem("noEventTypes", { types: WEBHOOK_EVENT_TYPES.join(", ") })), {
+    error: problem("noEventTypes", { types: WEBHOOK_EVENT_TYPES.join(", ") }),
   })
   .max(WEBHOOK_EVENT_TYPES.length, problem("repeatedType"))
   .refine((types) => new Set(types).size === types.length, problem("repeatedType"))

@@ -4,6 +4,7 @@ import { LIST_MAX, lastId, renderList } from "../../console/list-pages.ts";
 import type { Page, Visit } from "../../console/visit.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
+import { ENGLISH } from "../../pages/locale.ts";
 import {
   COUNT,
   layOutForOperators,
@@ -16,7 +17,6 @@ import {
   renderSection,
   renderStatus,
   renderTable,
-  WEBHOOK_REASONS,
 } from "../../pages/operator-frame.ts";
 import { renderTime } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
@@ -85,7 +85,7 @@ function addressFor({ role }: Visit["operator"], { url }: Pick<WebhookRow, "url"
 
 function renderEndpointFacts(site: Site, operator: Visit["operator"], endpoint: WebhookRow): Html {
   const { disabledReason, disabledAt, failingSince, previousSecretUntil } = endpoint;
-  const reason = disabledReason === null ? null : html` ${WEBHOOK_REASONS[disabledReason]}`;
+  const reason = disabledReason === null ? null : html` ${ENGLISH.t(`webhooks.reasons.${disabledReason}`)}`;
   return renderFacts([
     ["Id", html`<code>${endpoint.id}</code>`],
     ["Organization", linkTo(site, "organizations", endpoint.organizationId)],

@@ -20,7 +20,7 @@ type Deps = DepsOf<typeof readDeliveries> &
 /** The organization's webhook endpoints, for keys that may manage them. */
 export const webhooksPage: PortalPage<Deps> = {
   path: "/webhooks",
-  label: ({ texts }) => texts.portal.webhooks,
+  label: ({ t }) => t("webhooks.title"),
   isOpenTo: ({ config }, scopes) => scopes.has("voucher.webhook") && config.webhooks.secret !== null,
   render(deps, caller) {
     const read = async () => {
@@ -36,32 +36,35 @@ export const webhooksPage: PortalPage<Deps> = {
 };
 
 function renderWebhooks(site: Site, caller: PortalCaller, endpoints: readonly Endpoint[]): Html {
-  const { portal } = caller.locale.texts;
-  const main = html`<h1>${portal.endpoints}</h1>
+  const { t } = caller.locale;
+  const main = html`<h1>${t("webhooks.endpoints")}</h1>
 ${
   endpoints.length === 0
-    ? html`<p class="notice">${portal.none}\
+    ? html`<p class="notice">${t("portal.none")}\
 </p>`
     : endpoints.map((endpoint) => renderEndpoint(endpoint, caller.locale))
 }`;
-  return layOutForPortal(site, caller, portal.webhooks, main);
+  return layOutForPortal(site, caller, t("webhooks.title"), main);
 }
 
 function renderEndpoint(
   { id, url, description, disabledReason, failingSince, deliveries }: Endpoint,
-  { texts: { portal }, time }: Locale,
+  { t, time }: Locale,
 ): Html {
-  const { state, enabled, disabled, failingSince: since } = portal.endpointFacts;
-  const { deliveryColumns: columns } = portal;
   return html`<section aria-labelledby="${id}"><h2 id="${id}"><bdi>${description || url}</bdi></h2>
 ${renderFacts([
   ["URL", html`<code>${url}</code>`],
-  [state, disabledReason === null ? enabled : `${disabled} ${portal.reasons[disabledReason]}`],
-  [since, failingSince === null ? null : time(failingSince)],
+  [
+    t("webhooks.facts.state"),
+    disabledReason === null
+      ? t("webhooks.facts.enabled")
+      : `${t("webhooks.facts.disabled")} ${t(`webhooks.reasons.${disabledReason}`)}`,
+  ],
+  [t("webhooks.facts.failingSince"), failingSince === null ? null : time(failingSince)],
 ])}
 ${renderTable(
-  portal.lastDeliveries(description || url),
-  [columns.event, columns.happened, columns.state, columns.attempts, columns.lastAnswer],
+  t("webhooks.lastDeliveries", { name: description || url }),
+  (["event", "happened", "state", "attempts", "lastAnswer"] as const).map((name) => t(`webhooks.columns.${name}`)),
   deliveries.map(({ eventType, createdAt, state, attempts, lastStatus, lastFailure }) => [
     eventType,
     time(createdAt),
@@ -69,7 +72,7 @@ ${renderTable(
     String(attempts),
     String(lastStatus ?? lastFailure?.replaceAll("_", " ") ?? ""),
   ]),
-  portal.none,
+  t("portal.none"),
 )}
 </section>
 `;

@@ -3,7 +3,7 @@ import { erasePerson } from "../../../src/acts/erase-person.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import type { ErrorCode } from "../../../src/platform/api/errors.ts";
-import { SENTENCES } from "../../../src/platform/api/sentences/languages.ts";
+import { translateInto } from "../../../src/platform/api/sentences.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { mediaOf, OPERATIONS, type Operation } from "../../support/api-description.ts";
@@ -293,7 +293,7 @@ describe.each(
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
     expect(reply.body.error).not.toMatch(/ECONN|127\.0\.0\.1|unknown@/);
     if (!SENTENCE_VARIES.test(code) && operationId !== "voidVoucher")
-      expect(reply.body.error).toBe(SENTENCES.en.errors[code]);
+      expect(reply.body.error).toBe(translateInto("en")(`errors.${code}`));
   });
 });
 

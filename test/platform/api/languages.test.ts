@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { newId } from "../../../src/core/voucher/ids.ts";
-import { LANGUAGES, SENTENCES } from "../../../src/platform/api/sentences/languages.ts";
+import { LANGUAGES, translateInto } from "../../../src/platform/api/sentences.ts";
 import { type Reply, send } from "../../support/client.ts";
 import { makeOffer, makeReferral } from "../../support/marketplace.ts";
 import { makeKey } from "../../support/supply.ts";
@@ -35,7 +35,7 @@ it.each([
   expect((await service.till.redeem({ code, externalRef: `first-${code}` })).status).toBe(200);
   const { status, body, headers } = await redeem(accepted, { code, externalRef: `second-${code}` });
   expect({ status, code: body.code }).toEqual({ status: 409, code: "voucher_used" });
-  expect(body.error).toBe(SENTENCES[language].errors.voucher_used);
+  expect(body.error).toBe(translateInto(language)("errors.voucher_used"));
   expect(headers.get("content-language")).toBe(language);
   expect(headers.get("vary")).toMatch(/\baccept-language\b/i);
 });
@@ -52,7 +52,7 @@ it.each(LANGUAGES)("an unknown code and a foreign one get the same bytes in the 
     answers.add(JSON.stringify([kept, await response.text()]));
   }
   expect(answers.size).toBe(1);
-  expect([...answers][0]).toContain(JSON.stringify(SENTENCES[language].errors.voucher_not_found).slice(1, -1));
+  expect([...answers][0]).toContain(JSON.stringify(translateInto(language)("errors.voucher_not_found")).slice(1, -1));
 });
 
 it("a release of nothing says why in the reader's language, and a successful release has no sentence", async () => {
@@ -63,7 +63,7 @@ it("a release of nothing says why in the reader's language, and a successful rel
   expect(done.body).toEqual({ released: true });
   expect(done.headers.get("content-language")).toBeNull();
   const nothing = await release("es");
-  expect(nothing.body).toEqual({ released: false, reason: SENTENCES.es.nothingReleased });
+  expect(nothing.body).toEqual({ released: false, reason: translateInto("es")("nothingReleased") });
   expect([nothing.headers.get("content-language"), nothing.headers.get("vary")]).toEqual(["es", "Accept-Language"]);
 });
 
@@ -124,20 +124,20 @@ it("a marketplace's refusal, a missing sign-in and an unknown address speak the 
   const token = await signUser(service.issuer, "reader");
   const signedIn = { ...headers, authorization: `Bearer ${token}` };
   const nothing = await send("POST", `${api.url}/products/prd_1/claim`, { headers: signedIn });
-  expect(nothing.body.error).toBe(SENTENCES.nl.errors.product_not_found);
+  expect(nothing.body.error).toBe(translateInto("nl")("errors.product_not_found"));
   const signedOut = await send("POST", `${api.url}/products/prd_1/claim`, { headers });
-  expect(signedOut.body.error).toBe(SENTENCES.nl.errors.missing_token);
+  expect(signedOut.body.error).toBe(translateInto("nl")("errors.missing_token"));
   const nowhere = await send("GET", `${api.url}/nowhere`, { headers });
-  expect(nowhere.body.error).toBe(SENTENCES.nl.errors.not_found);
+  expect(nowhere.body.error).toBe(translateInto("nl")("errors.not_found"));
   const wrong = await send("PUT", `${api.url}/partner/vouchers/redeem`, { headers });
-  expect(wrong.body.error).toBe(SENTENCES.nl.errors.method_not_allowed);
+  expect(wrong.body.error).toBe(translateInto("nl")("errors.method_not_allowed"));
 });
 
 it("texts for operators stay English, and their responses name English as the language", async () => {
   for (const path of ["/ops", "/ops/queues", "/ops/batches/bat_1"]) {
     const response = await fetch(api.url + path, { headers: { "accept-language": "de", accept: "text/html" } });
     expect(response.status).toBe(401);
-    expect(await response.text()).toContain(SENTENCES.en.errors.missing_password);
+    expect(await response.text()).toContain(translateInto("en")("errors.missing_password"));
     expect(response.headers.get("content-language")).toBe("en");
     expect(response.headers.get("vary") ?? "").not.toMatch(/language/i);
   }
@@ -152,7 +152,7 @@ it("the pages of links, listings, histories and the check are in the reader's la
     "/marketplace/listings": "Marktplatz",
     [`/integrity/events/VoucherInstance/${id}`]: "Verlauf des Gutscheins",
     "/check": "Gutschein prüfen",
-    "/r/unknown": SENTENCES.de.errors.link_not_found,
+    "/r/unknown": translateInto("de")("errors.link_not_found"),
     "/integrity/events/VoucherInstance/vch_1": "Gutschein nicht gefunden",
     "/integrity/events/VoucherInstance/vch_1?limit=x": "limit muss eine ganze Zahl von 1 bis",
   };

@@ -2,11 +2,31 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { partnerKey } from "../../../src/core/keys/routes/authenticate.ts";
 import { signedInUser } from "../../../src/core/keys/routes/authenticate-user.ts";
-import { SCRIPT_SENTENCES } from "../../../src/pages/texts/script-texts.ts";
-import { SCRIPT_TEXTS, TEXTS } from "../../../src/pages/texts/texts.ts";
+import { html } from "../../../src/pages/html.ts";
+import { ENGLISH } from "../../../src/pages/locale.ts";
 import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../../src/platform/api/errors.ts";
 import { inAnyLanguage, problem } from "../../../src/platform/api/problems.ts";
-import { LANGUAGES, SENTENCES } from "../../../src/platform/api/sentences/languages.ts";
+import { parametersOf } from "../../../src/platform/api/sentence-parameters.ts";
+import { LANGUAGES, sentencesOf, translateInto } from "../../../src/platform/api/sentences.ts";
+
+it("each language has the sentences of the others, in the same order and with the same parameters", () => {
+  const shapes = LANGUAGES.map((language) =>
+    Object.entries(sentencesOf(language)).map(([key, said]) => [key, [...parametersOf(said).keys()].toSorted()]),
+  );
+  for (const shape of shapes) expect(shape).toEqual(shapes[0]);
+  const files = readdirSync(new URL("../../../src/locales/", import.meta.url));
+  expect(files.toSorted()).toEqual(LANGUAGES.map((language) => `${language}.json`).toSorted());
+});
+
+it("parametersOf finds parameters in the words for each number, and numbers by how a sentence uses them", () => {
+  const sentence = "{name}: {count, plural, one {the entry {first}} other {# entries, {count}}} of {max, number}";
+  expect(Object.fromEntries(parametersOf(sentence))).toEqual({
+    name: "string",
+    count: "number",
+    first: "string",
+    max: "number",
+  });
+});
 
 /** The errors that a till or a shop may show. Those of webhooks are for developers. */
 const SHOWN: ErrorCode[] = [
@@ -28,78 +48,12 @@ const TECHNICAL = [
 const MACHINE = new RegExp(`\\b(${TECHNICAL.join("|")})\\b`, "i");
 
 it.each(LANGUAGES)("the sentences that a till may show have no technical term, in the language %s", (language) => {
+  const t = translateInto(language);
   for (const code of TO_TRY) {
-    expect(SENTENCES[language].errors[code], code).not.toMatch(MACHINE);
-    expect(SENTENCES[language].errors[code], code).toMatch(/^\p{Lu}.+[.]$/u);
+    expect(t(`errors.${code}`), code).not.toMatch(MACHINE);
+    expect(t(`errors.${code}`), code).toMatch(/^\p{Lu}.+[.]$/u);
   }
-  expect(SENTENCES[language].nothingReleased).not.toMatch(MACHINE);
-});
-
-/** Every sentence of a language, by its place. Those with contents get numbers and names. */
-function flatten(value: unknown, path = ""): [string, string][] {
-  if (typeof value === "string") return [[path, value]];
-  if (typeof value === "function") return [[path, value(["7"], 9)]];
-  return Object.entries(Object(value)).flatMap(([key, part]) => flatten(part, `${path}.${key}`));
-}
-
-it.each(LANGUAGES.slice(1))("no sentence is left in English in the language %s", (language) => {
-  const english = new Map(flatten({ ...SENTENCES.en, problems: problemsOf("en") }));
-  for (const [path, said] of flatten({ ...SENTENCES[language], problems: problemsOf(language) })) {
-    expect(said, path).not.toBe(english.get(path));
-    expect(said.trim(), path).toBe(said);
-  }
-});
-
-it.each(LANGUAGES)("the number of each limit comes from its constant in the language %s", (language) => {
-  const { errors, inDetail, wholes } = SENTENCES[language];
-  const fixed = (value: unknown): string[] =>
-    typeof value === "object" ? Object.values(Object(value)).flatMap(fixed) : typeof value === "string" ? [value] : [];
-  const sentences = fixed({ errors, inDetail, wholes });
-  expect(sentences.length).toBeGreaterThan(50);
-  expect(
-    sentences.filter((said) => /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i.test(said)),
-  ).toEqual([]);
-  expect(inDetail.webhooksFull(23)).toContain("23");
-  expect(inDetail.earlierSecretsFull(23)).toContain("23");
-  expect(inDetail.sandboxFull(23_456)).toMatch(/23\D456/);
-});
-
-function problemsOf(language: (typeof LANGUAGES)[number]) {
-  const { tooLong, notWhole, noTime, tooMany, ...others } = SENTENCES[language].problems;
-  return { ...others, tooLong: tooLong(5), notWhole: notWhole(1, 5), noTime: noTime("x"), tooMany: tooMany(5) };
-}
-
-it("an error for operators stays English, and every other one speaks each language", () => {
-  expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
-  expect(new AppError("unavailable", "Redis does not answer.").sentenceIn(SENTENCES.de)).toBe("Redis does not answer.");
-  const late = new AppError("reservation_ended");
-  expect(late.isEnglishOnly).toBe(false);
-  expect(late.message).toBe(SENTENCES.en.errors.reservation_ended);
-  expect(late.sentenceIn(SENTENCES.fr)).toBe(SENTENCES.fr.errors.reservation_ended);
-});
-
-it("invalidFields names at most ten fields, each with its problem in the reader's language", () => {
-  const empty = inAnyLanguage(problem("empty"));
-  const error = invalidFields(Array.from({ length: 11 }, (_, at) => [`f${at}`, empty] as const));
-  expect(error.message.match(/must not be empty\./g)).toHaveLength(10);
-  expect(error.sentenceIn(SENTENCES.nl)).toMatch(/^f0 mag niet leeg zijn\. f1 /);
-});
-
-const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
-
-it("the scripts of pages say exactly the sentences that are translated, with the same values in each language", () => {
-  const said = new Set<string>();
-  for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
-    const text = readFileSync(new URL(file, SCRIPTS), "utf8");
-    for (const [, sentence] of text.matchAll(/\bsay\(\s*("(?:[^"\\]|\\.)*")/g)) said.add(JSON.parse(sentence ?? ""));
-  }
-  expect([...said].toSorted()).toEqual(SCRIPT_SENTENCES.toSorted());
-  const valuesOf = (text: string) => text.match(/\{\d\}/g)?.toSorted() ?? [];
-  for (const [language, texts] of Object.entries(SCRIPT_TEXTS)) {
-    for (const english of SCRIPT_SENTENCES) {
-      expect(valuesOf(texts[english]), `${language} ${english}`).toEqual(valuesOf(english));
-    }
-  }
+  expect(t("nothingReleased")).not.toMatch(MACHINE);
 });
 
 /** Words that a language shares with English, and names. */
@@ -109,11 +63,60 @@ const SHARED_WORDS = [
 ];
 const SHARED = new RegExp(`^(${SHARED_WORDS.join("|")})$`);
 
-it.each(LANGUAGES.slice(1))("no text of a page is left in English in the language %s", (language) => {
-  const texts = (of: (typeof LANGUAGES)[number]) => flatten(JSON.parse(JSON.stringify(TEXTS[of])));
-  const english = new Map(texts("en"));
-  const same = texts(language).filter(([path, said]) => said === english.get(path) && !SHARED.test(said));
-  expect(same).toEqual([]);
-  const scripts = Object.entries(SCRIPT_TEXTS[language as "de"]).filter(([key, said]) => key === said);
-  expect(scripts.filter(([said]) => !SHARED.test(said))).toEqual([]);
+it.each(LANGUAGES.slice(1))("no sentence is left in English in the language %s", (language) => {
+  const english = new Map(Object.entries(sentencesOf("en")));
+  const same = Object.entries(sentencesOf(language)).filter(([key, said]) => said === english.get(key));
+  expect(same.filter(([, said]) => !SHARED.test(said))).toEqual([]);
+  expect(same.filter(([key]) => /^(errors|inDetail|problems|wholes|nothingReleased)\b/.test(key))).toEqual([]);
+});
+
+it.each(LANGUAGES)("the number of each limit comes from its constant in the language %s", (language) => {
+  const sentences = Object.entries(sentencesOf(language)).filter(([key]) => /^(errors|inDetail|wholes)\./.test(key));
+  expect(sentences.length).toBeGreaterThan(50);
+  const numbers = /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i;
+  expect(sentences.filter(([, said]) => numbers.test(said))).toEqual([]);
+  expect(translateInto(language)("inDetail.sandboxFull", { max: 23_456 })).toMatch(/23\D456/);
+});
+
+it("an error for operators stays English, and every other one speaks each language", () => {
+  expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
+  expect(new AppError("unavailable", "Redis does not answer.").sentenceIn("de")).toBe("Redis does not answer.");
+  const late = new AppError("reservation_ended");
+  expect(late.isEnglishOnly).toBe(false);
+  expect(late.message).toBe(translateInto("en")("errors.reservation_ended"));
+  expect(late.sentenceIn("fr")).toBe(translateInto("fr")("errors.reservation_ended"));
+});
+
+it("invalidFields names at most ten fields, each with its problem in the reader's language", () => {
+  const empty = inAnyLanguage(problem("empty"));
+  const error = invalidFields(Array.from({ length: 11 }, (_, at) => [`f${at}`, empty] as const));
+  expect(error.message.match(/must not be empty\./g)).toHaveLength(10);
+  expect(error.sentenceIn("nl")).toMatch(/^f0 mag niet leeg zijn\. f1 /);
+});
+
+const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
+
+it("the scripts of pages say exactly the sentences that are theirs, with their values", () => {
+  const said = new Map<string, string[]>();
+  for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
+    const text = readFileSync(new URL(file, SCRIPTS), "utf8");
+    for (const [, key, values = ""] of text.matchAll(/\bsay\("([\w.]+)"(?=(?:, (\{.*?\})\))?)/gs)) {
+      said.set(
+        `script.${key}`,
+        Array.from(values.matchAll(/[{,]\s*(\w+)(?=: |,|\s*\})/g), ([, name]) => name ?? ""),
+      );
+    }
+  }
+  const ofScripts = Object.entries(sentencesOf("en")).filter(([key]) => key.startsWith("script."));
+  // The scripts know no other part of the syntax of sentences than {name}.
+  const namesIn = (sentence: string) => Array.from(sentence.matchAll(/\{(\w+)\}/g), ([, name]) => name);
+  expect(Object.fromEntries(said)).toEqual(Object.fromEntries(ofScripts.map(([key, text]) => [key, namesIn(text)])));
+  for (const [key, text] of ofScripts) expect(namesIn(text), key).toEqual([...parametersOf(text).keys()]);
+});
+
+it("a sentence keeps its values as they are, and a page escapes those that are text", () => {
+  const name = "{sequence} '<b>' & {0}";
+  expect(translateInto("en")("webhooks.lastDeliveries", { name })).toBe(`Last deliveries to ${name}`);
+  const said = ENGLISH.markup("frame.from", { product: name, brand: html`<i>&amp;</i>` });
+  expect(said.markup).toBe("{sequence} &#39;&#60;b&#62;&#39; &#38; {0} from <i>&amp;</i>");
 });

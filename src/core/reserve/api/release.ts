@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXAMPLE, examples } from "../../../platform/api/example.ts";
 import { named, sandbox, text, textUpTo } from "../../../platform/api/fields.ts";
-import { type Language, SENTENCES } from "../../../platform/api/sentences/languages.ts";
+import { type Language, translateInto } from "../../../platform/api/sentences.ts";
 import { ticket } from "../../voucher/api/typed-fields.ts";
 
 const REASON_MAX = 200;
@@ -38,7 +38,7 @@ type ReleaseResponse = z.output<typeof releaseResponse>;
 
 /** The response for ended, unknown and foreign tickets alike. */
 export function nothingReleased(language: Language): ReleaseResponse {
-  return { released: false, reason: SENTENCES[language].nothingReleased };
+  return { released: false, reason: translateInto(language)("nothingReleased") };
 }
 
 examples.add(releaseResponse, {

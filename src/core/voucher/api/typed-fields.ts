@@ -11,10 +11,16 @@ const REFERENCE_MAX = 128;
 
 /** The rules of a caller's own reference, for the form in which it is stored. */
 const storedReference = input
-  .refine((value) => !isLongerThan(value, NORMALISED_MAX), { error: problem("tooLong", REFERENCE_MAX), abort: true })
+  .refine((value) => !isLongerThan(value, NORMALISED_MAX), {
+    error: problem("tooLong", { max: REFERENCE_MAX }),
+    abort: true,
+  })
   .trim()
   .min(1, problem("empty"))
-  .refine((value) => hasAtMost(value, REFERENCE_MAX), { error: problem("tooLong", REFERENCE_MAX), abort: true })
+  .refine((value) => hasAtMost(value, REFERENCE_MAX), {
+    error: problem("tooLong", { max: REFERENCE_MAX }),
+    abort: true,
+  })
   .refine((value) => !/\p{Cc}/u.test(value), problem("controlCharacters"))
   .refine((value) => !isErasedForm(value), problem("erased"));
 

@@ -1,7 +1,7 @@
 import express, { type NextFunction, type Request, type RequestHandler, type Response } from "express";
 import { AppError, invalidField } from "../../api/errors.ts";
 import { problemIn } from "../../api/problems.ts";
-import type { Sentence } from "../../api/sentences/sentences.ts";
+import type { Sentence } from "../../api/sentences.ts";
 
 /** Longest body after decompression. Bytes. */
 const BODY_MAX = 16_384;

@@ -1,6 +1,6 @@
 import type { RequestHandler, Response } from "express";
 import Negotiator from "negotiator";
-import { LANGUAGES, type Language } from "../../api/sentences/languages.ts";
+import { LANGUAGES, type Language } from "../../api/sentences.ts";
 
 declare global {
   namespace Express {
