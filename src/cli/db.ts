@@ -1,10 +1,9 @@
 import { applyRoleGrants } from "../acts/change-database.ts";
 import { findRightsRisks } from "../acts/roles/apply-roles.ts";
 import { readRolePasswords } from "../platform/config.ts";
-import { describeFinding, type Finding } from "../platform/db/requirements.ts";
 import { inspectDatabase } from "../platform/db/session.ts";
-import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
-import { findDurabilityRisks } from "../platform/servers/find-risks.ts";
+import { checkRedis } from "../platform/redis/requirements.ts";
+import { type Checked, problemsOf } from "../platform/servers/checks.ts";
 import { verbOf } from "./act-verb.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, ServersUnavailable } from "./exit-code.ts";
@@ -25,46 +24,41 @@ export const db: Noun = {
 the rights of every role with what the service grants. Run it with the addresses
 and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
       async run(ctx) {
-        const requirements = await inspectDatabase(ctx.databaseUrl);
-        const unmet = requirements.filter(({ mend }) => mend !== null);
-        const { rows: redis, problems } = await checkGivenRedis(ctx);
-        const risks = [
-          ...unmet.map((finding) => ({ code: "requirement", message: describeFinding(finding) })),
-          // A session that misses a requirement is not used, so it cannot be asked for risks.
-          ...(unmet.length === 0
-            ? [...(await findDurabilityRisks(ctx.pool)), ...(await findRightsRisks(ctx.pool))]
-            : []),
-          ...problems,
-        ];
-        const tables = [formatRequirements("Postgres", requirements), formatRequirements("Redis", redis)];
+        const postgres = await inspectDatabase(ctx.databaseUrl);
+        const redis = await checkGivenRedis(ctx);
+        const unmet = problemsOf(postgres);
+        // A session that is refused is not used, so it cannot be asked for the rights of roles.
+        const rights = unmet.some(({ effect }) => effect === "refused") ? [] : await findRightsRisks(ctx.pool);
+        const risks = [...unmet, ...rights, ...problemsOf(redis)].map(({ code, message }) => ({ code, message }));
+        const tables = [formatChecks("Postgres", postgres), formatChecks("Redis", redis)];
         const found = risks.map(({ message }) => message).join("\n") || "No risk found.";
-        ctx.print({ requirements, redis, risks }, () => [...tables, found].filter(Boolean).join("\n\n"));
+        ctx.print({ requirements: postgres.map(toJson), redis: redis.map(toJson), risks }, () =>
+          [...tables, found].filter(Boolean).join("\n\n"),
+        );
         if (risks.length > 0) process.exitCode = EXIT.refused;
       },
     }),
   },
 };
 
-/** A table of a server's requirements. Empty without rows. */
-function formatRequirements(server: string, rows: readonly Omit<Finding, "mend">[]): string {
-  const lines = rows.map(({ name, actual, wanted, why }) => ({ cells: [name, actual, wanted, why] }));
+/** A table of what a server has. Empty without rows. */
+function formatChecks(server: string, rows: readonly Checked[]): string {
+  const lines = rows.map(({ what, actual, wanted, why }) => ({ cells: [what, actual, wanted, why] }));
   return formatTable([server, "Is", "Needed", "Why"], lines);
 }
 
+function toJson({ what, why, wanted, actual, problems }: Checked) {
+  return { name: what, why, wanted, actual, mend: problems.map(({ message }) => message).join(" ") || null };
+}
+
 /**
- * The requirements of the code for Redis, and the problems found. Empty without REDIS_URL.
+ * What Redis has of what the code needs. Empty without REDIS_URL.
  * @throws ServersUnavailable when Redis does not answer.
  */
-async function checkGivenRedis({ redisUrl, queueShards }: CommandContext) {
-  if (redisUrl === null) return { rows: [], problems: [] };
-  const check = await checkRedis(redisUrl, queueShards[0]);
-  const problems = problemsOf(check);
-  if (!check.answered) {
-    const reasons = problems.map(({ message }) => message).join(" ");
-    throw new ServersUnavailable(`Redis does not answer. Check REDIS_URL. ${reasons}`);
-  }
-  const rows = check.rows.map(({ name, why, wanted, actual, problems: unmet }) => {
-    return { name, why, wanted, actual, mend: unmet.map(({ message }) => message).join(" ") || null };
-  });
-  return { rows, problems: problems.map(({ code, message }) => ({ code, message })) };
+async function checkGivenRedis({ redisUrl, queueShards }: CommandContext): Promise<Checked[]> {
+  if (redisUrl === null) return [];
+  const { answered, rows } = await checkRedis(redisUrl, queueShards[0]);
+  if (answered) return rows;
+  const reasons = problemsOf(rows).map(({ message }) => message);
+  throw new ServersUnavailable(`Redis does not answer. Check REDIS_URL. ${reasons.join(" ")}`);
 }

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { markAsCluster } from "../platform/redis/addresses.ts";
 import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
+import { problemsOf } from "../platform/servers/checks.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /**
@@ -19,7 +20,7 @@ export async function withRedis<T>(
 ): Promise<T> {
   if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
   const { isCluster, rows } = await checkRedis(redisUrl, 1, RESPONSE_MAX_MS);
-  const unusable = rows.flatMap(({ problems }) => problems).find(({ code }) => code === "redis_unusable");
+  const unusable = problemsOf(rows).find(({ code }) => code === "redis_unusable");
   if (unusable !== undefined) throw new ServersUnavailable(unusable.message);
   const url = isCluster === true ? markAsCluster(redisUrl) : redisUrl;
   const redis = openFailFast(url, "voucherctl", log, RESPONSE_MAX_MS);

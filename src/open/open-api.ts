@@ -1,7 +1,6 @@
 import { POOL_MAX } from "../core/callers/caller-kinds.ts";
-import type { Config } from "../platform/config.ts";
+import { type Config, describeLocalAddress } from "../platform/config.ts";
 import { nameApiConnection } from "../platform/queues/read-shards.ts";
-import { findAddressRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { openCalls } from "./open-calls.ts";
 import { openIssuer } from "./open-issuer.ts";
@@ -15,7 +14,8 @@ import { openWings } from "./wings/api.ts";
 export function openApi(config: Config, traces: Traces = TRACES_OFF) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
-  if (config.production) void warnOfRisks(service.log, findAddressRisks(config));
+  const localAddress = describeLocalAddress(config);
+  if (config.production && localAddress !== null) service.log.warn({ risk: "local_base_url" }, localAddress);
   const queues = openQueues(service, () => probes.metrics?.foreignMessages.with("reply").inc());
   const probes = openProbes(service, queues);
   const calls = openCalls(service, probes.metrics);

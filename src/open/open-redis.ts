@@ -1,6 +1,7 @@
 import { type Config, ConfigError } from "../platform/config.ts";
 import { BadRedisUrl, markAsCluster } from "../platform/redis/addresses.ts";
-import { checkRedis, problemsOf } from "../platform/redis/requirements.ts";
+import { checkRedis } from "../platform/redis/requirements.ts";
+import { problemsOf } from "../platform/servers/checks.ts";
 
 /** Longest wait for a server at the start. After it, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
@@ -13,7 +14,7 @@ const WAIT_MAX_MS = 5_000;
 export async function learnRedis(config: Config): Promise<Config> {
   const { redisUrl, queueShards } = config;
   const check = await checkRedis(redisUrl, queueShards[0], WAIT_MAX_MS);
-  const refusals = problemsOf(check).filter(({ effect }) => effect === "refused");
+  const refusals = problemsOf(check.rows).filter(({ effect }) => effect === "refused");
   if (refusals.length > 0) throw new ConfigError(refusals.map(({ message }) => message).join("\n"));
   if (check.isCluster !== true) return config;
   try {

@@ -11,7 +11,6 @@ import { openLifetime } from "../platform/lifetime.ts";
 import { openLogger } from "../platform/logger.ts";
 import { pooledRandomBytes } from "../platform/random.ts";
 import { openFailFast } from "../platform/redis/connections.ts";
-import { findDurabilityRisks, warnOfRisks } from "../platform/servers/find-risks.ts";
 import { shareMemory } from "../platform/servers/share-memory.ts";
 import { RedisWatch } from "../platform/servers/watch-redis.ts";
 import type { Traces } from "../platform/traces/traces.ts";
@@ -37,22 +36,15 @@ export function openService(
   const redis = openFailFast(config.redisUrl, redisName, log);
   use({ close: async () => redis.disconnect() });
   const deployment = new DatabaseFence(log, shareMemory(redis));
-  const { databaseUrl } = config;
-  const pool = openPool({
-    databaseUrl,
-    max: connectionsMax,
-    applicationName: nameOfProcess(role),
-    use: "service",
-    deployment,
-    log,
-  });
+  const { databaseUrl, production: tellsRisks } = config;
+  const connections = { max: connectionsMax, applicationName: nameOfProcess(role), use: "service" } as const;
+  const pool = openPool({ databaseUrl, ...connections, tellsRisks, deployment, log });
   use({ close: () => pool.end() });
   void deployment.connect(pool);
   void deployment.ready().then(() => deployment.watchClock(pool));
   void deployment.ready().then(() => deployment.watchMarks(pool));
   void deployment.watchShared();
   use(deployment);
-  if (config.production) void deployment.ready().then(() => warnOfRisks(log, findDurabilityRisks(pool)));
   const redisWatch = use(new RedisWatch({ config, log }));
   redis.on("ready", () => redisWatch.hurry());
   return {

@@ -56,6 +56,15 @@ export type Config = ReturnType<typeof readConfig>;
 export type TlogConfig = Config["transparencyLog"];
 export type WebhookConfig = Config["webhooks"];
 
+/** What is wrong with a public address that only this machine can reach, and the remedy. Null for another address. */
+export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string | null {
+  if (!/^(localhost|127\..*|\[::1\])$|\.localhost$/.test(new URL(baseUrl).hostname)) return null;
+  return (
+    `The addresses in answers, such as verifyUrl, begin with ${baseUrl}, which only this machine can reach. ` +
+    "Set BASE_URL to the public address."
+  );
+}
+
 /**
  * The database address of the issuer API. Null, which turns the API off, if ISSUER_API is off, or if the API would use
  * the rights of the service's own connections in production.

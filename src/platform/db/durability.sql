@@ -1,10 +1,3 @@
--- name: select_durability_settings
--- The values in this session of the settings that decide whether a committed transaction survives a crash or a failover, and whether the
--- server is a standby.
-SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS "fullPageWrites",
-       current_setting('synchronous_standby_names') AS "synchronousStandbyNames",
-       current_setting('restart_after_crash') AS "restartAfterCrash", pg_is_in_recovery() AS "isStandby";
-
 -- name: await_standbys
 -- Makes the COMMIT of its transaction wait for the synchronous standbys, even if it writes nothing else: what it has read is then on them too.
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');

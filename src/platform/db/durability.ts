@@ -1,19 +1,11 @@
 import type pg from "pg";
-import { boolean, integer, text } from "./columns.ts";
+import { integer, text } from "./columns.ts";
 import { UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
 import { inTransaction, isDatabaseUnavailable, write } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./durability.sql", import.meta.url));
 
-/** Reads the settings of one connection of the pool. */
-export const readDurabilitySettings = sql.requiredRow("select_durability_settings", {
-  fsync: text,
-  fullPageWrites: text,
-  synchronousStandbyNames: text,
-  restartAfterCrash: text,
-  isStandby: boolean,
-});
 export const awaitStandbys = sql.prepare("await_standbys");
 const readServer = sql.requiredRow("read_server", { started: text, pid: integer });
 const endWait = sql.execute("end_wait", { pid: integer });

@@ -56,11 +56,14 @@ export function openPool(options: {
    * longer than a statement may run, and administration without end.
    */
   answerTimeoutMs?: number;
+  /** Whether to log what could lose work on the server that a connection reaches, once each. */
+  tellsRisks?: boolean;
   log: Logger;
 }): pg.Pool {
   const { use, deployment, databaseUrl: connectionString, readOnly: isReadOnly = false } = options;
   const isService = use === "service";
   const answerTimeoutMs = options.answerTimeoutMs ?? (isService ? ANSWER_TIMEOUT_MS : null);
+  const told = new Set<string>();
   let openAnother: SessionOptions["openAnother"] = () => secondClient(connectionString);
   const pool = new pg.Pool({
     connectionString,
@@ -74,7 +77,11 @@ export function openPool(options: {
     pipeline: isService,
     ...(answerTimeoutMs !== null && { query_timeout: answerTimeoutMs }),
     async onConnect(client: pg.ClientBase) {
-      await prepareSession(client, { use, isReadOnly, openAnother });
+      const risks = await prepareSession(client, { use, isReadOnly, openAnother });
+      for (const { code, message } of options.tellsRisks ? risks : []) {
+        if (!told.has(code)) options.log.warn({ risk: code }, message);
+        told.add(code);
+      }
       openAnother = null;
       await deployment?.admit(client);
       if (deployment !== null) judgeTimes(client, deployment.clock);

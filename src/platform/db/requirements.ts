@@ -1,7 +1,7 @@
-import pg from "pg";
+import { type Check, type Checked, runCheck } from "../servers/checks.ts";
 
 // Everything that the code relies on in Postgres: in each session, and in the server and its database. `session.ts`
-// sets and compares it on each new connection, and `voucherctl db check` prints it.
+// sets and checks it on each new connection, and `voucherctl db check` prints it.
 
 /** What a connection is for. */
 export type Use = "service" | "administration" | "migration";
@@ -61,6 +61,7 @@ export const SETTINGS: readonly Setting[] = [
   { name: "standard_conforming_strings", value: "on", why: "A backslash in a text is a backslash." },
   { name: "bytea_output", value: "hex", why: "Bytes are read in this form." },
   { name: "extra_float_digits", value: "1", why: "Numbers are read in full." },
+  { name: "quote_all_identifiers", value: "off", why: "Names of tables and functions are read as texts." },
   { name: "array_nulls", value: "on", why: "NULL in a list of parameters is no text." },
   { name: "default_transaction_isolation", value: "read committed", why: "A statement sees all commits before it." },
   { name: "default_transaction_deferrable", value: "off", why: "No transaction waits for a snapshot." },
@@ -121,11 +122,12 @@ export type Pooling = "none" | "session" | "transaction";
 
 /** What a connection has found. */
 export interface Facts {
-  database: string;
-  role: string;
+  use: Use;
+  pooling: Pooling;
   /** As `server_version_num`. */
   version: number;
   encoding: string;
+  isStandby: boolean;
   /** The schema that the session uses. Null when no schema of search_path exists. */
   schema: string | null;
   /** Whether that schema has the service's tables. */
@@ -136,158 +138,178 @@ export interface Facts {
   schemas: readonly string[];
   /** Functions with the rights of the owner that look for tables in another schema. */
   strayFunctions: readonly string[];
-  /** Settings by name. A setting that the server does not know has no entry. */
-  settings: ReadonlyMap<string, { value: string; source: string }>;
+  /** Tables of which row level security hides rows from the role. */
+  filteredTables: readonly string[];
+  /** Settings by name, without those that the server does not know. */
+  settings: ReadonlyMap<string, string>;
   /** The server's message about each function that it refuses. */
   refused: ReadonlyMap<FunctionName, string>;
 }
 
-/** One row of the list, and whether this server and session meet it. */
-export interface Finding {
-  name: string;
-  why: string;
-  wanted: string;
-  actual: string;
-  /** The remedy, as a sentence. Null if the requirement is met. */
-  mend: string | null;
-}
+/** By default, a server that does not meet the check is refused, with a sentence that ends with the remedy. */
+type Row = Pick<Check<Facts>, "what" | "why" | "wanted" | "query" | "isMet"> &
+  Partial<Pick<Check<Facts>, "sentence" | "code" | "effect">> & { remedy?: string };
 
-/** Compares what the code relies on with what a connection has found. */
-export function compare(facts: Facts, use: Use): Finding[] {
-  return [
-    findVersion(facts),
-    findEncoding(facts),
-    findSchema(facts, use),
-    ...(use === "migration" ? [] : [findDefiners(facts)]),
-    ...Object.keys(FUNCTIONS).map((name) => findFunction(facts, name as FunctionName)),
-    ...settingsFor(use).flatMap((setting) => findSetting(facts, setting)),
-  ];
-}
+const toCheck = ({ remedy = "", ...row }: Row): Check<Facts> => ({
+  code: "requirement",
+  effect: "refused",
+  sentence: (value) => `${row.what} is ${value}. Needed: ${row.wanted}. ${row.why} ${remedy}`.trimEnd(),
+  ...row,
+});
 
-/** What is wrong and what to do about it, for an operator. */
-export function describeFinding({ name, why, wanted, actual, mend }: Finding): string {
-  return [`${name} is ${actual}. Needed: ${wanted}.`, why, ...(mend === null ? [] : [mend])].join(" ");
-}
+/** Checked first: if it is not met, nothing else can be read. */
+export const POOLING: Check<Pick<Facts, "pooling">> = toCheck({
+  what: "pooling",
+  why: "Settings and prepared statements belong to a session.",
+  wanted: "none or session",
+  query: ({ pooling }) => pooling,
+  isMet: (pooling) => pooling !== "transaction",
+  remedy: "Set pool_mode = session in the pooler, or connect without it.",
+});
 
-function findVersion({ version }: Facts): Finding {
-  const major = Math.floor(version / 10_000);
-  return {
-    name: "server version",
+/** What the server, the database and the role must have. */
+const DATABASE: readonly Row[] = [
+  {
+    what: "server version",
     why: "Statements and migrations use what it has.",
     wanted: `${VERSION_MIN} or newer`,
-    actual: String(major),
-    mend: major >= VERSION_MIN ? null : "Upgrade the server.",
-  };
-}
-
-function findEncoding({ encoding, database }: Facts): Finding {
-  const command = `CREATE DATABASE ${quote(`${database}_utf8`)} TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C';`;
-  return {
-    name: "server_encoding",
+    query: ({ version }) => String(Math.floor(version / 10_000)),
+    isMet: (major) => Number(major) >= VERSION_MIN,
+    remedy: "Upgrade the server.",
+  },
+  {
+    what: "server_encoding",
     why: "References and names may have every character of Unicode.",
     wanted: "UTF8",
-    actual: encoding,
-    mend: encoding === "UTF8" ? null : `Make another database, and name it in DATABASE_URL: ${command}`,
-  };
-}
-
-function findSchema(facts: Facts, use: Use): Finding {
-  const { schema, hasTables, hasForeignTable, schemas } = facts;
-  return {
-    name: "search_path",
+    query: ({ encoding }) => encoding,
+    remedy: "Create a database with TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C', and name it in DATABASE_URL.",
+  },
+  {
+    what: "search_path",
     why: "All tables and functions are in one schema.",
-    wanted: use === "migration" ? "a schema for the tables" : "the schema of the tables",
-    actual: `${schema ?? "no schema that exists"}${hasForeignTable ? ", with migrations of another program" : ""}`,
-    mend: use === "migration" ? mendPathForTables(facts) : hasTables || schemas.length === 0 ? null : mendPath(facts),
-  };
-}
-
-function mendPathForTables({ schema, hasForeignTable, database, role }: Facts): string | null {
-  const isOfPostgres = schema === null || schema.startsWith("pg_") || schema === "information_schema";
-  if (!isOfPostgres && !hasForeignTable) return null;
-  const set = `ALTER ROLE ${quote(role)} IN DATABASE ${quote(database)} SET search_path = vouchers;`;
-  return `Run: CREATE SCHEMA IF NOT EXISTS vouchers AUTHORIZATION ${quote(role)}; ${set}`;
-}
-
-function mendPath({ schemas, database, role }: Facts): string {
-  const [first = "", ...others] = schemas.map(quote);
-  if (others.length === 0)
-    return `The tables are in the schema ${first}, which ${quote(role)} may not use. As the owner, run: voucherctl \
-db roles`;
-  const set = `ALTER ROLE ${quote(role)} IN DATABASE ${quote(database)} SET search_path = ${first};`;
-  return `Several schemas have the tables: ${[first, ...others].join(", ")}. Choose one, such as: ${set}`;
-}
-
-function findDefiners({ strayFunctions, schema }: Facts): Finding {
-  const wanted = `${quote(schema ?? "")}, pg_temp`;
-  const isMet = strayFunctions.length === 0;
-  return {
-    name: "search_path of functions",
+    wanted: "the schema of the tables",
+    query: describePath,
+    isMet: (_path, facts) => isOfTables(facts),
+    remedy:
+      "Set it for the role in this database. A schema for new tables must exist and have no other program's " +
+      "migrations. If the role may not use the schema of the tables, run as the owner: voucherctl db roles",
+  },
+  {
+    what: "search_path of functions",
     why: "Functions with the rights of the owner do not look where their caller chooses.",
-    wanted,
-    actual: isMet ? wanted : `another one in ${strayFunctions.join(", ")}`,
-    mend: isMet
-      ? null
-      : `Run: ${strayFunctions.map((name) => `ALTER FUNCTION ${name} SET search_path = ${wanted};`).join(" ")}`,
-  };
+    wanted: "the schema of the tables, pg_temp",
+    query: ({ strayFunctions, schema }) => listOr(`${schema}, pg_temp`, "another one in", strayFunctions),
+    isMet: (_path, { use, strayFunctions }) => use === "migration" || strayFunctions.length === 0,
+    remedy: "Run for each of them: ALTER FUNCTION … SET search_path = …, pg_temp",
+  },
+  {
+    what: "row level security",
+    why: "A hidden row would be missing without an error.",
+    wanted: "no hidden rows",
+    query: ({ filteredTables }) => listOr("no hidden rows", "on for this role in", filteredTables),
+    remedy:
+      "Run for each of them: ALTER TABLE … DISABLE ROW LEVEL SECURITY. If an event trigger has switched it on, it " +
+      "will do so for the tables of later migrations too.",
+  },
+  ...Object.entries(FUNCTIONS).map(
+    ([name, why]): Row => ({
+      what: name,
+      why,
+      wanted: "allowed",
+      query: ({ refused }) => {
+        const words = refused.get(name as FunctionName);
+        return words === undefined ? "allowed" : `refused (${words})`;
+      },
+      remedy: "Use a server that has it. If only the right is missing, grant EXECUTE on this function.",
+    }),
+  ),
+];
+
+/**
+ * What decides whether acknowledged work survives a crash or a failover. A primary can have other settings than its
+ * standby, so those of a standby are not judged.
+ */
+const DURABILITY: readonly Row[] = [
+  {
+    what: "role of the server",
+    why: "Only the primary takes writes.",
+    wanted: "primary",
+    query: ({ isStandby }) => (isStandby ? "standby" : "primary"),
+    code: "standby",
+    sentence: () => "DATABASE_URL leads to a standby. It must always lead to the primary.",
+  },
+  durable("fsync", "fsync_off", "a crash of its host can lose everything."),
+  durable("full_page_writes", "full_page_writes_off", "a crash of its host can leave damaged pages."),
+  {
+    what: "synchronous_standby_names",
+    why: "Acknowledged redemptions are on two disks.",
+    wanted: "names of standbys",
+    query: settingOf("synchronous_standby_names"),
+    isMet: (names, { isStandby }) => isStandby || names !== "",
+    code: "no_synchronous_standby",
+    sentence: () =>
+      "Postgres has no synchronous standby (synchronous_standby_names is empty): if the primary's disk is lost or a " +
+      "standby is promoted, acknowledged redemptions can be missing and their vouchers redeemed again.",
+  },
+  {
+    what: "restart_after_crash",
+    why: "After a crash, a standby that has every acknowledged transaction takes over.",
+    wanted: "off with synchronous standbys",
+    query: settingOf("restart_after_crash"),
+    isMet: (value, { isStandby, settings }) =>
+      isStandby || value !== "on" || settings.get("synchronous_standby_names") === "",
+    code: "restart_after_crash",
+    sentence: () =>
+      "Postgres has restart_after_crash = on with synchronous standbys: after a crash it serves transactions that " +
+      "no standby has. Set it to off.",
+  },
+];
+
+function durable(what: string, code: string, loss: string): Row {
+  const isMet = (value: string, { isStandby }: Facts) => isStandby || value === "on";
+  const sentence = (value: string) => `Postgres has ${what} = ${value}: ${loss}`;
+  return { what, why: "A crash undoes nothing.", wanted: "on", query: settingOf(what), isMet, code, sentence };
 }
 
-/** Judges how a pooler assigns connections. If it is not by session, nothing further can be compared. */
-export function comparePooling(pooling: Pooling): Finding {
+/** The settings that are read, besides those of {@link SETTINGS}. */
+export const DURABLE = ["fsync", "full_page_writes", "synchronous_standby_names", "restart_after_crash"];
+
+/** Checks what a connection has found. */
+export function checkDatabase(facts: Facts): Checked[] {
+  const settings = settingsFor(facts.use).filter(({ name }) => facts.settings.has(name));
+  const rows = [...DATABASE, ...settings.map(toRow), ...DURABILITY.map((row): Row => ({ ...row, effect: "risk" }))];
+  return [POOLING, ...rows.map(toCheck)].map((check) => runCheck(check, [facts]));
+}
+
+function toRow({ name, why, value, orKept, isOnlyCompared }: Setting & { value: string }): Row {
   return {
-    name: "pooling",
-    why: "Settings and prepared statements belong to a session.",
-    wanted: "none or session",
-    actual: pooling,
-    mend: pooling === "transaction" ? "Set pool_mode = session in the pooler, or connect without it." : null,
+    what: name,
+    why,
+    wanted: value,
+    query: settingOf(name),
+    isMet: (found) => found === value || found === orKept,
+    remedy: isOnlyCompared
+      ? "pg_settings.source says where it was set."
+      : "The connection sets it, and a proxy or pooler does not keep it. Connect without that.",
   };
 }
 
-function findFunction({ refused, version }: Facts, name: FunctionName): Finding {
-  const words = refused.get(name);
-  // Postgres 17 has added the last parameter.
-  const ofMessage = version < 170_000 ? "boolean, text, text" : "boolean, text, text, boolean";
-  const signature = `${name}(${name === "pg_logical_emit_message" ? ofMessage : ""})`;
-  const grant = `GRANT EXECUTE ON FUNCTION ${signature} TO PUBLIC;`;
-  return {
-    name,
-    why: FUNCTIONS[name],
-    wanted: "allowed",
-    actual: words === undefined ? "allowed" : `refused (${words})`,
-    mend: words === undefined ? null : `Use a server that has it. If only the right is missing, run: ${grant}`,
-  };
+function settingOf(name: string): (facts: Facts) => string {
+  return ({ settings }) => settings.get(name) ?? "";
 }
 
-function findSetting(facts: Facts, { name, why, value, orKept }: Setting & { value: string }): Finding[] {
-  const found = facts.settings.get(name);
-  if (found === undefined) return [];
-  const isMet = found.value === value || found.value === orKept;
-  return [{ name, why, wanted: value, actual: found.value, mend: isMet ? null : mendSetting(facts, name, value) }];
+function listOr(none: string, words: string, list: readonly string[]): string {
+  return list.length === 0 ? none : `${words} ${list.join(", ")}`;
 }
 
-/** What an operator must do to remove a setting, which depends on where it was made. */
-function mendSetting({ settings, database, role }: Facts, name: string, value: string): string {
-  switch (settings.get(name)?.source) {
-    case "database":
-      return `Run: ALTER DATABASE ${quote(database)} RESET ${name};`;
-    case "user":
-      return `Run: ALTER ROLE ${quote(role)} RESET ${name};`;
-    case "database user":
-      return `Run: ALTER ROLE ${quote(role)} IN DATABASE ${quote(database)} RESET ${name};`;
-    case "global":
-      return `Run: ALTER ROLE ALL RESET ${name};`;
-    case "command line":
-      return "Take it off the server's command line.";
-    case "client":
-      return "Take it out of the options of DATABASE_URL.";
-    case "session":
-      return "The connection has set it, and a proxy or pooler does not keep it. Connect without that.";
-    default:
-      return `Run: ALTER SYSTEM SET ${name} = '${value}'; SELECT pg_reload_conf();`;
-  }
+/** A migration needs a schema for the tables, and others the one that has them. Without any tables, the next error tells. */
+function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: Facts): boolean {
+  if (use !== "migration") return hasTables || schemas.length === 0;
+  return schema !== null && !/^(pg_|information_schema$)/.test(schema) && !hasForeignTable;
 }
 
-/** A name as SQL writes it. */
-function quote(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : pg.escapeIdentifier(name);
+function describePath({ schema, hasTables, hasForeignTable, schemas }: Facts): string {
+  const foreign = hasForeignTable ? ", with migrations of another program" : "";
+  const elsewhere = hasTables || schemas.length === 0 ? "" : `; the tables are in ${schemas.join(", ")}`;
+  return `${schema ?? "no schema that exists"}${foreign}${elsewhere}`;
 }

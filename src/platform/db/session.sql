@@ -16,9 +16,10 @@ SELECT FROM (SELECT coalesce(
  WHERE s.name IS NOT NULL;
 
 -- name: read_session(names, definers)
--- The state of the session: the values of the settings, '' for one that the server does not know, and its schema.
-SELECT ARRAY(SELECT coalesce(current_setting(s.name, true), '') FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
-       current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
+-- The state of the session: the values of the settings, null for one that the server does not know, and its schema. The
+-- search_path of a function is split into names, because a setting of the server decides which of them it quotes.
+SELECT ARRAY(SELECT current_setting(s.name, true) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
+       pg_is_in_recovery() AS "isStandby", current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        current_database()::text AS database, session_user::text AS role, current_schema()::text AS schema,
        EXISTS (SELECT FROM pg_class AS c WHERE c.relname = 'redemptions_closed' AND c.relkind = 'r' AND c.relnamespace = n.oid) AS "hasTables",
        EXISTS (SELECT FROM pg_class AS c WHERE c.relname = 'migrations' AND c.relnamespace = n.oid
@@ -27,14 +28,15 @@ SELECT ARRAY(SELECT coalesce(current_setting(s.name, true), '') FROM unnest($1::
               WHERE c.relname = 'redemptions_closed' AND c.relkind = 'r' ORDER BY 1) AS schemas,
        ARRAY(SELECT p.oid::regprocedure::text FROM pg_proc AS p
               WHERE p.pronamespace = n.oid AND p.proname = ANY ($2::text[])
-                AND p.proconfig IS DISTINCT FROM ARRAY['search_path=' || format('%I, pg_temp', n.nspname)] ORDER BY 1) AS "strayFunctions",
+                AND (cardinality(p.proconfig) = 1 AND p.proconfig[1] LIKE 'search_path=%'
+                     AND ARRAY(SELECT coalesce(replace(m.parts[1], '""', '"'), m.parts[2])
+                                 FROM regexp_matches(substr(p.proconfig[1], 13), '"((?:[^"]|"")*)"|([^", ]+)', 'g') WITH ORDINALITY AS m (parts, place)
+                                ORDER BY m.place) = ARRAY[n.nspname::text, 'pg_temp']) IS NOT TRUE ORDER BY 1) AS "strayFunctions",
+       ARRAY(SELECT c.relname::text FROM pg_class AS c
+              WHERE c.relnamespace = n.oid AND c.relrowsecurity AND row_security_active(c.oid) ORDER BY 1) AS "filteredTables",
        EXISTS (SELECT FROM pg_proc AS p WHERE p.proname = 'pg_logical_emit_message' AND p.proargtypes[2] = 'text'::regtype
                 AND has_function_privilege(p.oid, 'EXECUTE')) AS "mayEmitMessages"
   FROM (SELECT current_schema() AS name) AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.name;
-
--- name: read_setting_sources(names)
--- Where the values of settings come from.
-SELECT s.name, s.source FROM pg_settings AS s WHERE s.name = ANY ($1::text[]);
 
 -- name: probe_position
 -- Calls the functions that identify_database and recall_marks use, to see whether the server allows them.

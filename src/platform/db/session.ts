@@ -1,14 +1,13 @@
 import pg from "pg";
+import { type Checked, type Problem, problemsOf, runCheck } from "../servers/checks.ts";
 import { connectClient, secondClient } from "./client.ts";
 import { arrayOf, boolean, integer, orNull, text } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 import {
-  compare,
-  comparePooling,
-  describeFinding,
-  type Facts,
-  type Finding,
+  checkDatabase,
+  DURABLE,
   type FunctionName,
+  POOLING,
   type Pooling,
   settingsFor,
   type Use,
@@ -37,7 +36,8 @@ const pinSchema = sql.execute("pin_schema", { findsElsewhere: boolean });
 const readSession = sql.requiredRow(
   "read_session",
   {
-    values: arrayOf(text),
+    values: arrayOf(orNull(text)),
+    isStandby: boolean,
     version: integer,
     encoding: text,
     database: text,
@@ -47,11 +47,11 @@ const readSession = sql.requiredRow(
     hasForeignTable: boolean,
     schemas: arrayOf(text),
     strayFunctions: arrayOf(text),
+    filteredTables: arrayOf(text),
     mayEmitMessages: boolean,
   },
   { names: arrayOf(text), definers: arrayOf(text) },
 );
-const readSettingSources = sql.rows("read_setting_sources", { name: text, source: text }, { names: arrayOf(text) });
 const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
@@ -66,10 +66,11 @@ const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_tran
  * in one round.
  */
 const ROUNDS = 5;
-/** The database or the session lacks what the code relies on. The message names it, and the command that mends it. */
+
+/** The database or the session lacks what the code relies on. The message names it and the wanted value. */
 export class UnmetRequirement extends UnusableDatabase {
-  constructor(findings: readonly Finding[]) {
-    super("unavailable", findings.map(describeFinding).join(" "));
+  constructor(problems: readonly Problem[]) {
+    super("unavailable", problems.map(({ message }) => message).join(" "));
     this.name = "UnmetRequirement";
   }
 }
@@ -82,19 +83,25 @@ export interface SessionOptions {
   openAnother: (() => pg.Client) | null;
 }
 
-/** Sets what the code relies on in a new connection, and compares it with what it finds. @throws UnmetRequirement */
-export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<void> {
-  const unmet = (await inspectSession(client, options)).filter(({ mend }) => mend !== null);
-  if (unmet.length > 0) throw new UnmetRequirement(unmet);
+/**
+ * Sets what the code relies on in a new connection, and checks what it finds. Returns what could lose work.
+ * @throws UnmetRequirement
+ */
+export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<Problem[]> {
+  const problems = problemsOf(await inspectSession(client, options));
+  const refused = problems.filter(({ effect }) => effect === "refused");
+  if (refused.length > 0) throw new UnmetRequirement(refused);
   if (options.isReadOnly) await client.query("SET default_transaction_read_only = on");
+  return problems;
 }
 
 /** As {@link prepareSession}, and returns the whole list instead of throwing. */
-async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Finding[]> {
-  const pooling = openAnother === null ? [] : [comparePooling(await findPooling(client, openAnother))];
-  if (pooling.some(({ mend }) => mend !== null)) return pooling;
+async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Checked[]> {
+  const pooling = openAnother === null ? "none" : await findPooling(client, openAnother);
+  const pooled = runCheck(POOLING, [{ pooling }]);
+  if (pooled.problems.length > 0) return [pooled];
   const settings = settingsFor(use);
-  const names = settings.map(({ name }) => name);
+  const names = [...settings.map(({ name }) => name), ...DURABLE];
   const own = settings.filter(({ isOnlyCompared }) => !isOnlyCompared);
   const kept = own.flatMap(({ name, orKept }) => (orKept === undefined ? [] : [`${name}=${orKept}`]));
   const refused = new Map<FunctionName, string>();
@@ -112,13 +119,11 @@ async function inspectSession(client: pg.ClientBase, { use, openAnother }: Sessi
   ];
   const found = await inOrder(client, steps, () => readSession(client, { names, definers: DEFINERS }));
   if (!found.mayEmitMessages) refused.set("pg_logical_emit_message", "permission denied");
-  const values = new Map(names.map((name, index) => [name, found.values[index] ?? ""] as const));
-  const judge = (sources: readonly { name: string; source: string }[]) => [
-    ...pooling,
-    ...compare({ ...found, refused, settings: withSources(values, sources) }, use),
-  ];
-  const findings = judge([]);
-  return findings.every(({ mend }) => mend === null) ? findings : judge(await readSettingSources(client, names));
+  const known = names.flatMap((name, index) => {
+    const value = found.values[index] ?? null;
+    return value === null ? [] : [[name, value] as const];
+  });
+  return checkDatabase({ ...found, use, pooling, refused, settings: new Map(known) });
 }
 
 /** Runs statements in order, in one round trip if the connection pipelines, and returns the result of the last. */
@@ -134,18 +139,6 @@ async function inOrder<T>(
   }
   for (const step of steps) await step();
   return last();
-}
-
-function withSources(
-  values: ReadonlyMap<string, string>,
-  sources: readonly { name: string; source: string }[],
-): Facts["settings"] {
-  const sourceOf = new Map(sources.map(({ name, source }) => [name, source]));
-  return new Map(
-    [...values]
-      .filter(([, value]) => value !== "")
-      .map(([name, value]) => [name, { value, source: sourceOf.get(name) ?? "" }]),
-  );
 }
 
 /**
@@ -178,7 +171,7 @@ async function readServerProcess(client: pg.ClientBase): Promise<number> {
 }
 
 /** Connects as the service does, and returns what it finds. */
-export async function inspectDatabase(databaseUrl: string): Promise<Finding[]> {
+export async function inspectDatabase(databaseUrl: string): Promise<Checked[]> {
   const client = await connectClient(databaseUrl, "voucherctl");
   const openAnother = () => secondClient(databaseUrl);
   return inspectSession(client, { use: "service", openAnother }).finally(() => client.end());

@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { namesCluster } from "../redis/addresses.ts";
-import { checkRedis, type Problem, problemsOf, type RedisCheck } from "../redis/requirements.ts";
+import { checkRedis, type RedisCheck } from "../redis/requirements.ts";
+import { type Problem, problemsOf } from "./checks.ts";
 
 /** Time between two checks while a server does not answer, or a requirement is not met. Milliseconds. */
 const CHECK_AGAIN_MS = 1_000;
@@ -64,14 +65,14 @@ export class RedisWatch {
       if (signal.aborted) return;
       this.#judge(check);
       await sleep(CHECK_AGAIN_MS, undefined, { ref: false });
-      const isSilent = !check.answered || problemsOf(check).some(({ code }) => code === "redis_node_silent");
+      const isSilent = !check.answered || problemsOf(check.rows).some(({ code }) => code === "redis_node_silent");
       if (!isSilent && this.problem === null && !wake.signal.aborted) await once(wake.signal, "abort");
     }
   }
 
   #judge(check: RedisCheck): void {
     const { config } = this.#ctx;
-    const problems = check.answered ? problemsOf(check) : [];
+    const problems = check.answered ? problemsOf(check.rows) : [];
     if (check.isCluster === true && !namesCluster(config.redisUrl)) {
       const message =
         "REDIS_URL leads to a Redis Cluster, which did not answer when this process started. Start the process again.";

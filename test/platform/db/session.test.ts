@@ -6,8 +6,16 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { explainMigration } from "../../../src/cli/explain-migration.ts";
 import { connectClient } from "../../../src/platform/db/client.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
-import { compare, type Facts, SETTINGS, settingsFor, type Use } from "../../../src/platform/db/requirements.ts";
+import {
+  checkDatabase,
+  DURABLE,
+  type Facts,
+  SETTINGS,
+  settingsFor,
+  type Use,
+} from "../../../src/platform/db/requirements.ts";
 import { DEFINERS, prepareSession, UnmetRequirement } from "../../../src/platform/db/session.ts";
+import { problemsOf } from "../../../src/platform/servers/checks.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { expectRedeems } from "../../support/redeem-on.ts";
 import { openServicePool, openTestServers, type TestServers } from "../../support/servers.ts";
@@ -95,15 +103,16 @@ describe("settings of a database or a role", () => {
         () => "ALTER SYSTEM",
       ].map((alter) => [name, alter("db"), alter] as const),
     ),
-  )("%s is not overridden: everything refuses it, and the command given mends %s", async (name, _at, alter) => {
+  )("%s is not overridden: everything refuses it until it is reset at %s", async (name, _at, alter) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
-    onTestFinished(() => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()"));
+    const reset = () => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()");
+    onTestFinished(reset);
     await run(`${alter(database)} SET ${name} = ${quoted(HOSTILE[name] ?? "")}`, "SELECT pg_reload_conf()");
     const sentence = await refusalOf(ownerOf(database));
     expect(sentence).toContain(`${name} is ${HOSTILE[name]}. Needed: `);
     expect(await processRefusalOf(ownerOf(database))).toBe(sentence);
-    await run(...commandIn(sentence).split(";"));
+    await reset();
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
@@ -121,7 +130,7 @@ it.each([
   "LATIN1",
   "SQL_ASCII",
   "LATIN9",
-])("a database in %s is refused, and the command in the sentence makes a right one", async (encoding) => {
+])("a database in %s is refused, and the options in the sentence make a right one", async (encoding) => {
   const database = await makeDatabase(`TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`);
   const sentence = await refusalOf(ownerOf(database));
   expect(sentence).toContain(`server_encoding is ${encoding}. Needed: UTF8.`);
@@ -131,7 +140,8 @@ it.each([
   );
   expect(rows).toEqual([{ tables: 0 }]);
   onTestFinished(() => run(`DROP DATABASE ${database}_utf8 WITH (FORCE)`));
-  await run(commandIn(sentence), `ALTER DATABASE ${database}_utf8 OWNER TO ${OWNER.name}`);
+  const [options = ""] = /TEMPLATE [^,]+/.exec(sentence) ?? [];
+  await run(`CREATE DATABASE ${database}_utf8 OWNER ${OWNER.name} ${options}`);
   expect((await migrateDatabase(ownerOf(`${database}_utf8`))).length).toBeGreaterThan(20);
 });
 
@@ -199,7 +209,7 @@ describe("schemas", () => {
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
 
-  it("a role whose search_path names none of several schemas with the tables is refused with a remedy", async () => {
+  it("a role whose search_path names none of several schemas with the tables is refused until it names one", async () => {
     const database = await makeDatabase();
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
@@ -207,8 +217,8 @@ describe("schemas", () => {
       await makeRoles(`${ownerOf(database)}?options=-c%20search_path%3D${schema}`);
     }
     const sentence = await processRefusalOf(apiOf(database));
-    expect(sentence).toContain("Several schemas have the tables: first, second.");
-    await run(commandIn(sentence));
+    expect(sentence).toContain("search_path is public; the tables are in first, second. Needed: ");
+    await run(`ALTER ROLE pva_api IN DATABASE ${database} SET search_path = first`);
     const pool = openServicePool(apiOf(database));
     expect((await pool.query("SHOW search_path")).rows).toEqual([{ search_path: "first, pg_temp" }]);
     await pool.end();
@@ -222,41 +232,45 @@ describe("schemas", () => {
     await run(`CREATE ROLE newcomer LOGIN PASSWORD 'newcomer'`);
     onTestFinished(() => run("DROP ROLE newcomer"));
     const sentence = await processRefusalOf(postgres.url(database, { name: "newcomer", password: "newcomer" }));
-    expect(sentence).toMatch(/schema keeper, which newcomer may not use\..* run: voucherctl db roles$/);
+    expect(sentence).toMatch(/; the tables are in keeper\..* run as the owner: voucherctl db roles$/);
   });
 
   it.each([
     "",
     "nowhere",
     "pg_catalog",
-  ])("a migration refuses a search_path of '%s' with a command that makes a schema", async (path) => {
+  ])("a migration refuses a search_path of '%s' until it names a schema that exists", async (path) => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET search_path = '${path}'`);
-    const sentence = await refusalOf(ownerOf(database));
-    onTestFinished(() => run(`ALTER ROLE ${OWNER.name} IN DATABASE ${database} RESET ALL`));
-    await runIn(database, ...commandIn(sentence).split(";"));
+    expect(await refusalOf(ownerOf(database))).toMatch(/A schema for new tables must exist/);
+    await useNewSchema(database);
     await migrateDatabase(ownerOf(database));
     expect(await schemasOf(database)).toEqual(["vouchers"]);
   });
 
-  it("a migration refuses a schema with another program's migrations, and its command makes a new schema", async () => {
+  it("a migration refuses a schema with another program's migrations until search_path names another one", async () => {
     const database = await makeDatabase();
     await runIn(database, "CREATE TABLE public.migrations (id integer, timestamp bigint, name text)");
     const sentence = await refusalOf(ownerOf(database));
     expect(sentence).toContain("search_path is public, with migrations of another program.");
-    onTestFinished(() => run(`ALTER ROLE ${OWNER.name} IN DATABASE ${database} RESET ALL`));
-    await runIn(database, ...commandIn(sentence).split(";"));
+    await useNewSchema(database);
     expect((await migrateDatabase(ownerOf(database))).length).toBeGreaterThan(20);
   });
 
-  it("a schema that was renamed is refused until its functions look there, with the command", async () => {
+  it("a schema that was renamed is refused until its functions look there, and the sentence names them", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
     await runIn(database, "ALTER SCHEMA keeper RENAME TO moved");
     const sentence = await processRefusalOf(ownerOf(database));
-    expect(sentence).toContain("add_mark() ");
-    await runIn(database, "SET search_path = moved", ...commandIn(sentence).split(";"));
+    const [, functions = ""] = /search_path of functions is another one in (.*)\. Needed: /.exec(sentence) ?? [];
+    expect(functions).toContain("add_mark()");
+    const names = functions.split(/(?<=\)), /);
+    await runIn(
+      database,
+      "SET search_path = moved",
+      ...names.map((name) => `ALTER FUNCTION ${name} SET search_path = moved, pg_temp`),
+    );
     await makeRoles(ownerOf(database));
     await expectRedeems(servers, { ownerUrl: ownerOf(database), databaseUrl: apiOf(database) });
   });
@@ -274,14 +288,14 @@ describe("functions", () => {
     "pg_current_wal_lsn()",
     "pg_control_system()",
     "pg_logical_emit_message(boolean, text, text, boolean)",
-  ])("a server that refuses %s is refused, and the command in the sentence mends it", async (signature) => {
+  ])("a server that refuses %s is refused until the right is granted", async (signature) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     await runIn(database, `REVOKE EXECUTE ON FUNCTION ${signature} FROM PUBLIC`);
     const sentence = await refusalOf(ownerOf(database));
     expect(sentence).toMatch(/^pg_\w+ is refused \(permission denied.*\)\. Needed: allowed\./);
     expect(await processRefusalOf(ownerOf(database))).toBe(sentence);
-    await runIn(database, commandIn(sentence));
+    await runIn(database, `GRANT EXECUTE ON FUNCTION ${signature} TO PUBLIC`);
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
@@ -318,6 +332,8 @@ it("db check lists what the service needs with this server's values, and exits w
   const { stdout } = await voucherctl.run(["db", "check", "--json"], env);
   const { requirements } = JSON.parse(stdout);
   const settings = settingsFor("service").filter(({ name }) => known.has(name));
+  // Those of durability are in durability.test.ts.
+  expect(requirements.splice(-4).map(({ name }: { name: string }) => name)).toEqual(DURABLE);
   expect(requirements).toEqual(
     [
       ["pooling", "none"],
@@ -325,8 +341,10 @@ it("db check lists what the service needs with this server's values, and exits w
       ["server_encoding", "UTF8"],
       ["search_path", "public"],
       ["search_path of functions", "public, pg_temp"],
+      ["row level security", "no hidden rows"],
       ...["pg_current_wal_lsn", "pg_control_system", "pg_logical_emit_message"].map((name) => [name, "allowed"]),
       ...settings.map(({ name, value }) => [name, value]),
+      ["role of the server", "primary"],
     ].map(([name, actual]) => ({ name, actual, wanted: expect.any(String), why: expect.any(String), mend: null })),
   );
   await run(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
@@ -334,13 +352,17 @@ it("db check lists what the service needs with this server's values, and exits w
   expect(refused).toMatchObject({ exitCode: 1, stderr: "" });
   expect(refused.stdout).toMatch(/^TimeZone +UTC +UTC /m);
   expect(refused.stdout).toMatch(/^default_transaction_read_only +on +off /m);
-  expect(refused.stdout).toContain(`Run: ALTER DATABASE ${database} RESET default_transaction_read_only;\n`);
+  expect(refused.stdout).toMatch(
+    /^default_transaction_read_only is on\. Needed: off\. .*\. pg_settings\.source says /m,
+  );
 });
 
 it("a server older than PostgreSQL 15 is refused", () => {
   const facts: Facts = {
-    database: "vouchers",
-    role: "keeper",
+    use: "service",
+    pooling: "none",
+    isStandby: false,
+    filteredTables: [],
     encoding: "UTF8",
     schema: "public",
     hasTables: true,
@@ -351,9 +373,47 @@ it("a server older than PostgreSQL 15 is refused", () => {
     settings: new Map(),
     refused: new Map(),
   };
-  const unmet = compare(facts, "service").filter(({ mend }) => mend !== null);
-  expect(unmet).toMatchObject([{ name: "server version", actual: "14", mend: "Upgrade the server." }]);
-  expect(compare({ ...facts, version: 150_000 }, "service").every(({ mend }) => mend === null)).toBe(true);
+  const refusals = (found: Facts) =>
+    problemsOf(checkDatabase(found)).flatMap(({ effect, message }) => (effect === "refused" ? [message] : []));
+  expect(refusals(facts)).toEqual([
+    "server version is 14. Needed: 15 or newer. Statements and migrations use what it has. Upgrade the server.",
+  ]);
+  expect(refusals({ ...facts, version: 150_000 })).toEqual([]);
+});
+
+it("a table of which row level security hides rows is named by a process and by db check", async () => {
+  const database = await makeDatabase();
+  await migrateDatabase(ownerOf(database));
+  await makeRoles(ownerOf(database));
+  await runIn(
+    database,
+    "ALTER TABLE vouchers ENABLE ROW LEVEL SECURITY",
+    "ALTER TABLE organizations ENABLE ROW LEVEL SECURITY",
+  );
+  // It hides nothing from the owner.
+  expect(await migrateDatabase(ownerOf(database))).toEqual([]);
+  const sentence = await processRefusalOf(apiOf(database));
+  expect(sentence).toContain("row level security is on for this role in organizations, vouchers. Needed: ");
+  const checked = await voucherctl.run(["db", "check"], { DATABASE_URL: apiOf(database), REDIS_URL: "" });
+  expect(checked.exitCode).toBe(1);
+  expect(checked.stdout).toContain(sentence);
+});
+
+it("functions that were created while quote_all_identifiers was on are recognized", async () => {
+  const database = await makeDatabase();
+  await migrateDatabase(ownerOf(database));
+  await runIn(
+    database,
+    "SET quote_all_identifiers = on",
+    'ALTER FUNCTION add_mark() SET search_path = "public", pg_temp',
+  );
+  const { rows } = await onDatabase(database, (client) =>
+    client.query("SELECT proconfig[1] AS path FROM pg_proc WHERE proname = 'add_mark'"),
+  );
+  expect(rows).toEqual([{ path: 'search_path="public", "pg_temp"' }]);
+  expect(await migrateDatabase(ownerOf(database))).toEqual([]);
+  await makeRoles(ownerOf(database));
+  await expectRedeems(servers, { ownerUrl: ownerOf(database), databaseUrl: apiOf(database) });
 });
 
 function quoted(value: string): string {
@@ -411,11 +471,11 @@ async function processRefusalOf(databaseUrl: string): Promise<string> {
   return message;
 }
 
-/** The command in a sentence. */
-function commandIn(sentence: string): string {
-  const [, command = ""] = /(?:Run|run|DATABASE_URL|such as): ((?:CREATE|ALTER|GRANT).*;)$/.exec(sentence) ?? [];
-  expect(command, sentence).not.toBe("");
-  return command;
+/** Gives the owner a schema for new tables. */
+async function useNewSchema(database: string): Promise<void> {
+  const owner = `ALTER ROLE ${OWNER.name} IN DATABASE ${database}`;
+  onTestFinished(() => run(`${owner} RESET ALL`));
+  await runIn(database, `CREATE SCHEMA vouchers AUTHORIZATION ${OWNER.name}`, `${owner} SET search_path = vouchers`);
 }
 
 async function knownSettings(): Promise<Set<string>> {
@@ -432,6 +492,7 @@ const HOSTILE: Record<string, string> = {
   standard_conforming_strings: "off",
   bytea_output: "escape",
   extra_float_digits: "-15",
+  quote_all_identifiers: "on",
   array_nulls: "off",
   default_transaction_isolation: "serializable",
   default_transaction_deferrable: "on",

@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { COMMAND_NAMES } from "../../../src/platform/redis/commands.ts";
-import { checkRedis, problemsOf } from "../../../src/platform/redis/requirements.ts";
+import { checkRedis } from "../../../src/platform/redis/requirements.ts";
+import { problemsOf } from "../../../src/platform/servers/checks.ts";
 import { startNode } from "../../support/child-process.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { type OwnRedis, startOwnRedis } from "../../support/own-redis.ts";
@@ -129,7 +130,7 @@ it.each([
 ])("a process refuses to start with a user who lacks %s, and says which rule gives it", async (_, rules, rule) => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const url = `redis://limited:secret@127.0.0.1:${redis.port}`;
-  const [problem, ...others] = problemsOf(await checkRedis(url, 1));
+  const [problem, ...others] = problemsOf((await checkRedis(url, 1)).rows);
   expect(problem).toMatchObject({ code: "redis_rights", effect: "refused" });
   expect(problem?.message).toMatch(/^The user limited of Redis at .* lacks rights\. Run: ACL SETUSER limited /);
   expect(problem?.message).toContain(` ${rule}`);
@@ -183,7 +184,7 @@ it("a process refuses to start on a server of another kind, and says which addre
     stdout: "",
     stderr: `REDIS_URL names 127.0.0.1:${port}, where a server of another kind answers. Name a Redis server.\n`,
   });
-  expect(problemsOf(await checkRedis(`rediss://127.0.0.1:${port}`, 1))[0]?.message).toBe(
+  expect(problemsOf((await checkRedis(`rediss://127.0.0.1:${port}`, 1)).rows)[0]?.message).toBe(
     `REDIS_URL names 127.0.0.1:${port}, which does not use TLS. Write redis: instead of rediss:.`,
   );
   web.close();
@@ -198,9 +199,9 @@ it.each([
     "redis_no_cluster",
   ],
 ])("a check refuses an address that does not fit the server, and says: %s", async (words, urlOf, code) => {
-  const problems = problemsOf(await checkRedis(urlOf(redis.port), 1));
+  const problems = problemsOf((await checkRedis(urlOf(redis.port), 1)).rows);
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });
 
-const codesOf = async (url: string) => problemsOf(await checkRedis(url, 1)).map(({ code }) => code);
+const codesOf = async (url: string) => problemsOf((await checkRedis(url, 1)).rows).map(({ code }) => code);
 const set = (name: string, value: string) => redis.client.config("SET", name, value);
