@@ -47,6 +47,97 @@ export interface Field<Value = unknown> {
   fromLink?: boolean;
 }
 
+/** What the faces make of a kind of field. By default they show the field's hint. */
+interface Kind {
+  /** The option of a command. `list`: it may be repeated. */
+  option: {
+    takes: "nothing" | "text" | "choice" | "list";
+    hint?(field: Field): string;
+    /** What `--help` shows of the default value. */
+    initial?(value: unknown): string;
+  };
+  /** The input of a form. */
+  input: {
+    shape: "line" | "box" | "boxes" | "select" | "products";
+    /** What the label says in brackets. */
+    unit?: string;
+    isOptional?: true;
+    hint?(field: Field): string;
+    /** What an empty form contains. By default the field's initial value. */
+    initial?(field: Field): readonly string[];
+    /** Reads what was entered. By default as the field reads what is typed. */
+    read?(field: Field): z.ZodType;
+  };
+  /** A property of a JSON body. */
+  json: { hint?(field: Field): string };
+}
+
+const HOUR_MS = 3_600_000;
+/** Longest duration that a form takes: a year. */
+const HOURS_MAX = 8_760;
+const HOURS = z
+  .string()
+  .transform((value) => wholeNumber(value, 0, HOURS_MAX) ?? Number.NaN)
+  .refine((value) => !Number.isNaN(value), `must be a whole number from 0 to ${HOURS_MAX}`);
+
+/** Adds the zone: a form takes times in UTC without one. */
+const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
+
+/** Reads the hint of a time from sentences about what a date alone means. */
+const byUse = (start: string, end: string) => ({
+  hint: ({ use = "end" }: Field) => (use === "start" ? start : end),
+});
+
+const TEXT: Kind = { option: { takes: "text" }, input: { shape: "line" }, json: {} };
+
+/** How each kind of field is given: to a command, in a form, and in JSON. */
+export const KINDS: Readonly<Record<Field["kind"], Kind>> = {
+  text: TEXT,
+  time: {
+    option: {
+      takes: "text",
+      ...byUse(
+        "A day such as 2027-12-01 from its beginning, or a time: 2027-12-01T08:00Z",
+        "A day such as 2027-12-31 to its end, or a time: 2027-12-31T18:00Z",
+      ),
+    },
+    input: {
+      shape: "line",
+      unit: "UTC",
+      ...byUse(
+        "From this day on: 2027-12-01. With a time: 2027-12-01 08:00.",
+        "To the end of this day: 2027-12-31. With a time: 2027-12-31 18:00.",
+      ),
+      read: ({ typed }) =>
+        z
+          .string()
+          .transform(addZone)
+          .pipe(typed as z.ZodType<unknown, string>),
+    },
+    json: byUse("A date alone means the beginning of that day, UTC.", "A date alone means the end of that day, UTC."),
+  },
+  duration: {
+    option: { takes: "text", initial: (value) => `${Number(value) / HOUR_MS}h` },
+    input: {
+      shape: "line",
+      unit: "hours",
+      initial: ({ initial }) => [String(Number(initial) / HOUR_MS)],
+      read: () => HOURS,
+    },
+    json: {},
+  },
+  choice: { option: { takes: "choice" }, input: { shape: "select" }, json: {} },
+  choices: {
+    option: { takes: "list" },
+    input: { shape: "boxes", initial: ({ suggested = [] }) => suggested },
+    json: {},
+  },
+  list: { option: { takes: "list" }, input: { shape: "line", isOptional: true, initial: () => [] }, json: {} },
+  flag: { option: { takes: "nothing" }, input: { shape: "box", initial: () => [] }, json: {} },
+  reference: { option: { takes: "text" }, input: { shape: "products" }, json: {} },
+  json: TEXT,
+};
+
 export type Fields = Readonly<Record<string, Field>>;
 
 /** The values of fields. */
@@ -232,13 +323,6 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed, json: field.json.nullable(), initial: null };
 }
 
-/** The meaning of a date without a time in JSON. */
-const DATE_MEANS: Record<TimeUse, string> = {
-  start: "A date alone means the beginning of that day, UTC.",
-  end: "A date alone means the end of that day, UTC.",
-  rangeEnd: "A date alone means the end of that day, UTC.",
-};
-
 /** The fields that JSON has, by their JSON names. */
 const jsonFields = (fields: Fields) =>
   Object.entries(fields).flatMap(([name, field]) =>
@@ -248,8 +332,8 @@ const jsonFields = (fields: Fields) =>
 /** The schema of a JSON body with these fields. It reports all wrong fields together. */
 export function bodyOf(fields: Fields): z.ZodObject {
   const shape = jsonFields(fields).map(([jsonName, , field]) => {
-    const { kind, json, initial, onlyFor, label, use = "end" } = field;
-    const description = [`${label}.`, kind === "time" ? DATE_MEANS[use] : field.hint].join(" ").trimEnd();
+    const { kind, json, initial, onlyFor, label, hint } = field;
+    const description = `${label}. ${KINDS[kind].json.hint?.(field) ?? hint}`.trimEnd();
     const described = json.meta(kind === "json" ? { description, ...json.meta() } : { ...json.meta(), description });
     return [
       jsonName,
@@ -257,6 +341,25 @@ export function bodyOf(fields: Fields): z.ZodObject {
     ] as const;
   });
   return z.object(Object.fromEntries(shape));
+}
+
+/** The name of a field in a form. A duration is entered in hours. */
+const nameInForm = (name: string, { kind }: Field) => (kind === "duration" ? `${name}Hours` : name);
+
+/** The fields that a form has, by their names in it. */
+export function fieldsOfForm(fields: Fields): Fields {
+  const shown = Object.entries(fields).filter(([, { commandOnly, onlyFor }]) => !commandOnly && onlyFor !== "programs");
+  return Object.fromEntries(shown.map(([name, field]) => [nameInForm(name, field), field]));
+}
+
+/** The values of fields, from what was read in a form. */
+export function valuesOfForm<F extends Fields>(fields: F, entered: Readonly<Record<string, unknown>>): Values<F> {
+  const values = Object.entries(fields).map(([name, field]) => {
+    const key = nameInForm(name, field);
+    const value = key in entered ? entered[key] : field.initial;
+    return [name, field.kind === "duration" ? Number(value) * HOUR_MS : value];
+  });
+  return Object.fromEntries(values) as Values<F>;
 }
 
 /** The values of fields in a body that {@link bodyOf} has read. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { z } from "zod";
 import type { Problem } from "../../acts/act.ts";
+import type { Fields } from "../../acts/fields.ts";
 import type { OperatorRole } from "../../acts/operator-role.ts";
 import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
@@ -23,32 +23,6 @@ export type ActionDeps = DepsOf<typeof releaseLease> &
     queueViews: Pick<QueueViews, "open">;
     sendFile: SendFile;
   };
-
-/** One choice of a field: the value that is sent, and the text that the operator reads. */
-export type Choice = readonly [value: string, label: string];
-
-/** A field of a form. Error sentences of its schema continue the label: "must not be empty". */
-export interface Field {
-  label: string;
-  hint?: string;
-  /** The type of the input. */
-  type?: "checkbox";
-  /** Makes the field a list, or check boxes if `many` is set. */
-  choices?: readonly Choice[] | ((ctx: ActionDeps, lineage: Lineage) => Promise<Choice[]>);
-  many?: boolean;
-  /** What the empty form contains. */
-  initial?: readonly string[];
-  /** Whether a link to the form may fill in the field, with a query parameter of the field's name. */
-  fromQuery?: boolean;
-  /** Whether the field is a confirmation, which is not written into the audit entry. */
-  unrecorded?: boolean;
-  /** Whether to keep the blanks before and after what was entered. */
-  verbatim?: boolean;
-  /** Validates the text, or all chosen values. */
-  schema: z.ZodType;
-}
-
-export type Fields = Record<string, Field>;
 
 /** Thrown when the value entered in `field` cannot be used. The message continues the field's label. */
 export class FieldProblem extends Error {
@@ -82,6 +56,8 @@ export interface Action<Deps = object> {
   /** Sentences for the operator to read first. */
   about?: string;
   fields: Fields;
+  /** The fields that only confirm the act, which are not written into the audit entry. */
+  unrecorded: readonly string[];
   /** Whether the field `name` should be unique among the entity's children. */
   asksNamesake: boolean;
   /** Finds what the act refuses. Values that cannot be read are undefined. */

@@ -1,8 +1,13 @@
+import { type Field, KINDS } from "../../acts/fields.ts";
+import { listCatalog } from "../../acts/list-catalog.ts";
 import type { Lineage } from "../../core/catalog/db/catalog.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { layOutForOperators, renderTrail } from "../../pages/operator-frame.ts";
-import type { Action, ActionDeps, Choice, Field } from "./action.ts";
+import type { Action, ActionDeps } from "./action.ts";
+
+/** Maximum number of products in a choice. */
+const PRODUCTS_MAX = 1_000;
 
 /** The values of a form by field, as the browser sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
@@ -32,8 +37,7 @@ export async function renderFormPage(
 ): Promise<Html> {
   const fields: Html[] = [];
   for (const [name, field] of Object.entries(action.fields)) {
-    const choices = typeof field.choices === "function" ? await field.choices(ctx, lineage as Lineage) : field.choices;
-    fields.push(renderField(name, field, entered[name] ?? [], choices, problems[name]));
+    fields.push(renderField(name, field, entered[name] ?? [], await choicesOf(ctx, field, lineage), problems[name]));
   }
   if (offersNamesake) fields.push(renderBox("namesake", "on", "Create another one with this name", false));
   return renderPage(
@@ -67,22 +71,47 @@ function renderBox(name: string, value: string, label: string, checked: boolean)
 value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
 }
 
+/** One choice of a field: the value that is sent, and the text that the operator reads. */
+type Choice = readonly [value: string, text: string];
+
+async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage: Lineage | null): Promise<Choice[]> {
+  if (KINDS[kind].input.shape !== "products") return values.map((value) => [value, value]);
+  const [brand, page] = [String(lineage?.brandId), { after: "", limit: PRODUCTS_MAX }];
+  const { items } = await ctx.operatorReads({}, () => listCatalog(ctx, "products", { brand }, page));
+  return items.map(({ id, name }) => [id, name]);
+}
+
+/** What an empty form contains. */
+export function initialOf(field: Field): readonly string[] {
+  const { suggested, initial, kind } = field;
+  const own = suggested ?? (initial === undefined || initial === null ? [] : [String(initial)]);
+  return KINDS[kind].input.initial?.(field) ?? own;
+}
+
+function labelOf({ kind, label, initial }: Field): string {
+  const { unit, isOptional } = KINDS[kind].input;
+  const notes = [unit, (initial === null || isOptional) && "optional"].filter(Boolean);
+  return notes.length === 0 ? label : `${label} (${notes.join(", ")})`;
+}
+
 function renderField(
   name: string,
   field: Field,
   values: readonly string[],
-  choices: readonly Choice[] = [],
+  choices: readonly Choice[],
   problem: string | undefined,
 ): Html {
-  const { label, hint, type = "text", many } = field;
+  const { shape, ...shown } = KINDS[field.kind].input;
+  const label = labelOf(field);
+  const hint = shown.hint?.(field) ?? field.hint;
   const [value = ""] = values;
-  if (type === "checkbox") return renderBox(name, "on", label, value !== "");
+  if (shape === "box") return renderBox(name, "on", label, value !== "");
   const id = `f-${name}`;
   const describedBy = [hint ? `${id}-hint` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   const description = describedBy ? html` aria-describedby="${describedBy}"` : null;
   const about = html`${description}${problem ? html` aria-invalid="true"` : null}`;
   const notes = html`${hint ? html`<p class="fine" id="${id}-hint">${hint}</p>` : null}${renderProblem(name, problem)}`;
-  if (many) {
+  if (shape === "boxes") {
     const boxes = choices.map(([each, text]) => renderBox(name, each, text, values.includes(each)));
     return html`<fieldset${about}><legend>${label}</legend>${notes}${boxes}</fieldset>\n`;
   }
@@ -90,9 +119,8 @@ function renderField(
     ([each, text]) => html`<option value="${each}"${each === value ? html` selected` : null}>${text}</option>`,
   );
   const control =
-    field.choices === undefined
-      ? html`<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="off" \
-spellcheck="false"${about}>`
+    shape === "line"
+      ? html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" spellcheck="false"${about}>`
       : html`<select id="${id}" name="${name}"${about}>${options}</select>`;
   return html`<div class="field"><label for="${id}">${label}</label>${notes}${control}</div>\n`;
 }

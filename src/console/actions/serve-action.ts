@@ -4,7 +4,7 @@ import { z } from "zod";
 import { InvalidValues, sayNamesake } from "../../acts/act.ts";
 import { assertNotSent, SentBefore } from "../../acts/claim-form.ts";
 import { ENTITIES, type EntityNames } from "../../acts/entities.ts";
-import { withoutBlanks } from "../../acts/fields.ts";
+import { type Field, KINDS, withoutBlanks } from "../../acts/fields.ts";
 import { hasLineage, readLineage } from "../../acts/read-lineage.ts";
 import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
@@ -18,9 +18,9 @@ import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
 import { textOf } from "../visit.ts";
-import { type Action, type ActionDeps, type Field, FieldProblem } from "./action.ts";
+import { type Action, type ActionDeps, FieldProblem } from "./action.ts";
 import { openProgress, RunLeft } from "./progress.ts";
-import { type Entered, FORM_TOKEN, renderFormPage, renderPage } from "./render-form.ts";
+import { type Entered, FORM_TOKEN, initialOf, renderFormPage, renderPage } from "./render-form.ts";
 
 /**
  * What an operator's changes need: connections that may write, and a signal that ends long runs when the process stops.
@@ -57,7 +57,7 @@ export function showForm(ctx: ActionDeps, action: Action<never>): RequestHandler
     const lineage = await openLineage(ctx, action.is[0], request);
     const fields = Object.entries(action.fields);
     const entered = Object.fromEntries(
-      fields.map(([name, { initial = [], fromQuery }]) => [name, fromQuery ? [textOf(request.query[name])] : initial]),
+      fields.map(([name, field]) => [name, field.fromLink ? [textOf(request.query[name])] : initialOf(field)]),
     );
     sendPage(response, 200, await renderFormPage(ctx, action, lineage, entered));
   };
@@ -171,11 +171,14 @@ async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
     {},
     {},
   ];
-  for (const [name, { many, unrecorded, schema }] of Object.entries(action.fields)) {
-    const { success, data, error } = schema.safeParse(many ? entered[name] : (entered[name]?.[0] ?? ""));
+  for (const [name, field] of Object.entries(action.fields)) {
+    const { shape, read } = KINDS[field.kind].input;
+    const schema = read?.(field) ?? field.typed;
+    const { success, data, error } = schema.safeParse(shape === "boxes" ? entered[name] : (entered[name]?.[0] ?? ""));
     if (!success) problems[name] = say(action, name, error.issues[0]?.message ?? "is invalid");
     values[name] = data;
-    if (!unrecorded && data !== null && data !== false && !(Array.isArray(data) && data.length === 0))
+    const isRecorded = !action.unrecorded.includes(name);
+    if (isRecorded && data !== null && data !== false && !(Array.isArray(data) && data.length === 0))
       recorded[name] = data;
   }
   if (Object.keys(problems).length === 0) return { values, recorded, problems };
