@@ -18,11 +18,8 @@ const tlogReport = z.object({
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
   /** Witnesses that contradicted the log without a proof in the last request, while the others met the quorum. */
   claims: z.number(),
-  /**
-   * Waiting batches that never get a place, because the sequence has not drawn their ids. The reports of older releases
-   * do not have this field.
-   */
-  setAside: z.number().default(0),
+  /** Waiting batches that never get a place, because the sequence has not drawn their ids. */
+  setAside: z.number(),
   /**
    * The reason why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database.
    * Null if it did not stop.
