@@ -9,7 +9,7 @@ import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
-import { nextPiece } from "../platform/batching/starts-per-turn.ts";
+import { nextPiece } from "../platform/batching/fair-slots.ts";
 import { ASSETS, RECEIPT_VERIFIER } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";

@@ -8,7 +8,7 @@ import { layOutForOperators, renderTrail, USD } from "../../pages/operator-frame
 import { qrCode } from "../../pages/qr-code.ts";
 import { renderEnd } from "../../pages/time.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
+import { nextPiece } from "../../platform/batching/fair-slots.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";

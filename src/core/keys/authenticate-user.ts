@@ -11,7 +11,7 @@ import {
 } from "jose";
 import { AppError } from "../../platform/api/errors.ts";
 import { isErasedForm } from "../../platform/api/fields.ts";
-import { startsPerTurn } from "../../platform/batching/starts-per-turn.ts";
+import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 
 /** The issuer and the audience of accepted tokens, null for any, and the address of the keys that verify them. */
@@ -42,8 +42,11 @@ const CLOCK_TOLERANCE_S = 10;
 const TRUSTED_MS = 5_000;
 /** Maximum number of verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
-/** Maximum number of verifications that start per turn of the event loop. Two take about half a millisecond. */
-const STARTS_PER_TURN = 2;
+/**
+ * Maximum number of verifications that start per turn of the event loop, of which one address has half. Two take about
+ * half a millisecond.
+ */
+const STARTS_PER_TURN = 4;
 /**
  * Longest time for which a fetched key is still trusted after the issuer withdraws it. Keys from a file are read once.
  * Milliseconds.
@@ -88,7 +91,7 @@ export class TokenAuthenticator<Caller> {
   readonly #clock: DatabaseClock;
   readonly #reading: ReadingTokens<Caller>;
   readonly #keys: JWTVerifyGetKey | null;
-  readonly #startInTurn = startsPerTurn(STARTS_PER_TURN);
+  readonly #starts = new FairSlots(STARTS_PER_TURN);
   /** Verified tokens by the token's hash, oldest first. */
   readonly #trusted = new Map<string, Trusted<Caller>>();
 
@@ -114,7 +117,7 @@ export class TokenAuthenticator<Caller> {
     const now = this.#clock.steadyNow();
     const trusted = this.#trusted.get(tokenHash);
     if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.caller;
-    await new Promise<void>((start) => this.#startInTurn(start, () => network));
+    await this.#starts.startInTurn(network);
     const { issuer, audience } = this.#rules;
     try {
       const claims = await verify(token, this.#keys, {

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
+import { nextPiece } from "../../platform/batching/fair-slots.ts";
 import type { MetricDefinition } from "./metric-definitions.ts";
 import { METRICS } from "./metric-definitions.ts";
 

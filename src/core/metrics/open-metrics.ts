@@ -1,4 +1,4 @@
-import { nextPiece } from "../../platform/batching/starts-per-turn.ts";
+import { nextPiece } from "../../platform/batching/fair-slots.ts";
 import { droppedLines } from "../../platform/logger.ts";
 import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
 import { METRICS } from "./metric-definitions.ts";

@@ -46,6 +46,19 @@ export class FairSlots {
   }
 
   /**
+   * Waits for a slot that is free again in the next turn of the event loop. So an owner starts half as many calls per
+   * turn as there are slots, however many it makes, and others find slots in the same turn.
+   */
+  startInTurn(owner: string): Promise<void> {
+    return new Promise((start) => {
+      void this.run(owner, () => {
+        start();
+        return new Promise<void>((nextTurn) => setImmediate(nextTurn));
+      });
+    });
+  }
+
+  /**
    * Runs the work as soon as its owner may have a slot. If the signal aborts before, does not run it.
    * @throws CallerLeft, or what `work` throws.
    */
@@ -106,3 +119,12 @@ export class FairSlots {
     }
   }
 }
+
+/** A lone owner may have one of two slots. */
+const PIECES = new FairSlots(2);
+
+/**
+ * Resolves when the next piece of long work may run: one piece per turn of the event loop for all long work of the
+ * process together. A piece takes a few milliseconds, so that calls between two pieces wait less than 20 ms.
+ */
+export const nextPiece = (): Promise<void> => PIECES.startInTurn("long work");

@@ -1,5 +1,5 @@
 import pTimeout from "p-timeout";
-import { nextPiece } from "../batching/starts-per-turn.ts";
+import { nextPiece } from "../batching/fair-slots.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { probeWrites } from "../redis/probe-writes.ts";
 import { QUEUES } from "./queue-settings.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Queue } from "bullmq";
 import type { Logger } from "pino";
-import { nextPiece } from "../batching/starts-per-turn.ts";
+import { nextPiece } from "../batching/fair-slots.ts";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener } from "node:http";
-import { startsPerTurn } from "../../../platform/batching/starts-per-turn.ts";
+import { FairSlots } from "../../../platform/batching/fair-slots.ts";
 import type { KeyAuthenticator } from "../authenticate-key.ts";
 
 declare module "node:http" {
@@ -9,27 +9,29 @@ declare module "node:http" {
   }
 }
 
-/** Requests that start in one turn of the event loop. They take about ten milliseconds. */
-const STARTS_PER_TURN = 64;
+/** Requests that start as soon as they are read, in one turn of the event loop. They take about ten milliseconds. */
+const AT_ONCE = 64;
+/** Further requests that start in one turn. One owner has half of these starts. */
+const IN_TURN = 128;
 
 /**
  * Starts requests in turns: a turn of the event loop reads from all connections, and a thousand requests together would
- * stop the process for a tenth of a second. While more requests wait than start in a turn, organizations take turns
- * with each other, and with all users and visitors.
+ * stop the process for a tenth of a second. Beyond the first ones of a turn, organizations share the starts with each
+ * other, and with all users and visitors.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
-  const start = startsPerTurn(STARTS_PER_TURN);
-  return (request, response) =>
-    start(
-      () => {
-        // A request whose caller has left is not handled.
-        if (!request.socket.destroyed) app(request, response);
-      },
-      () => {
-        request.arrivedAtMs = performance.now();
-        return ownerOf(keys, request);
-      },
-    );
+  const slots = new FairSlots(IN_TURN);
+  let started = 0;
+  return (request, response) => {
+    if (started === 0) setImmediate(() => (started = 0));
+    started += 1;
+    if (started <= AT_ONCE && slots.waiting === 0) return app(request, response);
+    request.arrivedAtMs = performance.now();
+    void slots.startInTurn(ownerOf(keys, request)).then(() => {
+      // A request whose caller has left is not handled.
+      if (!request.socket.destroyed) app(request, response);
+    });
+  };
 }
 
 /**
