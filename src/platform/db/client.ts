@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import pg from "pg";
 
 /** Longest wait for a connection. Milliseconds. */
@@ -21,4 +22,21 @@ export function secondClient(databaseUrl: string): pg.Client {
   const client = new pg.Client({ connectionString: databaseUrl, ...limits });
   client.on("error", () => undefined);
   return client;
+}
+
+/** The request of the protocol that cancels what a session does: its length, its code, the session's id and key. */
+const CANCEL_REQUEST = [16, 80_877_102];
+
+/**
+ * Cancels what the server does for a client, if it still does it. Needs no free connection, and a pooler passes it on.
+ * Resolves when the server has done so, or cannot be reached.
+ */
+export function cancel(client: pg.ClientBase): Promise<void> {
+  const { host, port, processID, secretKey } = client as unknown as Record<"host", string> &
+    Record<"port" | "processID" | "secretKey", number>;
+  const socket = connect(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
+  const request = Buffer.from(Int32Array.of(...CANCEL_REQUEST, processID, secretKey).buffer).swap32();
+  socket.setTimeout(SECOND_MAX_MS, () => socket.destroy());
+  socket.on("error", () => undefined).end(request);
+  return new Promise((resolve) => socket.resume().on("close", () => resolve()));
 }

@@ -3,9 +3,5 @@
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');
 
 -- name: read_server
--- When the server was started, because another one has another time, and the process that serves this connection.
-SELECT to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started, pg_backend_pid() AS pid;
-
--- name: end_wait(pid)
--- Ends the wait of another connection for the standbys. Its COMMIT then returns with a warning.
-SELECT FROM pg_cancel_backend($1::int);
+-- When the server was started, because another one has another time.
+SELECT to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started;

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { integer, text } from "./columns.ts";
+import { text } from "./columns.ts";
 import { UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
 import { inTransaction, isDatabaseUnavailable, write } from "./transaction.ts";
@@ -7,11 +7,7 @@ import { inTransaction, isDatabaseUnavailable, write } from "./transaction.ts";
 export const sql = new Statements(new URL("./durability.sql", import.meta.url));
 
 export const awaitStandbys = sql.prepare("await_standbys");
-const readServer = sql.requiredRow("read_server", { started: text, pid: integer });
-const endWait = sql.execute("end_wait", { pid: integer });
-
-/** Longest wait of a confirmation. No timeout of Postgres ends the wait of a COMMIT. Milliseconds. */
-const CONFIRM_MAX_MS = 10_000;
+const readServer = sql.requiredValue("read_server", { started: text });
 
 /**
  * Runs work of several transactions, and returns its result, or throws its error, once the synchronous standbys have
@@ -19,7 +15,7 @@ const CONFIRM_MAX_MS = 10_000;
  * @throws UnusableDatabase when the standbys do not confirm it, or another server is the primary by now.
  */
 export async function confirmed<T>(pool: pg.Pool, work: () => Promise<T>): Promise<T> {
-  const { started } = await readServer(pool);
+  const started = await readServer(pool);
   const [told] = await Promise.allSettled([work()]);
   // Such an error tells nothing about the data.
   if (told.status === "rejected" && isDatabaseUnavailable(told.reason)) throw told.reason;
@@ -31,16 +27,9 @@ export async function confirmed<T>(pool: pg.Pool, work: () => Promise<T>): Promi
   return told.value;
 }
 
-async function awaitConfirmation(pool: pg.Pool, started: string): Promise<void> {
-  let giveUp: NodeJS.Timeout | undefined;
-  try {
-    await inTransaction(pool, async (tx) => {
-      const reached = await readServer(tx);
-      if (reached.started !== started) throw new Error("another server has answered");
-      await write(tx, [awaitStandbys()]);
-      giveUp = setTimeout(() => void endWait(pool, reached.pid).catch(() => undefined), CONFIRM_MAX_MS);
-    });
-  } finally {
-    clearTimeout(giveUp);
-  }
+function awaitConfirmation(pool: pg.Pool, started: string): Promise<void> {
+  return inTransaction(pool, async (tx) => {
+    if ((await readServer(tx)) !== started) throw new Error("another server has answered");
+    await write(tx, [awaitStandbys()]);
+  });
 }

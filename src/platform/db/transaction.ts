@@ -1,8 +1,11 @@
 import pg from "pg";
+import { cancel } from "./client.ts";
 import type { Transaction } from "./pool.ts";
 import { UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
 
+/** Longest wait for a COMMIT, less than a process waits for a reply. Milliseconds. */
+const COMMIT_MAX_MS = 10_000;
 /** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
 const DEADLOCK_DETECTED = "40P01";
@@ -71,7 +74,7 @@ export async function readThenWrite<Seen, T>(
     const [, seen] = await Promise.all([client.query("BEGIN"), read(client)]);
     const { result, writes, afterCommit } = await decide(seen, client);
     client.on("notice", onNotice);
-    await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
+    await commit(client, writes);
     // Postgres also warns when it stops waiting for the synchronous standbys: the transaction is committed, and a
     // failover may lose it.
     if (warning !== undefined)
@@ -94,6 +97,24 @@ export async function readThenWrite<Seen, T>(
     client.connection.off("errorMessage", onError);
     client.off("notice", onNotice);
     client.release(broken);
+  }
+}
+
+/**
+ * Sends the writes with COMMIT. No timeout of Postgres ends the wait of a COMMIT for the standbys, and a session whose
+ * client has gone would keep waiting. So after a time the client cancels the wait, and COMMIT returns with a warning.
+ */
+async function commit(client: pg.PoolClient, writes: PreparedStatements): Promise<void> {
+  let cancelled: Promise<void> | undefined;
+  const giveUp = setTimeout(() => {
+    cancelled = cancel(client);
+  }, COMMIT_MAX_MS);
+  try {
+    await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
+  } finally {
+    clearTimeout(giveUp);
+    // A late cancellation must not end what the next user of the connection does.
+    await cancelled;
   }
 }
 

@@ -105,9 +105,12 @@ export const CODE_GUARDS: CodeGuard[] = [
     "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
     "a final answer is confirmed": ["  if (isFinal(found)) await awaitConfirmation(ctx, readFrom);\n", ""],
   }),
+  ...guardsOf("src/platform/db/transaction.ts", ["test/platform/db/commit-wait"], {
+    "a COMMIT that is given up leaves no session that waits": ["cancelled = cancel(client);", ""],
+  }),
   ...guardsOf("src/platform/db/durability.ts", ["test/acts/confirmed-acts"], {
-    "what an act tells is confirmed by the standby": ["      await write(tx, [awaitStandbys()]);\n", ""],
-    "what an act has read from another server is not confirmed": ["reached.started !== started", "false"],
+    "what an act tells is confirmed by the standby": ["    await write(tx, [awaitStandbys()]);\n", ""],
+    "what an act has read from another server is not confirmed": ["(await readServer(tx)) !== started", "false"],
   }),
   ...guardsOf("src/cli/redemption.ts", ["test/proof/faults/failover"], {
     "a command's list is confirmed by the standby": [
