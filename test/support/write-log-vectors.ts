@@ -115,24 +115,30 @@ async function makeLogVectors(): Promise<LogVectors> {
         receipt: await receiptOf(index),
       })),
     ),
-    broken: [
-      ...breakReceipt(await receiptOf(2), {
-        otherPayload: await receiptOf(3),
-        olderCheckpoint: await publish(leaves.slice(0, 8)),
-        otherLog: await publish(leaves, await makeSigner("log", "vouchers.example.org/log", seedOf(OTHER_SEED))),
-        otherKey: await publish(leaves, await makeSigner("log", ORIGIN, seedOf(OTHER_SEED))),
-      }),
-      ...(await signWrongly()),
-      ...(await Promise.all(
-        Object.entries(BAD_PAYLOADS).map(([name, bytes]) => proveAlone(`the payload ${name}`, bytes)),
-      )),
-    ],
+    broken: await makeBroken(leaves, receiptOf),
     unusual: [
       ...(await signUnusually()),
       await proveAlone("the payload is an object that is no event", "{}"),
       await proveAlone("the payload has characters beyond ASCII", '{"note":"é😀\u2028\u007f/<&>"}'),
     ],
   };
+}
+
+/** The receipts that a verifier refuses. */
+async function makeBroken(leaves: Buffer[], receiptOf: (index: number) => Promise<string>) {
+  return [
+    ...breakReceipt(await receiptOf(2), {
+      otherPayload: await receiptOf(3),
+      olderCheckpoint: await publish(leaves.slice(0, 8)),
+      otherLog: await publish(leaves, await makeSigner("log", "vouchers.example.org/log", seedOf(OTHER_SEED))),
+      otherKey: await publish(leaves, await makeSigner("log", ORIGIN, seedOf(OTHER_SEED))),
+    }),
+    ...deformReceipt(await receiptOf(2)),
+    ...(await signWrongly()),
+    ...(await Promise.all(
+      Object.entries(BAD_PAYLOADS).map(([name, bytes]) => proveAlone(`the payload ${name}`, bytes)),
+    )),
+  ];
 }
 
 /** Texts and bytes that no event has. */
@@ -248,15 +254,43 @@ function hex(hashes: readonly Buffer[]): string {
   return hashes.map((bytes) => bytes.toString("hex")).join(" ");
 }
 
-/**
- * Every way in which a receipt can be wrong. Its lines: header, extra, index, four hashes, empty, origin, size, root,
- * empty, two signatures.
- */
+/** The lines of a receipt: header, extra, index, four hashes, empty, origin, size, root, empty, two signatures. */
+const [EXTRA, INDEX, HASH, EMPTY, FOREIGN, SIZE, ROOT, LOG, COSIGNATURE] = [1, 2, 3, 7, 8, 9, 10, 12, 13];
+
+/** Ways in which the form of a receipt can be wrong. */
+function deformReceipt(good: string): { name: string; receipt: string }[] {
+  const lines = good.split("\n");
+  const line = (at: number) => String(lines[at]);
+  const withLine = (at: number, ...instead: string[]) => lines.toSpliced(at, 1, ...instead).join("\n");
+  const broken: Record<string, string> = {
+    "there is a byte order mark before it": `\ufeff${good}`,
+    "an empty line is before it": `\n${good}`,
+    "an empty line is after it": `${good}\n`,
+    "there are two checkpoints": good + good.slice(good.indexOf("\n\n") + 2),
+    "the index has a sign": withLine(INDEX, "index +2"),
+    "the index has an exponent": withLine(INDEX, "index 2e0"),
+    "the index has a space at its end": withLine(INDEX, "index 2 "),
+    "the index is negative": withLine(INDEX, "index -1"),
+    "the index is beyond 2^53": withLine(INDEX, "index 9007199254740993"),
+    "there are two indexes": withLine(INDEX, line(INDEX), line(INDEX)),
+    "the payload is after the index": lines.toSpliced(EXTRA, 2, line(INDEX), line(EXTRA)).join("\n"),
+    "the payload is missing": withLine(EXTRA),
+    "the payload is empty": withLine(EXTRA, "extra "),
+    "a hash of the proof is in base64 for URLs": withLine(HASH, "-".repeat(43).concat("=")),
+    "the proof has 64 hashes": withLine(HASH, ...Array(61).fill(line(HASH))),
+    "the size is smaller than the index": withLine(SIZE, "2"),
+    "the size is 0": withLine(SIZE, "0"),
+    "a line is before the header": `line\n${good}`,
+    "there is no checkpoint": `${lines.slice(0, EMPTY + 1).join("\n")}\n`,
+  };
+  return Object.entries(broken).map(([name, receipt]) => ({ name, receipt }));
+}
+
+/** Ways in which a receipt can prove something else, or nothing. */
 function breakReceipt(
   good: string,
   other: { otherPayload: string; olderCheckpoint: string; otherLog: string; otherKey: string },
 ): { name: string; receipt: string }[] {
-  const [EXTRA, INDEX, HASH, EMPTY, FOREIGN, SIZE, ROOT, LOG, COSIGNATURE] = [1, 2, 3, 7, 8, 9, 10, 12, 13];
   const lines = good.split("\n");
   const line = (at: number) => String(lines[at]);
   const withLine = (at: number, ...instead: string[]) => lines.toSpliced(at, 1, ...instead).join("\n");
@@ -298,25 +332,6 @@ function breakReceipt(
     "the witness's time was changed": flip(COSIGNATURE, 11),
     "the lines end with CR and LF": lines.join("\r\n"),
     "the last line end is missing": good.slice(0, -1),
-    "there is a byte order mark before it": `\ufeff${good}`,
-    "an empty line is before it": `\n${good}`,
-    "an empty line is after it": `${good}\n`,
-    "there are two checkpoints": good + good.slice(good.indexOf("\n\n") + 2),
-    "the index has a sign": withLine(INDEX, "index +2"),
-    "the index has an exponent": withLine(INDEX, "index 2e0"),
-    "the index has a space at its end": withLine(INDEX, "index 2 "),
-    "the index is negative": withLine(INDEX, "index -1"),
-    "the index is beyond 2^53": withLine(INDEX, "index 9007199254740993"),
-    "there are two indexes": withLine(INDEX, line(INDEX), line(INDEX)),
-    "the payload is after the index": lines.toSpliced(EXTRA, 2, line(INDEX), line(EXTRA)).join("\n"),
-    "the payload is missing": withLine(EXTRA),
-    "the payload is empty": withLine(EXTRA, "extra "),
-    "a hash of the proof is in base64 for URLs": withLine(HASH, "-".repeat(43).concat("=")),
-    "the proof has 64 hashes": withLine(HASH, ...Array(61).fill(line(HASH))),
-    "the size is smaller than the index": withLine(SIZE, "2"),
-    "the size is 0": withLine(SIZE, "0"),
-    "a line is before the header": `line\n${good}`,
-    "there is no checkpoint": `${lines.slice(0, EMPTY + 1).join("\n")}\n`,
     "a line follows the signatures": `${good}more\n`,
   };
   return Object.entries(broken).map(([name, receipt]) => ({ name, receipt }));

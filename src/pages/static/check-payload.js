@@ -18,9 +18,9 @@ function unwrapPayload(pasted) {
  */
 function comparePayload(payload, hash, entries) {
   const { textContent: entityId, dataset } = document.querySelector("#entity-id");
-  const fields = readPayload(payload);
   const entry = entries.find((candidate) => candidate.recordHash === hash);
-  if (entry === undefined) return explainMismatch(fields, entityId.trim(), entries);
+  if (entry === undefined) return explainMismatch(readPayload(payload), entityId.trim(), entries);
+  const fields = parseCanonical(payload);
   const checks = [
     [true, say("payload.hash", { entry: entry.sequence })],
     [fields?.sequence === entry.sequence, say("payload.sequence", { entry: entry.sequence })],

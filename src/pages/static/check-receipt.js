@@ -7,7 +7,6 @@ import {
   LogNotNamed,
   NotAccepted,
   PolicyNotRead,
-  parseCanonical,
   parsePolicy,
   parseProof,
   verifyProof,
@@ -38,8 +37,12 @@ function make(tag, className, ...children) {
 
 /** The fields of a payload, or null when the text is not an event. */
 function readPayload(payload) {
-  const fields = parseCanonical(payload);
-  return typeof fields?.entityId === "string" ? fields : null;
+  try {
+    const fields = JSON.parse(payload);
+    return typeof fields?.entityId === "string" ? fields : null;
+  } catch {
+    return null;
+  }
 }
 
 function textOf(parent, selector) {
