@@ -18,7 +18,8 @@ it("a COMMIT that no standby confirms ends with its connection free, and leaves 
   await until(async () => (await pool.query("SHOW synchronous_standby_names")).rows[0].synchronous_standby_names);
   const sessions = async () => {
     const { rows } = await superuser.query(
-      "SELECT pid, wait_event IS NOT DISTINCT FROM 'SyncRep' AS waits FROM pg_stat_activity WHERE application_name = 'test' ORDER BY pid",
+      `SELECT pid, wait_event IS NOT DISTINCT FROM 'SyncRep' AS waits FROM pg_stat_activity
+        WHERE application_name = 'test' ORDER BY pid`,
     );
     return rows;
   };
