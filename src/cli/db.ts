@@ -1,9 +1,9 @@
 import { applyRoleGrants } from "../acts/change-database.ts";
 import { findRightsRisks } from "../acts/roles/apply-roles.ts";
+import { type Checked, problemsOf } from "../platform/checks.ts";
 import { readRolePasswords } from "../platform/config.ts";
 import { inspectDatabase } from "../platform/db/session.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
-import { type Checked, problemsOf } from "../platform/servers/checks.ts";
 import { verbOf } from "./act-verb.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
 import { EXIT, ServersUnavailable } from "./exit-code.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
+import { problemsOf } from "../platform/checks.ts";
 import { markAsCluster } from "../platform/redis/addresses.ts";
 import { isRedisUnavailable, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
-import { problemsOf } from "../platform/servers/checks.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /**

@@ -1,7 +1,7 @@
+import { problemsOf } from "../platform/checks.ts";
 import { type Config, ConfigError } from "../platform/config.ts";
 import { BadRedisUrl, markAsCluster } from "../platform/redis/addresses.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
-import { problemsOf } from "../platform/servers/checks.ts";
 
 /** Longest wait for a server at the start. After it, the process continues without a response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;

@@ -120,7 +120,8 @@ function renderField(
   );
   const control =
     shape === "line"
-      ? html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" spellcheck="false"${about}>`
+      ? html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" \
+spellcheck="false"${about}>`
       : html`<select id="${id}" name="${name}"${about}>${options}</select>`;
   return html`<div class="field"><label for="${id}">${label}</label>${notes}${control}</div>\n`;
 }

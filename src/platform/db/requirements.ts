@@ -1,4 +1,4 @@
-import { type Check, type Checked, runCheck } from "../servers/checks.ts";
+import { type Check, type Checked, runCheck } from "../checks.ts";
 
 // Everything that the code relies on in Postgres: in each session, and in the server and its database. `session.ts`
 // sets and checks it on each new connection, and `voucherctl db check` prints it.
@@ -302,7 +302,10 @@ function listOr(none: string, words: string, list: readonly string[]): string {
   return list.length === 0 ? none : `${words} ${list.join(", ")}`;
 }
 
-/** A migration needs a schema for the tables, and others the one that has them. Without any tables, the next error tells. */
+/**
+ * A migration needs a schema for the tables, and others the one that has them. Without any tables, the next error
+ * tells.
+ */
 function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: Facts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;
   return schema !== null && !/^(pg_|information_schema$)/.test(schema) && !hasForeignTable;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type Checked, type Problem, problemsOf, runCheck } from "../servers/checks.ts";
+import { type Checked, type Problem, problemsOf, runCheck } from "../checks.ts";
 import { connectClient, secondClient } from "./client.ts";
 import { arrayOf, boolean, integer, orNull, text } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";

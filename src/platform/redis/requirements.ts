@@ -1,4 +1,4 @@
-import { type Check, type Checked, runCheck } from "../servers/checks.ts";
+import { type Check, type Checked, runCheck } from "../checks.ts";
 import { SLOTS } from "./slots.ts";
 import { lacksRights, type ServerView, type Viewed, viewServers } from "./view-servers.ts";
 
@@ -37,7 +37,7 @@ const TOGETHER: readonly Check<Facts>[] = [
   {
     what: "kind",
     wanted: "one server, or nodes of one cluster",
-    why: "A Redis Cluster is used with one connection to each master. One address is enough: the server says what it is.",
+    why: "A Redis Cluster is used with one connection to each master. One address of it is enough.",
     query: ({ named }) => each(named.flatMap(({ view }) => view ?? []).map(kindOf)),
     isMet: (_, { named }) => named.length === 1 || strayOf(named) === undefined,
     sentence: (_, { named }) =>
@@ -52,8 +52,8 @@ const TOGETHER: readonly Check<Facts>[] = [
     why: "Processes find each other's jobs.",
     query: ({ named }) => (strangerOf(named) === undefined ? "the same for every address" : "several"),
     sentence: (_, { named }) =>
-      `REDIS_URL names nodes of different clusters: ${clustersOf(named)[0]?.address} and ${strangerOf(named)?.address} ` +
-      "do not know each other. Processes would not find each other's jobs.",
+      `REDIS_URL names nodes of different clusters: ${clustersOf(named)[0]?.address} and ` +
+      `${strangerOf(named)?.address} do not know each other. Processes would not find each other's jobs.`,
     code: "redis_other_cluster",
     effect: "refused",
   },

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { type Problem, problemsOf } from "../checks.ts";
 import { namesCluster } from "../redis/addresses.ts";
 import { checkRedis, type RedisCheck } from "../redis/requirements.ts";
-import { type Problem, problemsOf } from "./checks.ts";
 
 /** Time between two checks while a server does not answer, or a requirement is not met. Milliseconds. */
 const CHECK_AGAIN_MS = 1_000;

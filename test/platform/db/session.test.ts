@@ -4,6 +4,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { explainMigration } from "../../../src/cli/explain-migration.ts";
+import { problemsOf } from "../../../src/platform/checks.ts";
 import { connectClient } from "../../../src/platform/db/client.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import {
@@ -15,7 +16,6 @@ import {
   type Use,
 } from "../../../src/platform/db/requirements.ts";
 import { DEFINERS, prepareSession, UnmetRequirement } from "../../../src/platform/db/session.ts";
-import { problemsOf } from "../../../src/platform/servers/checks.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { expectRedeems } from "../../support/redeem-on.ts";
 import { openServicePool, openTestServers, type TestServers } from "../../support/servers.ts";
@@ -209,7 +209,7 @@ describe("schemas", () => {
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
 
-  it("a role whose search_path names none of several schemas with the tables is refused until it names one", async () => {
+  it("refuses a role whose search_path names none of several schemas that have the tables", async () => {
     const database = await makeDatabase();
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
