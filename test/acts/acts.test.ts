@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { ACTS } from "../../src/acts/acts.ts";
 import { issueBatch } from "../../src/acts/batch/issue.ts";
 import { bodyOf } from "../../src/acts/fields.ts";
+import { inEnglish } from "../../src/platform/api/problems.ts";
 
 it("each act has a name of its own: a noun and a verb", () => {
   const names = ACTS.map(({ name }) => name);
@@ -25,7 +26,7 @@ it("a JSON body of an act is read with its defaults, and a wrong one is refused 
     audience: "Everyone",
     windows: { buy: { opensAt: "soon" }, claim: [] },
   });
-  expect(refused.error?.issues.map(({ path, message }) => [path.join("."), message])).toEqual([
+  expect(refused.error?.issues.map(({ path, message }) => [path.join("."), inEnglish(message)])).toEqual([
     ["count", "must be a whole number from 1 to 100000"],
     ["validUntil", "is required"],
     ["audience", "must be one of OpenToAll, ReferrerOnly"],

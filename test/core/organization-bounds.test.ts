@@ -30,7 +30,6 @@ const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 /** Statements whose tickets do not come from a partner, and where they come from. */
 const OWN_TICKETS: Record<string, string> = {
   end_reservations: "of reservations that were read under their vouchers' locks",
-  select_live_tickets: "of leases that the sweeper found",
   announce_expired_reservations: "of reservations that the transaction has expired",
 };
 

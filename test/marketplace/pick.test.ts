@@ -18,8 +18,8 @@ const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 
 const statements = readStatements(new URL("../../src/marketplace/db/acquisitions.sql", import.meta.url));
 const PICKS = [
-  { name: "pick_free_vouchers", parameters: ["'{}'", "1"] },
-  { name: "pick_voucher", parameters: [] },
+  { name: "pick_free_vouchers", parameters: ["'{}'", "1", "NULL"] },
+  { name: "pick_voucher", parameters: ["NULL"] },
 ].map(({ name, parameters }) => ({
   name,
   text: statements[name]?.text ?? "",

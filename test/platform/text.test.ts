@@ -3,6 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { redeemRequest } from "../../src/core/redeem/api/redeem.ts";
 import { normaliseCode, normaliseTicket } from "../../src/core/voucher/codes.ts";
 import { formsOf, normaliseReference } from "../../src/core/voucher/references.ts";
+import { inEnglish } from "../../src/platform/api/problems.ts";
 import { hasAtMost, isLongerThan, NORMALISED_MAX, normaliseText } from "../../src/platform/text.ts";
 import { findSources } from "../support/source-files.ts";
 
@@ -39,7 +40,7 @@ it("a text that is too long is no code, no ticket and no reference, and a reques
   expect([normaliseCode(MARKS), formsOf(MARKS)]).toEqual([null, []]);
   expect([normaliseTicket(MARKS), normaliseReference(MARKS)]).toEqual([MARKS, MARKS]);
   const { error } = redeemRequest.safeParse({ code: MARKS, externalRef: MARKS, note: MARKS, token: MARKS });
-  expect(new Map(error?.issues.map(({ path, message }) => [path.join(), message]))).toEqual(
+  expect(new Map(error?.issues.map(({ path, message }) => [path.join(), inEnglish(message)]))).toEqual(
     new Map([
       ["code", "must be at most 256 characters long"],
       ["externalRef", "must be at most 128 characters long"],

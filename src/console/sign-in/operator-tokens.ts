@@ -3,6 +3,7 @@ import { OPERATOR_ROLES, type OperatorRole } from "../../acts/operator-role.ts";
 import { isPrintable, TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
+import { normaliseText } from "../../platform/text.ts";
 
 /** The operator that a proxy's JWT names. The role is null if no value of the claim is a role. */
 export interface TokenOperator {
@@ -48,12 +49,11 @@ const isName = (text: string) => /[\p{L}\p{N}]/u.test(text.replaceAll(UNSEEN, ""
  */
 export function showName(name: string): string {
   const byCode = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
-  const seen = name
-    .normalize("NFC")
+  const seen = (normaliseText(name, "NFC") ?? name)
     .trim()
     .replaceAll(UNSEEN, byCode)
     .replaceAll(/\P{ASCII}/gu, (character) =>
-      character.normalize("NFKC") === character ? character : byCode(character),
+      normaliseText(character, "NFKC") === character ? character : byCode(character),
     );
   return /\p{Script=Latin}/u.test(name) ? seen.replaceAll(LOOKALIKES, byCode) : seen;
 }

@@ -178,6 +178,8 @@ async function send(response: Response, file: FileHandle, ended: AbortSignal, sl
     response.destroy();
   };
   ended.addEventListener("abort", () => breakOff(signInEnded()), { once: true });
-  const pieces = file.createReadStream({ start: 0, highWaterMark: PIECE, autoClose: false }).once("error", breakOff);
+  const pieces = file.createReadStream({ start: 0, highWaterMark: PIECE, autoClose: false });
+  // A reader who has left or is too slow ends the stream with an error, too, and needs no cause in the log.
+  pieces.once("error", (cause) => (slow.aborted || response.destroyed ? undefined : breakOff(cause)));
   await pipeline(pieces, response, { signal: slow }).catch(() => response.destroy());
 }

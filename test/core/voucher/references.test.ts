@@ -8,6 +8,7 @@ import {
   normaliseReference,
   survivesInPath,
 } from "../../../src/core/voucher/references.ts";
+import { inEnglish } from "../../../src/platform/api/problems.ts";
 
 it.each([
   ["order-1", "order-1"],
@@ -43,7 +44,8 @@ it.each([
   ["x".repeat(129), "128"],
 ])("a redeem request refuses the reference %j", (externalRef, problem) => {
   const { error } = redeemRequest.safeParse({ code: "c", externalRef });
-  expect(JSON.stringify(error?.issues)).toContain(problem);
+  const said = error?.issues.map(({ path, message }) => `${path.join()} ${inEnglish(message)}`);
+  expect(said?.join()).toContain(problem);
 });
 
 it.each([

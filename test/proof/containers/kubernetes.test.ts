@@ -112,7 +112,7 @@ it.each([
     expect(new URL(readDatabaseUrl(env)).username).toBe("owner");
     const passwords = Object.values(secrets).flatMap(({ DATABASE_URL = "" }) => {
       const url = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : null;
-      return url?.username.startsWith("pva_") ? [[url.username, url.password]] : [];
+      return url?.username.startsWith("pva_") ? [[url.username.slice("pva_".length), url.password]] : [];
     });
     expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
   }
