@@ -45,7 +45,7 @@ const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
-  ...["queue shards", "queue drop-shards", "process list", "process dismiss", "webhook test", "alert test"],
+  ...["queue shards", "queue drop-shards", "webhook test", "alert test"],
 ];
 
 /** What the names in braces stand for. */

@@ -32,7 +32,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await field.fill("7Q4K-9MZX-2HTB-W8RC");
     await field.press("Enter");
     await visited.page.getByRole("alert").waitFor();
-    expect(requested[0]).toBe(`${api.url}/check`);
+    expect(requested).toContain(`${api.url}/check`);
     expect([...requested, visited.page.url()].join()).not.toContain("7Q4K");
     expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
     expect(await field.getAttribute("aria-invalid")).toBe("true");
