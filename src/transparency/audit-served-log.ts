@@ -1,3 +1,4 @@
+import { z } from "zod";
 import {
   auditServedTree,
   type NamedLeaf,
@@ -7,7 +8,7 @@ import {
 import type { LogSource } from "../../packages/tlog/src/log-source.ts";
 import { NotAccepted } from "../../packages/tlog/src/policy.ts";
 import { type Report, reportInto } from "../../packages/tlog/src/problems.ts";
-import { type PublicChain, type PublicEvent, publicChain } from "../core/chain/api/events.ts";
+import { type PublicChain, type PublicEvent, publicChain, publicEvent } from "../core/chain/api/events.ts";
 import { GENESIS_HASH } from "../core/chain/chain.ts";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 
@@ -90,11 +91,15 @@ function findLinkProblem(
   return previousHash === previous.recordHash ? null : "is not linked";
 }
 
+/** A service of an earlier release does not say whether it keeps payloads. */
+const servedEvent = publicEvent.extend({ payloadKept: z.boolean().default(true) });
+const servedChain = publicChain.extend({ events: z.array(servedEvent) });
+
 async function readChainPage(histories: LogSource, voucher: string, after: number): Promise<PublicChain> {
   const path = `${ENTITY_TYPE}/${encodeURIComponent(voucher)}?after=${after}&limit=100`;
   const bytes = await histories.read(path);
   if (bytes === null) throw new NotAccepted(`${histories.from} has no history of ${voucher}.`);
-  const parsed = publicChain.safeParse(parseJson(bytes.toString()));
+  const parsed = servedChain.safeParse(parseJson(bytes.toString()));
   if (!parsed.success) throw new NotAccepted(`The history of ${voucher} is not valid.`);
   return parsed.data;
 }
