@@ -22,6 +22,7 @@ COPY packages ./packages
 RUN npm ci --ignore-scripts
 COPY src ./src
 COPY docs ./docs
+COPY migrations ./migrations
 RUN npm run generate && npm run packages
 
 # Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
