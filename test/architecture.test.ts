@@ -101,6 +101,15 @@ it("importsOf returns only paths of files that exist", () => {
   }
 });
 
+it("files outside a package import it by its name of package.json, not by a path", () => {
+  expect(importsOf("src/a/b.ts", 'import { c } from "#tlog/c.ts";').map(show)).toEqual([
+    "src/a/b.ts imports packages/tlog/src/c.ts",
+  ]);
+  const files = [...FILES, ...findTests()].filter((file) => !file.startsWith("packages/"));
+  const byPath = files.filter((file) => /from "(\.\.\/)+packages\//.test(readFileSync(join(ROOT, file), "utf8")));
+  expect(byPath).toEqual([]);
+});
+
 it("findFolderCircles finds folders that import each other over a third one, and ignores files beside them", () => {
   const edge = (from: string, to: string): Import => ({ from: `src/x/${from}`, to: `src/x/${to}`, kind: "type" });
   const line = [edge("a/1.ts", "b/1.ts"), edge("b/2.ts", "c/1.ts"), edge("top.ts", "a/1.ts"), edge("c/1.ts", "top.ts")];

@@ -1,8 +1,8 @@
 import pg from "pg";
-import { DamagedState, FileLocked } from "../../packages/tlog/src/durable-file.ts";
-import { KeyNotMade } from "../../packages/tlog/src/key-file.ts";
-import { SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
-import { NotAccepted } from "../../packages/tlog/src/policy.ts";
+import { DamagedState, FileLocked } from "#tlog/durable-file.ts";
+import { KeyNotMade } from "#tlog/key-file.ts";
+import { SourceUnavailable } from "#tlog/log-source.ts";
+import { NotAccepted } from "#tlog/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ConfigError, UnusableFile } from "../platform/config.ts";
 import { UnusableDatabase } from "../platform/db/schema.ts";

@@ -5,7 +5,7 @@ import {
   ServiceUnavailable,
   UsageError as UnusableOptions,
   VOUCHERS_NEEDED,
-} from "../../packages/conformance/src/check-client.ts";
+} from "#conformance/check-client.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";
 import { EXIT, ServersUnavailable, UsageError } from "./exit-code.ts";
 import { paint } from "./format.ts";

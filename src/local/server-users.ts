@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lockFile } from "../../packages/tlog/src/durable-file.ts";
+import { lockFile } from "#tlog/durable-file.ts";
 import { identify, isRunning } from "./process-identity.ts";
 
 /** Longest wait for another process to start or stop the servers. Milliseconds. */

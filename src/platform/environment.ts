@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { isKeyName } from "../../packages/tlog/src/note.ts";
+import { isKeyName } from "#tlog/note.ts";
 import { isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
 import { isNetwork } from "./addresses.ts";
 import { isWebhookSecret } from "./outgoing/webhook-signature.ts";

@@ -1,6 +1,6 @@
-import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { DamagedState, lockFile, readIfThere, writeDurably } from "../../packages/tlog/src/durable-file.ts";
-import { isSignedBy, type VerifierKey } from "../../packages/tlog/src/note.ts";
+import { type CheckpointNote, parseCheckpoint } from "#tlog/checkpoint.ts";
+import { DamagedState, lockFile, readIfThere, writeDurably } from "#tlog/durable-file.ts";
+import { isSignedBy, type VerifierKey } from "#tlog/note.ts";
 
 /** Longest wait for another process that writes the same anchor. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;

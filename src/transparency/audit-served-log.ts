@@ -1,13 +1,8 @@
 import { z } from "zod";
-import {
-  auditServedTree,
-  type NamedLeaf,
-  type TreeAudit,
-  type TreeAuditOptions,
-} from "../../packages/tlog/src/audit.ts";
-import type { LogSource } from "../../packages/tlog/src/log-source.ts";
-import { NotAccepted } from "../../packages/tlog/src/policy.ts";
-import { type Report, reportInto } from "../../packages/tlog/src/problems.ts";
+import { auditServedTree, type NamedLeaf, type TreeAudit, type TreeAuditOptions } from "#tlog/audit.ts";
+import type { LogSource } from "#tlog/log-source.ts";
+import { NotAccepted } from "#tlog/policy.ts";
+import { type Report, reportInto } from "#tlog/problems.ts";
 import { type PublicChain, type PublicEvent, publicChain, publicEvent } from "../core/chain/api/events.ts";
 import { GENESIS_HASH } from "../core/chain/chain.ts";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";

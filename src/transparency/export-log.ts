@@ -1,7 +1,7 @@
-import { TILE_WIDTH } from "../../packages/tlog/src/merkle.ts";
-import { writeInto } from "../../packages/tlog/src/monitor.ts";
-import { formatBundle, formatTilePath, tileWidth } from "../../packages/tlog/src/tiles.ts";
-import { hashLeaves } from "../../packages/tlog/src/tree.ts";
+import { TILE_WIDTH } from "#tlog/merkle.ts";
+import { writeInto } from "#tlog/monitor.ts";
+import { formatBundle, formatTilePath, tileWidth } from "#tlog/tiles.ts";
+import { hashLeaves } from "#tlog/tree.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { findPublished, type Published } from "./db/log-checkpoints.ts";

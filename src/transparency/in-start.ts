@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { writeKeyFile } from "../../packages/tlog/src/key-file.ts";
+import { writeKeyFile } from "#tlog/key-file.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { auditedCommand } from "../acts/with-audit-entry.ts";
 import { readTlogConfig } from "../platform/config.ts";

@@ -1,5 +1,5 @@
-import { type CheckpointNote, formatCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { signNote } from "../../packages/tlog/src/note.ts";
+import { type CheckpointNote, formatCheckpoint, type TreeHead } from "#tlog/checkpoint.ts";
+import { signNote } from "#tlog/note.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { parseCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { isSignedBy } from "../../packages/tlog/src/note.ts";
+import { parseCheckpoint, type TreeHead } from "#tlog/checkpoint.ts";
+import { isSignedBy } from "#tlog/note.ts";
 import { inTransaction, write } from "../platform/db/transaction.ts";
 import { findPublished, type Published } from "./db/log-checkpoints.ts";
 import { growTree, lockTlogTree, placeBatches, selectWaitingBatches } from "./db/log-tree.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
-import { parseSecretKey, type SignerKey } from "../../packages/tlog/src/note.ts";
-import { NotAccepted, type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
-import type { Witness } from "../../packages/tlog/src/witness-client.ts";
+import { parseSecretKey, type SignerKey } from "#tlog/note.ts";
+import { NotAccepted, type Policy, parsePolicy } from "#tlog/policy.ts";
+import type { Witness } from "#tlog/witness-client.ts";
 import { type TlogConfig, UnusableFile } from "../platform/config.ts";
 
 /** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */

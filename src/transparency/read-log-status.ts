@@ -1,9 +1,9 @@
 import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { verifySignatures } from "../../packages/tlog/src/note.ts";
-import { type Policy, parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { parseCheckpoint } from "#tlog/checkpoint.ts";
+import { verifySignatures } from "#tlog/note.ts";
+import { type Policy, parsePolicy } from "#tlog/policy.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { findPublished, findTlogProgress, selectWitnessSizes } from "./db/log-checkpoints.ts";
 import { selectTlogRetirements, type TlogRetirement } from "./db/log-retirements.ts";

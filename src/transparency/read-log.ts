@@ -1,8 +1,8 @@
 import type pg from "pg";
-import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { HASH_BYTES, type TileId } from "../../packages/tlog/src/merkle.ts";
-import { formatBundle, parseTilePath, tileWidth } from "../../packages/tlog/src/tiles.ts";
-import { hashLeaves } from "../../packages/tlog/src/tree.ts";
+import { parseCheckpoint } from "#tlog/checkpoint.ts";
+import { HASH_BYTES, type TileId } from "#tlog/merkle.ts";
+import { formatBundle, parseTilePath, tileWidth } from "#tlog/tiles.ts";
+import { hashLeaves } from "#tlog/tree.ts";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";

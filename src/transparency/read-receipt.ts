@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { parsePolicy } from "../../packages/tlog/src/policy.ts";
-import { formatProof, verifyProof } from "../../packages/tlog/src/receipt.ts";
+import { parsePolicy } from "#tlog/policy.ts";
+import { formatProof, verifyProof } from "#tlog/receipt.ts";
 import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { isErased } from "../core/chain/chain.ts";
 import { findLoggedEvent, findLoggedRedemption, type LoggedEvent, selectEventsPage } from "../core/chain/db/events.ts";

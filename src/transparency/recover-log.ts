@@ -1,9 +1,9 @@
-import { isEqual } from "../../packages/tlog/src/bytes.ts";
-import { type CheckpointNote, parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { type LogSource, readBundle } from "../../packages/tlog/src/log-source.ts";
-import { HASH_BYTES, TILE_WIDTH } from "../../packages/tlog/src/merkle.ts";
-import { isSignedBy } from "../../packages/tlog/src/note.ts";
-import { edgeTiles, TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { isEqual } from "#tlog/bytes.ts";
+import { type CheckpointNote, parseCheckpoint } from "#tlog/checkpoint.ts";
+import { type LogSource, readBundle } from "#tlog/log-source.ts";
+import { HASH_BYTES, TILE_WIDTH } from "#tlog/merkle.ts";
+import { isSignedBy } from "#tlog/note.ts";
+import { edgeTiles, TreeAppender } from "#tlog/tree.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import { selectOverdueSeals } from "../core/chain/db/events.ts";
 import { readChainsToSeal, sealChains } from "../core/chain/seal-events.ts";

@@ -1,15 +1,9 @@
 import type pg from "pg";
 import type { Logger } from "pino";
-import { formatCheckpoint, parseCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { signNote } from "../../packages/tlog/src/note.ts";
-import { meetsQuorum } from "../../packages/tlog/src/policy.ts";
-import {
-  askWitness,
-  claimOf,
-  namesIn,
-  type Witness,
-  type WitnessAnswer,
-} from "../../packages/tlog/src/witness-client.ts";
+import { formatCheckpoint, parseCheckpoint, type TreeHead } from "#tlog/checkpoint.ts";
+import { signNote } from "#tlog/note.ts";
+import { meetsQuorum } from "#tlog/policy.ts";
+import { askWitness, claimOf, namesIn, type Witness, type WitnessAnswer } from "#tlog/witness-client.ts";
 import { readAnchor, writeAnchor } from "./anchors.ts";
 import { publishCheckpoint, recordWitnessSizes, selectWitnessSizes } from "./db/log-checkpoints.ts";
 import { findTlogTree, selectBatchesSetAside } from "./db/log-tree.ts";

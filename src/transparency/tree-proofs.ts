@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isEqual } from "../../packages/tlog/src/bytes.ts";
-import type { TreeHead } from "../../packages/tlog/src/checkpoint.ts";
+import { isEqual } from "#tlog/bytes.ts";
+import type { TreeHead } from "#tlog/checkpoint.ts";
 import {
   consistencyRanges,
   HASH_BYTES,
@@ -9,9 +9,9 @@ import {
   TILE_WIDTH,
   tilesOf,
   verifyConsistency,
-} from "../../packages/tlog/src/merkle.ts";
-import { tileWidth } from "../../packages/tlog/src/tiles.ts";
-import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
+} from "#tlog/merkle.ts";
+import { tileWidth } from "#tlog/tiles.ts";
+import { edgeTiles, hashLeaves, type ReadTile, rootOfRange, TreeAppender } from "#tlog/tree.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { selectTlogTiles } from "./db/log-tree.ts";

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { makeServiceCall } from "../../packages/conformance/src/service.ts";
+import { makeServiceCall } from "#conformance/service.ts";
 import { startProgram } from "../support/child-process.ts";
 import { type PartnerRequest, startPartnerServer } from "../support/partner-server.ts";
 

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import type pg from "pg";
-import { isEqual } from "../../packages/tlog/src/bytes.ts";
-import { parseCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { verifyConsistency } from "../../packages/tlog/src/merkle.ts";
+import { isEqual } from "#tlog/bytes.ts";
+import { parseCheckpoint } from "#tlog/checkpoint.ts";
+import { verifyConsistency } from "#tlog/merkle.ts";
 import { proveConsistency } from "../../src/transparency/tree-proofs.ts";
 
 /** Every checkpoint of a log that a test has seen: none may contradict another. */

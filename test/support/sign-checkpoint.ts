@@ -1,5 +1,5 @@
-import { formatCheckpoint, type TreeHead } from "../../packages/tlog/src/checkpoint.ts";
-import { type SignerKey, signNote } from "../../packages/tlog/src/note.ts";
+import { formatCheckpoint, type TreeHead } from "#tlog/checkpoint.ts";
+import { type SignerKey, signNote } from "#tlog/note.ts";
 
 /** Signs a checkpoint with a log's only key, and returns the note. */
 export function signCheckpoint(key: SignerKey, head: TreeHead): Promise<string> {

@@ -55,6 +55,16 @@ export interface Import {
   kind: "value" | "type" | "dynamic";
 }
 
+/** How the project names its packages: `#tlog/note.ts` is a file of `packages/tlog/src`. */
+const { imports: PACKAGES } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+
+function resolveImport(from: string, specifier: string): string {
+  if (specifier.startsWith(".")) return join(dirname(from), specifier);
+  const [name = "", ...path] = specifier.split("/");
+  const folder: string | undefined = PACKAGES[`${name}/*`];
+  return folder === undefined ? specifier : join(folder.slice(0, -1), ...path);
+}
+
 /**
  * Finds the imports of a source text: static imports, re-exports, imports for side effects, and dynamic imports of a
  * literal.
@@ -62,8 +72,7 @@ export interface Import {
 export function importsOf(from: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (specifier: string, kind: Import["kind"]) => {
-    const to = specifier.startsWith(".") ? join(dirname(from), specifier) : specifier;
-    found.push({ from, to, kind });
+    found.push({ from, to: resolveImport(from, specifier), kind });
   };
   const code = text.replace(/^\s*(\/\/|\/?\*).*$/gm, "");
   for (const [, type, specifier = ""] of code.matchAll(

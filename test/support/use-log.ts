@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
-import { openLogSource } from "../../packages/tlog/src/log-source.ts";
-import { monitorLog } from "../../packages/tlog/src/monitor.ts";
-import { parsePolicy } from "../../packages/tlog/src/policy.ts";
+import { openLogSource } from "#tlog/log-source.ts";
+import { monitorLog } from "#tlog/monitor.ts";
+import { parsePolicy } from "#tlog/policy.ts";
 import { onSnapshot } from "../../src/platform/db/transaction.ts";
 import { auditTlog } from "../../src/transparency/audit-log.ts";
 import { exportTlog } from "../../src/transparency/export-log.ts";

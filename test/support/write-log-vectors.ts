@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { formatCheckpoint } from "../../packages/tlog/src/checkpoint.ts";
-import { consistencyRanges, inclusionRanges } from "../../packages/tlog/src/merkle.ts";
-import { cosignNote, makeSigner, type SignerKey, signNote } from "../../packages/tlog/src/note.ts";
-import { formatProof } from "../../packages/tlog/src/receipt.ts";
-import { hashLeaves, rootOfRange, TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { formatCheckpoint } from "#tlog/checkpoint.ts";
+import { consistencyRanges, inclusionRanges } from "#tlog/merkle.ts";
+import { cosignNote, makeSigner, type SignerKey, signNote } from "#tlog/note.ts";
+import { formatProof } from "#tlog/receipt.ts";
+import { hashLeaves, rootOfRange, TreeAppender } from "#tlog/tree.ts";
 import { signCheckpoint } from "./sign-checkpoint.ts";
 import { VECTORS_FILE, type Vectors } from "./write-vectors.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { openLogSource } from "../../packages/tlog/src/log-source.ts";
+import { openLogSource } from "#tlog/log-source.ts";
 import { readLoggedInOrder } from "../../src/core/chain/db/events.ts";
 import { readChainsToSeal, sealChains } from "../../src/core/chain/seal-events.ts";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { openLogSource } from "../../packages/tlog/src/log-source.ts";
-import { formatSecretKey } from "../../packages/tlog/src/note.ts";
-import { verifyProof } from "../../packages/tlog/src/receipt.ts";
+import { openLogSource } from "#tlog/log-source.ts";
+import { formatSecretKey } from "#tlog/note.ts";
+import { verifyProof } from "#tlog/receipt.ts";
 import { openConfirmations } from "../../src/core/commit/confirm-reads.ts";
 import { ENTITY_TYPE } from "../../src/core/voucher/voucher.ts";
 import { auditServedTlog } from "../../src/transparency/audit-served-log.ts";

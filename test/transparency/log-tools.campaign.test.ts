@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
-import { type LogSource, openLogSource, SourceUnavailable } from "../../packages/tlog/src/log-source.ts";
-import { cosignNote, type SignerKey } from "../../packages/tlog/src/note.ts";
-import { parsePolicy } from "../../packages/tlog/src/policy.ts";
-import { TreeAppender } from "../../packages/tlog/src/tree.ts";
+import { type LogSource, openLogSource, SourceUnavailable } from "#tlog/log-source.ts";
+import { cosignNote, type SignerKey } from "#tlog/note.ts";
+import { parsePolicy } from "#tlog/policy.ts";
+import { TreeAppender } from "#tlog/tree.ts";
 import { ANCHOR_NAMESPACE } from "../../src/core/chain/chain.ts";
 import { auditServedTlog } from "../../src/transparency/audit-served-log.ts";
 import { backfillTlog } from "../../src/transparency/backfill-log.ts";

@@ -1,6 +1,6 @@
-import { openLogSource } from "../../../packages/tlog/src/log-source.ts";
-import type { Policy } from "../../../packages/tlog/src/policy.ts";
-import { describeAge } from "../../../packages/tlog/src/report.ts";
+import { openLogSource } from "#tlog/log-source.ts";
+import type { Policy } from "#tlog/policy.ts";
+import { describeAge } from "#tlog/report.ts";
 import { type CommandContext, type Interaction, readEnvironment } from "../../cli/command.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { formatCount, paint, pluralize } from "../../cli/format.ts";

@@ -1,8 +1,8 @@
-import { parseCheckpoint } from "../../../packages/tlog/src/checkpoint.ts";
-import { writeKeyFile } from "../../../packages/tlog/src/key-file.ts";
-import { COSIGNATURE_MAX_AGE, openLogSource } from "../../../packages/tlog/src/log-source.ts";
-import { monitorLog } from "../../../packages/tlog/src/monitor.ts";
-import { describeAge } from "../../../packages/tlog/src/report.ts";
+import { parseCheckpoint } from "#tlog/checkpoint.ts";
+import { writeKeyFile } from "#tlog/key-file.ts";
+import { COSIGNATURE_MAX_AGE, openLogSource } from "#tlog/log-source.ts";
+import { monitorLog } from "#tlog/monitor.ts";
+import { describeAge } from "#tlog/report.ts";
 import {
   type CommandContext,
   confirmLoss,

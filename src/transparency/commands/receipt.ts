@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { type Policy, PolicyNotRead, parsePolicy } from "../../../packages/tlog/src/policy.ts";
-import { reportReceipt } from "../../../packages/tlog/src/report.ts";
+import { type Policy, PolicyNotRead, parsePolicy } from "#tlog/policy.ts";
+import { reportReceipt } from "#tlog/report.ts";
 import { type Noun, verb, verbWithoutServers } from "../../cli/command.ts";
 import { UsageError } from "../../cli/exit-code.ts";
 import { ORG, required } from "../../cli/options.ts";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { writeKeyFile } from "../../../packages/tlog/src/key-file.ts";
-import { parseSecretKey, parseVerifierKey } from "../../../packages/tlog/src/note.ts";
-import { serveWitness, WitnessServer } from "../../../packages/tlog/src/witness-server.ts";
+import { writeKeyFile } from "#tlog/key-file.ts";
+import { parseSecretKey, parseVerifierKey } from "#tlog/note.ts";
+import { serveWitness, WitnessServer } from "#tlog/witness-server.ts";
 import { type Noun, verbWithoutServers } from "../../cli/command.ts";
 import { UsageError } from "../../cli/exit-code.ts";
 import { integer, option, required } from "../../cli/options.ts";

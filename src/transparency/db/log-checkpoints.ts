@@ -1,4 +1,4 @@
-import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import type { TreeHead } from "#tlog/checkpoint.ts";
 import { arrayOf, bigint, bytea, text } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";

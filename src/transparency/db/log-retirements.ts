@@ -1,4 +1,4 @@
-import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
+import type { TreeHead } from "#tlog/checkpoint.ts";
 import { bigint, bytea, type Row, text, timestamptz } from "../../platform/db/columns.ts";
 import { type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 import { TREE } from "./log-tree.ts";

@@ -1,6 +1,6 @@
-import type { TreeHead } from "../../../packages/tlog/src/checkpoint.ts";
-import type { TileId } from "../../../packages/tlog/src/merkle.ts";
-import type { StoredTile } from "../../../packages/tlog/src/tree.ts";
+import type { TreeHead } from "#tlog/checkpoint.ts";
+import type { TileId } from "#tlog/merkle.ts";
+import type { StoredTile } from "#tlog/tree.ts";
 import { arrayOf, bigint, bytea, integer, orNull, type Row, smallint, text } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";

@@ -1,6 +1,6 @@
 import pLimit from "p-limit";
 import { expect, it } from "vitest";
-import { OutcomeUnknown, voucherClient } from "../../../packages/client/src/index.ts";
+import { OutcomeUnknown, voucherClient } from "#client/index.ts";
 import { issueVouchers, makeKey } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { openLogSource } from "../../../packages/tlog/src/log-source.ts";
+import { openLogSource } from "#tlog/log-source.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../../src/local/postgres.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { onSnapshot } from "../../../src/platform/db/transaction.ts";
