@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
 import { acceptContract } from "../../src/acts/contract/move.ts";
@@ -14,6 +14,7 @@ import { openLogger } from "../../src/platform/logger.ts";
 import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { send } from "../support/client.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 import { openTestServers } from "../support/servers.ts";
 import { startApi } from "../support/service.ts";
@@ -76,19 +77,19 @@ async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_ba
     }));
   return (await whileWaitsEnd(db, run, end)).result;
 }
-const NOTHING_TOLD = { failed: "unavailable" };
 
 it("no act tells anything, not even a refusal, that no standby has confirmed", async () => {
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
+
+const NOTHING_TOLD = { failed: "unavailable" };
 
 /** Makes a database, and a pool whose own commits wait for no standby. */
 async function openDatabase(postgres: OwnPostgres, name: string) {
   await postgres.superuser.query(`CREATE DATABASE ${name}`);
   const url = postgres.url(name);
   await migrateDatabase(url);
-  const db = new pg.Pool({ connectionString: url, options: "-c synchronous_commit=local" });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: url, options: "-c synchronous_commit=local" });
   return { url, db };
 }
 

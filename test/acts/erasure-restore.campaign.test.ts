@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { verifyAllChains } from "../../src/core/chain/verify-chains.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, send } from "../support/client.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { makeOffer, signedIn } from "../support/marketplace.ts";
 import { type OwnPostgres, openOwnPostgres } from "../support/own-postgres.ts";
 import { dumpRedis } from "../support/redis-record.ts";
@@ -41,7 +42,7 @@ beforeAll(async () => {
   await postgres.superuser.query("CREATE DATABASE vouchers");
   const databaseUrl = postgres.url("vouchers");
   await migrateDatabase(databaseUrl);
-  db = new pg.Pool({ connectionString: databaseUrl, max: 4 }).on("error", () => undefined);
+  db = openLastingPool({ connectionString: databaseUrl, max: 4 });
   voucherctl = openVoucherctl({ adminUrl: databaseUrl, redisUrl: servers.redisUrl });
   env = {
     DATABASE_URL: databaseUrl,

@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { erasePerson } from "../../src/acts/erase-person.ts";
@@ -8,6 +8,7 @@ import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import type { Transaction } from "../../src/platform/db/pool.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { appendEvent } from "../support/append-event.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { makeMember, newUser } from "../support/marketplace.ts";
 import { bypassTriggers } from "../support/outside-transaction.ts";
 import { provisioning } from "../support/supply.ts";
@@ -25,7 +26,7 @@ type Role = (typeof ROLES)[number];
 let pools: Record<Role, pg.Pool>;
 
 beforeAll(() => {
-  const pool = (connectionString: string) => new pg.Pool({ connectionString, max: 1 }).on("error", () => undefined);
+  const pool = (connectionString: string) => openLastingPool({ connectionString, max: 1 });
   const { databaseUrl, logUrl, adminUrl, ownerUrl } = servers;
   pools = { pva_api: pool(databaseUrl), pva_log: pool(logUrl), pva_admin: pool(adminUrl), owner: pool(ownerUrl) };
 });

@@ -3,11 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
-import pg from "pg";
+import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { basic } from "../support/browse.ts";
 import { type Started, startNode, startNpm } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { scrape } from "../support/scrape.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
@@ -91,12 +92,9 @@ describe("beside npm start", () => {
     if (started.child.exitCode !== null) throw new Error(started.output());
     [, password = ""] = (await untilStarted(() => / {2}password (\S+)/.exec(started.output()))) ?? [];
     const saved = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
-    db = new pg.Pool({
+    db = openLastingPool({
       connectionString: `postgresql://postgres:${saved.postgresPassword}@127.0.0.1:${saved.postgresPort}/postgres`,
     });
-    // Postgres stops before its pool does.
-    db.on("error", () => undefined);
-    db.on("connect", (client) => client.on("error", () => undefined));
   });
 
   afterAll(async () => {

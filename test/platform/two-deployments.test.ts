@@ -4,6 +4,7 @@ import { openApi } from "../../src/open/open-api.ts";
 import { adoptDatabase } from "../../src/platform/db/deployment.ts";
 import { type PartnerClient, partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import {
   openWorkerContext,
@@ -164,8 +165,7 @@ async function withCopy(work: (copy: TestServers) => Promise<void>): Promise<voi
     ),
   );
   await admin.query(`ALTER DATABASE ${original} WITH ALLOW_CONNECTIONS true`);
-  const db = new pg.Pool({ connectionString: at(servers.ownerUrl), max: 2 });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: at(servers.ownerUrl), max: 2 });
   try {
     await work({ ...servers, db, databaseUrl: at(servers.databaseUrl), ownerUrl: at(servers.ownerUrl) });
   } finally {

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../src/local/postgres.ts";
 import { makeDataDirectory } from "./data-directory.ts";
+import { openLastingPool } from "./lasting-pool.ts";
 import { findSteadyPort } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 
@@ -36,8 +37,7 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
     settings: ["fsync=off", "log_statement=all", ...settings],
   };
   await startPostgres(server);
-  const superuser = new pg.Pool({ connectionString: postgresUrl(server), max: 2 });
-  superuser.on("error", () => undefined);
+  const superuser = openLastingPool({ connectionString: postgresUrl(server), max: 2 });
   return {
     superuser,
     url(database, login) {
@@ -78,8 +78,7 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
  * that waits for the replay.
  */
 export async function promote(url: string): Promise<void> {
-  const db = new pg.Pool({ connectionString: url, max: 1 });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: url, max: 1 });
   const ask = "SELECT CASE WHEN pg_is_in_recovery() THEN NOT pg_promote(wait => false) ELSE true END AS is_primary";
   await untilStarted(async () => {
     // A conflict with the replay may end any statement.

@@ -10,6 +10,7 @@ import { openLogger } from "../../src/platform/logger.ts";
 import { findShard, listShards, type Shard, shardOf } from "../../src/platform/queues/shards.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
 import { mastersOf } from "../../src/platform/redis/connections.ts";
+import { openLastingPool } from "./lasting-pool.ts";
 import type { Login } from "./logins.ts";
 
 /** A new database and an empty Redis database for one test file. */
@@ -46,9 +47,7 @@ async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg
   const name = `voucher_test_${process.pid}_${clones}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${inject("template")}`);
   const ownerUrl = withPath(inject("databaseUrl"), name);
-  const db = new pg.Pool({ connectionString: ownerUrl, max: 8 });
-  db.on("error", () => undefined);
-  db.on("connect", (client) => client.on("error", () => undefined));
+  const db = openLastingPool({ connectionString: ownerUrl, max: 8 });
   return { name, ownerUrl, db };
 }
 

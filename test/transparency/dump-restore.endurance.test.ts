@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import pg from "pg";
+import type pg from "pg";
 import { expect, it } from "vitest";
 import { freePort } from "../../src/local/ports.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
@@ -11,6 +11,7 @@ import { findPublished } from "../../src/transparency/db/log-checkpoints.ts";
 import { runNode } from "../support/child-process.ts";
 import { partnerClient } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
+import { openLastingPool } from "../support/lasting-pool.ts";
 import { beginTlog, makeTlogFiles, ORIGIN, openSequencer, type TlogFiles } from "../support/log-setup.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { startApi, startWorkers } from "../support/service.ts";
@@ -75,8 +76,7 @@ async function startServer() {
   const url = (name: string) => `postgres://postgres@127.0.0.1:${port}/${name}`;
   const pools: pg.Pool[] = [];
   const open = (name: string) => {
-    const pool = new pg.Pool({ connectionString: url(name), max: 4 });
-    pool.on("error", () => undefined);
+    const pool = openLastingPool({ connectionString: url(name), max: 4 });
     pools.push(pool);
     return pool;
   };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { copyVouchers } from "../../../src/core/chain/db/copy.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { readStatements, type Statement } from "../../../src/platform/db/statements.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { makeRoles } from "../../support/logins.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { findStatementFiles } from "../../support/source-files.ts";
@@ -59,8 +60,7 @@ beforeAll(async () => {
   postgres = await openOwnPostgres();
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));
-  db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
-  db.on("error", () => undefined);
+  db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await makeRoles(db);
   owner = await db.connect();
   // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read

@@ -7,6 +7,7 @@ import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { MIGRATIONS } from "../../../src/platform/db/schema.ts";
 import type { Ended } from "../../support/child-process.ts";
 import { makeDataDirectory } from "../../support/data-directory.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { openVoucherctl } from "../../support/voucherctl.ts";
 
@@ -21,8 +22,7 @@ beforeAll(async () => {
   postgres = await openOwnPostgres();
   await postgres.superuser.query(`CREATE ROLE ${OWNER.name} LOGIN CREATEROLE PASSWORD '${OWNER.password}'`);
   for (const name of ["vouchers", "staging"]) await postgres.superuser.query(`CREATE DATABASE ${name} OWNER keeper`);
-  db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
-  db.on("error", () => undefined);
+  db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await giveDefaults();
   await db.query("SET ROLE keeper; CREATE TABLE theirs (id serial); RESET ROLE");
   await migrateDatabase(urlOf("vouchers"), { onRightsTaken: (grantees) => taken.push(...grantees) });

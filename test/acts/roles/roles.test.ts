@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { EXIT } from "../../../src/cli/exit-code.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import type { Ended } from "../../support/child-process.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { openVoucherctl } from "../../support/voucherctl.ts";
 
@@ -19,8 +20,7 @@ beforeAll(async () => {
   await postgres.superuser.query(`CREATE ROLE ${OWNER.name} LOGIN PASSWORD '${OWNER.password}'`);
   await postgres.superuser.query(`CREATE DATABASE vouchers OWNER ${OWNER.name}`);
   await postgres.superuser.query(`CREATE DATABASE unmigrated OWNER ${OWNER.name}`);
-  db = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
-  db.on("error", () => undefined);
+  db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await migrateDatabase(postgres.url("vouchers", OWNER));
 });
 

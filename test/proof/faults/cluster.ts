@@ -1,8 +1,9 @@
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { makeRoles } from "../../support/logins.ts";
 import { promote } from "../../support/own-postgres.ts";
 import { startRedisCluster } from "../../support/redis-cluster.ts";
@@ -132,8 +133,7 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
       return { process, url: `http://127.0.0.1:${port}` };
     },
     openDatabase(url: string): pg.Pool {
-      const pool = new pg.Pool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
-      pool.on("error", () => undefined);
+      const pool = openLastingPool({ connectionString: url, max: 8, connectionTimeoutMillis: 10_000 });
       pools.push(pool);
       return pool;
     },
@@ -192,8 +192,7 @@ interface HotCopy {
 /** Starts a physical copy of the running embedded Postgres. Its processes do not run yet. */
 async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<HotCopy> {
   const copy = await embedded(postgres).startHotCopy();
-  const db = new pg.Pool({ connectionString: copy.url, max: 2 });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: copy.url, max: 2 });
   const before = await countChanges(db);
   const env = { DATABASE_URL: serviceUrl(copy.url) };
   const worker = maker.makeProcess("hot-copy-worker", "workers/main.ts", env, []);

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { expect, it, onTestFinished } from "vitest";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
@@ -11,6 +11,7 @@ import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { deliverToTarget } from "../../../src/webhooks/deliver.ts";
 import { basic, browse } from "../../support/browse.ts";
 import { partnerClient, send } from "../../support/client.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { makeReferral, offerBatch } from "../../support/marketplace.ts";
 import { openTestServers } from "../../support/servers.ts";
 import { startApi, startWorkers, type TestApi } from "../../support/service.ts";
@@ -107,8 +108,7 @@ async function start() {
   const [servers, receiver] = [await openTestServers(), await startReceiver()];
   await migrateDatabase(postgres.url);
   /** Its own commits wait for no standby. */
-  const db = new pg.Pool({ connectionString: postgres.url, options: "-c synchronous_commit=local" });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: postgres.url, options: "-c synchronous_commit=local" });
   onTestFinished(async () => {
     await servers.closeOpened();
     await Promise.all([servers.close(), receiver.close(), db.end()]);

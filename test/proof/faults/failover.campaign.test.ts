@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { EXIT } from "../../../src/cli/exit-code.ts";
@@ -13,6 +13,7 @@ import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { isDatabaseUnavailable, readThenWrite } from "../../../src/platform/db/transaction.ts";
 import { type PartnerClient, partnerClient } from "../../support/client.ts";
 import { openDatabaseUser } from "../../support/database-user.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { openOwnPostgres } from "../../support/own-postgres.ts";
 import { redeemJob } from "../../support/redeem-jobs.ts";
 import type { TestServers } from "../../support/servers.ts";
@@ -120,7 +121,7 @@ it("a primary whose synchronous standby is gone confirms nothing until the stand
   await postgres.superuser.query("CREATE DATABASE vouchers");
   const databaseUrl = postgres.url("vouchers");
   await migrateDatabase(databaseUrl);
-  const admin = new pg.Pool({ connectionString: databaseUrl, options: "-c synchronous_commit=local" });
+  const admin = openLastingPool({ connectionString: databaseUrl, options: "-c synchronous_commit=local" });
 
   /** Names the synchronous standby, which must confirm each commit. */
   const setStandby = async (name: string) => {

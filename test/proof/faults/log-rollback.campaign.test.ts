@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
+import type pg from "pg";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openLogSource } from "#tlog/log-source.ts";
 import { type LocalPostgres, postgresUrl, startPostgres, stopPostgres } from "../../../src/local/postgres.ts";
@@ -16,6 +16,7 @@ import { recoverTlog } from "../../../src/transparency/recover-log.ts";
 import { partnerClient } from "../../support/client.ts";
 import { assertInvariants } from "../../support/invariants.ts";
 import { KeptNotes } from "../../support/kept-notes.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { beginTlog, makeTlogFiles, settingsOf, type TlogFiles } from "../../support/log-setup.ts";
 import { promote } from "../../support/own-postgres.ts";
 import { scrape } from "../../support/scrape.ts";
@@ -163,8 +164,7 @@ async function makeServer(name: string): Promise<LocalPostgres> {
 /** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */
 async function open(server: LocalPostgres): Promise<pg.Pool> {
   await startPostgres(server);
-  const db = new pg.Pool({ connectionString: postgresUrl(server), max: 4 });
-  db.on("error", () => undefined);
+  const db = openLastingPool({ connectionString: postgresUrl(server), max: 4 });
   servers.onClose(async () => {
     await db.end();
     await stopPostgres(server);

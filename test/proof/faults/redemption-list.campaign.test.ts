@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import { expect, it } from "vitest";
 import {
   advanceCompleteUntil,
@@ -11,6 +10,7 @@ import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { write } from "../../../src/platform/db/transaction.ts";
 import type { PartnerClient } from "../../support/client.ts";
+import { openLastingPool } from "../../support/lasting-pool.ts";
 import { databaseTime } from "../../support/outside-transaction.ts";
 import { openOwnPostgres } from "../../support/own-postgres.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
@@ -122,14 +122,12 @@ it("a redemption in a prepared transaction bounds completeUntil, even after the 
   const postgres = await openOwnPostgres(["max_prepared_transactions=2"]);
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));
-  const own = new pg.Pool({ connectionString: postgres.url("vouchers"), max: 2 });
-  own.on("error", () => undefined);
+  const own = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   const owner = await makePartner(own);
   const { organizationId } = owner;
   const { id } = await issueVoucher(own, owner);
   const redeemedAt = await databaseTime(own);
   const client = await own.connect();
-  client.on("error", () => undefined);
   await client.query("BEGIN");
   const job = redeemJob({ organizationId }, "key", id, "prepared");
   await write(client, insertRedemptions([{ ...job, attemptId: "attempt", redeemCode: "code" }], redeemedAt));
