@@ -26,8 +26,8 @@ export interface CampaignOptions {
   faultsMs: number;
   /** Ends the faults after this number of them. */
   faultsMax?: number | undefined;
-  /** Goes on until every target has had a fault. */
-  eachTarget?: boolean;
+  /** Goes on until this holds, for some time: a slow machine needs longer for the same. */
+  isEnough?: (soFar: Progress) => boolean;
   /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
   /** Runs on a Redis Cluster, and on a Postgres that fails over if Patroni is available. */
@@ -37,6 +37,9 @@ export interface CampaignOptions {
   signal?: AbortSignal;
   onProgress?: (progress: Record<"elapsedMs" | "requests" | "faults" | "accidents", number>) => void;
 }
+
+/** The number of faults by kind, and of confirmed acts. */
+export type Progress = { faults: Readonly<Record<string, number>> } & ReturnType<typeof countActs>;
 
 export type Totals = Awaited<ReturnType<typeof runOn>>;
 
@@ -120,7 +123,8 @@ async function inflict(
       for (const { setBacks } of [history, secondHistory]) setBacks.push({ fromMs, untilMs: performance.now() });
     },
   };
-  const length = { forMs: options.faultsMs, count: options.faultsMax, eachTarget: options.eachTarget };
+  const { faultsMs: forMs, faultsMax: count, isEnough = () => true } = options;
+  const length = { forMs, count, isEnough: () => isEnough({ faults: counts, ...countActs(history) }) };
   await inflictFaults(scene, options.targets, setup.random.fork("faults"), length, signal).finally(() =>
     clearInterval(progress),
   );
@@ -217,15 +221,19 @@ function countAnswers(history: History) {
     if (status === 200 && ask.operation === "redeem") refs.add(refOf(ask));
     if (status === 200 && ask.operation === "acquire") acquisitions.add(acquisitionOf(ask));
   }
-  const acts = (operation: "issue" | "voidBatch" | "erase") => history.of(operation).filter(isConfirmed).length;
-  const ofIssuers = { issued: acts("issue"), voided: acts("voidBatch"), erased: acts("erase") };
   const retries = history.exchanges.filter((exchange) => exchange.attempt > 1).length;
   return {
     requests: history.exchanges.length,
     retries,
     confirmed: refs.size,
     acquired: acquisitions.size,
-    ...ofIssuers,
+    ...countActs(history),
     answers,
   };
+}
+
+/** Number of confirmed acts by kind. */
+function countActs(history: History) {
+  const confirmed = (operation: "issue" | "voidBatch" | "erase") => history.of(operation).filter(isConfirmed).length;
+  return { issued: confirmed("issue"), voided: confirmed("voidBatch"), erased: confirmed("erase") };
 }

@@ -1,12 +1,12 @@
 import { expect, it, vi } from "vitest";
 import { onPath } from "../../../src/local/debian-packages.ts";
-import { type CampaignOptions, runCampaign } from "./campaign.ts";
+import { type CampaignOptions, type Progress, runCampaign } from "./campaign.ts";
 import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
 // Faults, recovery and checks, each of which waits patiently.
-vi.setConfig({ testTimeout: 400_000 });
+vi.setConfig({ testTimeout: 450_000 });
 
 /** They have a campaign of their own, because they leave others little of Postgres. */
 const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
@@ -14,17 +14,20 @@ const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
 it("partners and users get true answers and one redemption per voucher and reference during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
   // Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked.
-  const totals = await run({ seed: 2885, targets });
+  const isEnough = ({ issued, voided, erased }: Progress) =>
+    Math.min(issued, voided, erased) > 0 && issued + voided + erased > 5;
+  const totals = await run({ seed: 2885, targets, isEnough });
   expect(totals.acquired).toBeGreaterThan(10);
   expect(totals.second.confirmed).toBeGreaterThan(0);
   expect(totals.checkpoints).toBeGreaterThan(3);
-  expect(totals.issued + totals.voided + totals.erased).toBeGreaterThan(5);
+  expect(totals).toSatisfy(isEnough);
 });
 
 it("partners and users get true answers while files are set back, jobs repeat and APIs freeze", async () => {
-  const { faults } = await run({ seed: 7623, targets: [...ALONE, "api 0"], eachTarget: true });
-  const kinds = new Set(Object.keys(faults).map((fault) => fault.split(" ")[0]));
-  expect([...kinds].toSorted()).toEqual(["api", "floods", "lockedRows", "setBack"]);
+  const targets: TargetName[] = [...ALONE, "api 0"];
+  const isEnough = ({ faults }: Pick<Progress, "faults">) =>
+    new Set(Object.keys(faults).map((fault) => fault.split(" ")[0])).size === targets.length;
+  expect(await run({ seed: 7623, targets, isEnough })).toSatisfy(isEnough);
 });
 
 it.skipIf(onPath("redis-server") === null)(

@@ -235,22 +235,22 @@ interface Length {
   forMs: number;
   /** Ends them after this number. */
   count?: number | undefined;
-  eachTarget?: boolean | undefined;
+  /** Goes on after `forMs` until this holds. */
+  isEnough: () => boolean;
 }
 
-/** How much longer `eachTarget` goes on, at most. Milliseconds. */
-const LATE_MAX_MS = 90_000;
+/** How much longer faults go on until it is enough, at most. Milliseconds. */
+const LATE_MAX_MS = 120_000;
 
 /**
- * Inflicts each target's faults one after another, all targets at once, until a limit is met. `eachTarget` goes on
- * until every target has had a fault, however slow the machine is. Undoes every fault.
+ * Inflicts each target's faults one after another, all targets at once, until a limit is met. Undoes every fault.
  * @throws when a fault could not be inflicted.
  */
 export async function inflictFaults(
   stage: Stage,
   targets: readonly TargetName[],
   random: SeededRandom,
-  { forMs, count = Number.POSITIVE_INFINITY, eachTarget = false }: Length,
+  { forMs, count = Number.POSITIVE_INFINITY, isEnough }: Length,
   interrupted: AbortSignal,
 ): Promise<void> {
   const enough = new AbortController();
@@ -262,9 +262,8 @@ export async function inflictFaults(
     return (work) => limit(async () => (over.aborted ? false : work()));
   };
   const [postgresTurn, redisTurn, startTurn] = [openTurn(), openTurn(), openTurn()];
-  const missing = new Set(eachTarget ? targets : []);
   void pause(forMs)
-    .then(() => until(() => over.aborted || missing.size === 0, LATE_MAX_MS))
+    .then(() => until(() => over.aborted || isEnough(), LATE_MAX_MS))
     .catch(() => undefined)
     .finally(() => enough.abort());
   let inflicted = 0;
@@ -279,7 +278,6 @@ export async function inflictFaults(
         continue;
       const kind = `${name.split(" ")[0]} ${fault.action}`;
       stage.counts[kind] = (stage.counts[kind] ?? 0) + 1;
-      missing.delete(name);
       inflicted += 1;
       if (inflicted >= count) enough.abort();
     }
