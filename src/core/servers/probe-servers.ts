@@ -64,13 +64,15 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   const { deployment, redeemQueue, config } = ctx;
   // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
   const shards = () => (redeemQueue.hasOpened ? listShards(deployment.id, config.queueShards[0]) : []);
-  return shareFor(KEPT_MS, async () => {
+  const probe = async (): Promise<Probed> => {
     const [unusable, redis] = await Promise.all([
       withFallback(findDatabaseProblem(ctx), new UnusableDatabase("unavailable", NO_POSTGRES)),
       findRedisProblem(ctx, shards()),
     ]);
     return { unusable, ...redis };
-  });
+  };
+  // A server that has restarted since has ended the connection, and is not in use yet.
+  return shareFor(KEPT_MS, probe, ({ unusable }) => unusable !== null || ctx.probes.totalCount > 0);
 }
 
 /**

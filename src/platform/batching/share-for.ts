@@ -1,15 +1,23 @@
-/** Lets callers share a running read, and its result until `keptMs` after its start. A failed read is not kept. */
-export function shareFor<T>(keptMs: number, read: () => Promise<T>): () => Promise<T> {
-  let latest: { result: Promise<T>; startedAt: number; isRunning: boolean } | undefined;
+/**
+ * Lets callers share a running read, and its result until `keptMs` after its start, as long as it `stillHolds`. A
+ * failed read is not kept.
+ */
+export function shareFor<T>(
+  keptMs: number,
+  read: () => Promise<T>,
+  stillHolds: (result: T) => boolean = () => true,
+): () => Promise<T> {
+  let latest: { result: Promise<T>; startedAt: number; isRunning: boolean; mayRepeat: () => boolean } | undefined;
   return () => {
-    if (latest !== undefined && (latest.isRunning || performance.now() - latest.startedAt < keptMs)) {
+    if (latest?.isRunning || (latest && performance.now() - latest.startedAt < keptMs && latest.mayRepeat())) {
       return latest.result;
     }
-    const shared = { result: read(), startedAt: performance.now(), isRunning: true };
+    const shared = { result: read(), startedAt: performance.now(), isRunning: true, mayRepeat: () => true };
     latest = shared;
     shared.result.then(
-      () => {
+      (result) => {
         shared.isRunning = false;
+        shared.mayRepeat = () => stillHolds(result);
       },
       () => {
         if (latest === shared) latest = undefined;

@@ -123,6 +123,19 @@ it("concurrent probes of /readyz share one check of the servers, however long it
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 
+it("the result of a probe is not repeated once its connection to Postgres is lost, as by a restart", async () => {
+  const { probes, probeServers } = api.ctx;
+  const { rows } = await probes.query("SELECT pg_backend_pid() AS pid");
+  await probeServers();
+  const lost = new Promise((resolve) => probes.once("remove", resolve));
+  await servers.db.query("SELECT pg_terminate_backend($1)", [rows[0].pid]);
+  await lost;
+  const looked = vi.spyOn(probes, "query");
+  expect(await probeServers()).toMatchObject({ unusable: null });
+  expect(looked).toHaveBeenCalled();
+  looked.mockRestore();
+});
+
 /** Makes the writes of marks fail, as all writes then do. */
 async function refuseMarks(errcode: string, words: string, db: Pick<typeof servers.db, "query"> = servers.db) {
   await db.query(`
