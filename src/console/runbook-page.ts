@@ -4,16 +4,15 @@ import { layOutForOperators, renderSection } from "../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
 /** The document that contains the runbook. The container image includes it. */
-const DOCUMENT = new URL("../../docs/operations.md", import.meta.url);
+const DOCUMENT = new URL("../../docs/runbook.md", import.meta.url);
 
 /**
- * Renders the runbook of `docs/operations.md`, so that an operator needs no other site. The anchor of each entry is the
+ * Renders the runbook of `docs/runbook.md`, so that an operator needs no other site. The anchor of each entry is the
  * name of its alert.
  */
 export const runbookPage: Page = async ({ site }) => {
-  const alerts = /^## Alerts$([\s\S]*?)^## /m.exec(readFileSync(DOCUMENT, "utf8"))?.[1] ?? "";
   const entries = Array.from(
-    alerts.matchAll(/^### (\w+)\n([\s\S]*?)(?=^### |$(?![\s\S]))/gm),
+    readFileSync(DOCUMENT, "utf8").matchAll(/^## (\w+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/gm),
     ([, alert = "", text = ""]) => renderSection(alert, alert, ...text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)),
   );
   return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${entries}`);

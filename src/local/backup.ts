@@ -32,9 +32,7 @@ try {
   const file = readFileArgument(USAGE);
   const given = readGivenServers(process.env);
   if (given.databaseUrl !== null) {
-    throw new Refused(
-      "DATABASE_URL is set, and this copies the embedded database only. Use pg_dump: docs/operations.md.",
-    );
+    throw new Refused("DATABASE_URL is set, and this copies the embedded database only. Use pg_dump: docs/backup.md.");
   }
   assertSameServers({ ...given, redisUrl: "" });
   if (!existsSync(join(LOCAL_DIRECTORY, "postgres/PG_VERSION"))) {

@@ -7,7 +7,7 @@ import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
-const OPERATIONS = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+const MANUAL = readFileSync(new URL("../../docs/console.md", import.meta.url), "utf8");
 /** bull-board asks for a web font of another host, which the policy of the page refuses. */
 const WEB_FONT = "fonts.googleapis.com";
 const PAUSE = "/ops/queues/redeem/pause";
@@ -37,7 +37,7 @@ it.each(
 
 it.each(
   LOOKS,
-)("the queue dashboard has only the axe violations that docs/operations.md lists on a %s", async (look, options) => {
+)("the queue dashboard has only the axe violations that docs/console.md lists on a %s", async (look, options) => {
   const { page } = await visit("about:blank", options);
   const found = new Set<string>();
   for (const [path, element] of [
@@ -48,7 +48,7 @@ it.each(
     await element.first().waitFor();
     for (const violation of await findAxeViolations(page)) found.add(violation.split(":")[0] ?? "");
   }
-  const [list = ""] = /that axe reports, these remain:[\s\S]*?\n\n/.exec(OPERATIONS) ?? [];
+  const [list = ""] = /that axe reports, these remain:[\s\S]*?\n\n/.exec(MANUAL) ?? [];
   const listed = Array.from(list.matchAll(/`([a-z-]+)`/g), ([, rule]) => rule);
   expect(
     [...found].filter((rule) => !listed.includes(rule)),

@@ -49,6 +49,11 @@ it("links of the documents lead to files and headings that exist", () => {
   expect(count).toBeGreaterThan(50);
 });
 
+it("README.md leads to each document in one step", () => {
+  const readme = readFileSync("README.md", "utf8");
+  expect(globSync("docs/**/*.md").filter((file) => !readme.includes(`](${file})`))).toEqual([]);
+});
+
 /** The anchors that GitHub makes of a document's headings. */
 function anchorsOf(file: string): string[] {
   return Array.from(readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>

@@ -16,7 +16,7 @@ export interface RedisTls {
   admin: { username: string; password: string };
 }
 
-/** What `docs/operations.md` says that the user of the service needs. */
+/** What `docs/servers.md` says that the user of the service needs. */
 export const ACL_RULES =
   "~* &* +@all -@admin -@dangerous +info +role +client|list +config|get +cluster|slots +cluster|nodes +cluster|info";
 

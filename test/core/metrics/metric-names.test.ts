@@ -19,7 +19,8 @@ const read = (file: string) => readFileSync(new URL(`../../../docs/${file}`, imp
 const RULES = read("observability/prometheus-rules.yml");
 const CONFIG = read("observability/prometheus.yml");
 const DASHBOARD = read("observability/grafana/dashboards/vouchers.json");
-const OPERATIONS = read("operations.md");
+const RUNBOOK = read("runbook.md");
+const DOCUMENTS = `${read("monitoring.md")}${RUNBOOK}`;
 
 /** Metrics that Prometheus itself reports. */
 const PROMETHEUS_OWN = ["up", "ALERTS"];
@@ -112,7 +113,7 @@ const DASHBOARD_EXPRESSIONS = [
 
 /** Expressions and names in the documentation's inline code. Error codes can look like metrics. */
 const DOCUMENTED = Array.from(
-  OPERATIONS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
+  DOCUMENTS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
   ([, text = ""]) => text,
 ).filter((text) => !(text in ERRORS));
 
@@ -130,7 +131,7 @@ it("every metric of the service is in the documentation, and on the dashboard or
   );
   const asked = [...RULE_EXPRESSIONS, ...DASHBOARD_EXPRESSIONS].join("\n");
   for (const name of own) {
-    expect(OPERATIONS, name).toContain(`\`${name}`);
+    expect(DOCUMENTS, name).toContain(`\`${name}`);
     expect(asked, name).toContain(name);
   }
 });
@@ -149,8 +150,8 @@ it("every alert has a severity and a runbook page with commands and who must kno
   const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g), ([, ...found]) => found);
   expect(alerts.map(([name]) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
   for (const [name = "", runbook] of alerts) {
-    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/docs/operations.md#${name.toLowerCase()}`);
-    const [, page = ""] = new RegExp(`^### ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(OPERATIONS) ?? [];
+    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/docs/runbook.md#${name.toLowerCase()}`);
+    const [, page = ""] = new RegExp(`^## ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(RUNBOOK) ?? [];
     for (const part of ["**Means.**", "**Look.**", "**Do.**", "**Tell.**", "```sh\n"])
       expect(page, `${name} ${part}`).toContain(part);
     expect(RULES).toMatch(new RegExp(`- alert: ${name}\\n[\\s\\S]*?severity: (critical|warning)`));
@@ -158,7 +159,7 @@ it("every alert has a severity and a runbook page with commands and who must kno
 });
 
 it("the runbook has only queries that Postgres accepts", async () => {
-  const found = OPERATIONS.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm);
+  const found = RUNBOOK.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm);
   const queries = new Set(Array.from(found, ([, query = ""]) => query));
   expect(queries.size).toBeGreaterThan(2);
   for (const query of queries) await servers.db.query(query.replace("PID", "0"));

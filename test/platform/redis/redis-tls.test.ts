@@ -80,7 +80,7 @@ it("the service refuses a Redis server whose certificate it cannot verify", asyn
 });
 
 it("the documents have the user's rights", () => {
-  expect(readFileSync("docs/operations.md", "utf8")).toContain(`ACL SETUSER vouchers on >PASSWORD ${ACL_RULES}\n`);
+  expect(readFileSync("docs/servers.md", "utf8")).toContain(`ACL SETUSER vouchers on >PASSWORD ${ACL_RULES}\n`);
 });
 
 const environment = () => ({

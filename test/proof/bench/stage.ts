@@ -23,7 +23,7 @@ export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
 
 /**
  * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the
- * memory of a server (docs/operations.md, "Postgres settings").
+ * memory of a server (docs/servers.md, "Postgres settings").
  */
 export async function openBenchServers(say: (line: string) => void) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));

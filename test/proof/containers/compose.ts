@@ -209,7 +209,7 @@ describe("docker compose", () => {
   });
 
   it("retires the log with the runbook's lines, which may be repeated", async () => {
-    const runbook = readFileSync(`${deployment.checkout}/docs/operations.md`, "utf8");
+    const runbook = readFileSync(`${deployment.checkout}/docs/transparency-log.md`, "utf8");
     const [, lines = ""] = / {2}```sh\n( {2}docker compose stop log[\s\S]*?)\n {2}```/.exec(runbook) ?? [];
     assert.match(lines, /log retire/);
     for (const _ of [1, 2])
