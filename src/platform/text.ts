@@ -7,10 +7,12 @@ export const NORMALISED_MAX = 1_536;
 
 /** Largest number of bytes of one code point in UTF-8. */
 const CODE_POINT_BYTES = 4;
+/** Largest number of bytes in UTF-8 of one UTF-16 unit. */
+const UNIT_BYTES = 3;
 
-/** Whether a text has more bytes of UTF-8 than `max`. Does not read a text that has more UTF-16 units than that. */
+/** Whether a text has more bytes of UTF-8 than `max`. Counts them only if its UTF-16 units do not decide. */
 export function isLongerThan(text: string, max: number): boolean {
-  return text.length > max || Buffer.byteLength(text) > max;
+  return text.length > max || (text.length * UNIT_BYTES > max && Buffer.byteLength(text) > max);
 }
 
 /** Whether a text has at most `max` code points. Bytes are counted first: that is fast for a text of any length. */

@@ -3,7 +3,6 @@ import type { ApiMetrics } from "../../core/metrics/metrics.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import { consumeRefusalLimit, type LimitingRefusals } from "../../platform/http/middleware/rate-limit.ts";
-import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 import type { OperatorSignIn } from "./operator-sign-in.ts";
 
 export interface AuthenticatingDeps extends LimitingRefusals {
@@ -32,7 +31,7 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   return async (request, response, next) => {
     const given = ctx.signIn.findCredentials(request);
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
-    const operator = await ctx.signIn.verify(given, networkOf(request.ip));
+    const operator = await ctx.signIn.verify(given, request.ip);
     // No failed sign-in: open pages reload every few seconds, also after their JWT has expired.
     if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
     if (operator !== null) {

@@ -10,7 +10,7 @@ import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
-import { basicCredentials } from "../../platform/http/middleware/request-headers.ts";
+import { basicCredentials, networkOf } from "../../platform/http/middleware/request-headers.ts";
 import { openOperatorTokens, showName, type TokenOperator } from "./operator-tokens.ts";
 import type { SignedIn } from "./signed-in.ts";
 
@@ -44,7 +44,7 @@ export class OperatorSignIn {
    * Tokens are not cached, so a revoked token stops working at once. One query runs at a time, so made-up tokens use at
    * most one connection. Addresses take turns.
    */
-  readonly #named: Batcher<{ hash: string; network: string }, NamedOperator | null>;
+  readonly #named: Batcher<{ hash: string; address: string | undefined }, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
 
   constructor({ pool, operatorReads, config: { ops }, deployment: { clock } }: SignInDeps) {
@@ -53,12 +53,12 @@ export class OperatorSignIn {
     this.#clock = clock;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
     this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
-    const find = async (tokens: { hash: string; network: string }[]) => {
+    const find = async (tokens: { hash: string; address: string | undefined }[]) => {
       const hashes = tokens.map(({ hash }) => hash);
       const found = await operatorReads({}, () => findOperatorsByToken(pool, hashes));
       return hashes.map((tokenHash) => found.get(tokenHash) ?? null);
     };
-    this.#named = new Batcher(find, { ...TOKENS, ownerOf: ({ network }) => network });
+    this.#named = new Batcher(find, { ...TOKENS, ownerOf: ({ address }) => networkOf(address) });
   }
 
   /**
@@ -98,28 +98,28 @@ export class OperatorSignIn {
 
   /**
    * The operator with these credentials; null for wrong credentials; "expired" for a valid JWT that has expired.
-   * @param network the caller's address.
+   * @param address the caller's address.
    * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
    */
-  async verify(credentials: Credentials, network: string): Promise<SignedIn | "expired" | null> {
-    if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token, network);
+  async verify(credentials: Credentials, address: string | undefined): Promise<SignedIn | "expired" | null> {
+    if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token, address);
     const { name, password } = credentials;
     if (this.#sharedDigest !== null && timingSafeEqual(digest(password), this.#sharedDigest)) {
       return { name: `shared: ${printable(name)}`, role: "admin", by: "shared", stillHolds: async () => true };
     }
-    const operator = await this.#findNamed(password, network);
+    const operator = await this.#findNamed(password, address);
     if (operator === null || operator.name !== name) return null;
-    const stillHolds = async () => (await this.#findNamed(password, network)) !== null;
+    const stillHolds = async () => (await this.#findNamed(password, address)) !== null;
     return { name: operator.name, role: operator.role, by: "operator", stillHolds };
   }
 
-  async #findNamed(token: string, network: string): Promise<NamedOperator | null> {
+  async #findNamed(token: string, address: string | undefined): Promise<NamedOperator | null> {
     if (!isWellFormedSecret(token, TOKEN_PREFIX)) return null;
-    return this.#named.submit({ hash: hashSecret(token), network }).catch(throwUnchecked);
+    return this.#named.submit({ hash: hashSecret(token), address }).catch(throwUnchecked);
   }
 
-  async #verifyJwt(token: string, network: string): Promise<SignedIn | "expired" | null> {
-    const found = await this.#tokens?.authenticate(token, network).catch((error: unknown) => {
+  async #verifyJwt(token: string, address: string | undefined): Promise<SignedIn | "expired" | null> {
+    const found = await this.#tokens?.authenticate(token, address).catch((error: unknown) => {
       if (isExpiredToken(error)) return "expired" as const;
       if (error instanceof AppError && error.code === "invalid_token") return null;
       throw error;

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { Batcher } from "../../platform/batching/batcher.ts";
+import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 import { closeAll } from "../../platform/lifetime.ts";
 import { hashSecret, isSandboxKey, isWellFormedApiKey, makeAllowlist } from "./api-keys.ts";
 import { type ApiKey, findKeysBySecret, recordKeyUsage } from "./db/api-keys.ts";
@@ -51,7 +52,7 @@ export class KeyAuthenticator {
    * Separate, so that a flood of made-up keys does not delay valid ones. One query runs at a time, so a flood uses one
    * connection. Addresses take turns, and a valid key from the address of a flood waits for a few queries.
    */
-  readonly #unseen: Batcher<{ hash: string; network: string }, ApiKey | null>;
+  readonly #unseen: Batcher<{ hash: string; address: string | undefined }, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
   /** When recording resumes after a failure, on the monotonic clock. Milliseconds. */
   #recordAgainAt = 0;
@@ -71,7 +72,7 @@ export class KeyAuthenticator {
     this.#unseen = new Batcher((unseen) => find(unseen.map(({ hash }) => hash)), {
       batchMax: BATCH_MAX,
       waitingMax: WAITING_MAX,
-      ownerOf: ({ network }) => network,
+      ownerOf: ({ address }) => networkOf(address),
     });
     this.#usage = new Batcher((keyIds) => this.#writeUsage(keyIds), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
   }
@@ -80,16 +81,16 @@ export class KeyAuthenticator {
    * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its
    * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query. However many wrong
    * ones its address sends, a right one is looked up: secrets are too long to guess.
-   * @param network the caller's address.
+   * @param address the caller's address.
    * @throws BatcherFull, or what the database threw.
    */
-  async authenticate(secret: string, network = ""): Promise<AuthenticatedKey | null> {
+  async authenticate(secret: string, address?: string): Promise<AuthenticatedKey | null> {
     if (!isWellFormedApiKey(secret)) return null;
     const hash = hashSecret(secret);
     const startedAt = performance.now();
     const cached = this.#cache.get(hash);
     if (cached !== undefined && cached.usableUntil > startedAt) return cached.key;
-    const found = await (cached === undefined ? this.#unseen.submit({ hash, network }) : this.#seen.submit(hash));
+    const found = await (cached === undefined ? this.#unseen.submit({ hash, address }) : this.#seen.submit(hash));
     this.#cache.delete(hash);
     if (found === null) return null;
     if (found.sandbox !== isSandboxKey(secret)) {

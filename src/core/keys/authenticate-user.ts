@@ -13,6 +13,7 @@ import { AppError } from "../../platform/api/errors.ts";
 import { isErasedForm } from "../../platform/api/fields.ts";
 import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
+import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 
 /** The issuer and the audience of accepted tokens, null for any, and the address of the keys that verify them. */
 interface TokenRules {
@@ -106,10 +107,10 @@ export class TokenAuthenticator<Caller> {
   /**
    * Verifies a token and returns its caller. While more tokens wait than may start in a turn, addresses take turns: a
    * flood of wrong tokens delays right ones by a bounded part of each turn, and refuses none.
-   * @param network the caller's address.
+   * @param address the caller's address.
    * @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read.
    */
-  async authenticate(token: string, network = ""): Promise<Caller> {
+  async authenticate(token: string, address?: string): Promise<Caller> {
     if (this.#keys === null) throw invalidToken();
     await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
@@ -117,7 +118,7 @@ export class TokenAuthenticator<Caller> {
     const now = this.#clock.steadyNow();
     const trusted = this.#trusted.get(tokenHash);
     if (trusted !== undefined && trusted.until > startedAt && trusted.expiresAt > now.getTime()) return trusted.caller;
-    await this.#starts.startInTurn(network);
+    await this.#starts.startInTurn(networkOf(address));
     const { issuer, audience } = this.#rules;
     try {
       const claims = await verify(token, this.#keys, {

@@ -6,7 +6,6 @@ import {
   consumeRateLimit,
   consumeRefusalLimit,
 } from "../../../platform/http/middleware/rate-limit.ts";
-import { networkOf } from "../../../platform/http/middleware/request-headers.ts";
 import type { Limits } from "../../../platform/limits/open-limits.ts";
 import type { UserAuthenticator } from "../authenticate-user.ts";
 
@@ -54,7 +53,7 @@ function authenticateUser(deps: UserDeps, optional: boolean): RequestHandler {
     };
     const token = /^Bearer +(\S+) *$/i.exec(header ?? "")?.[1];
     if (token === undefined) return refuse(new AppError("missing_token"));
-    const userId = await deps.users.authenticate(token, networkOf(request.ip)).catch((error: unknown) => {
+    const userId = await deps.users.authenticate(token, request.ip).catch((error: unknown) => {
       if (error instanceof AppError && error.code === "invalid_token") return refuse(error);
       throw error;
     });

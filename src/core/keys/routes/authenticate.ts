@@ -8,7 +8,6 @@ import {
   consumeRefusalLimit,
   type LimitingRefusals,
 } from "../../../platform/http/middleware/rate-limit.ts";
-import { networkOf } from "../../../platform/http/middleware/request-headers.ts";
 import type { Limits } from "../../../platform/limits/open-limits.ts";
 import type { RateLimiter } from "../../../platform/limits/rate-limiter.ts";
 import type { Scope } from "../api-keys.ts";
@@ -106,7 +105,7 @@ export async function admitKey(
     throw new AppError("missing_key");
   }
   const { secret } = by;
-  const look = () => deps.keys.authenticate(secret, networkOf(request.ip));
+  const look = () => deps.keys.authenticate(secret, request.ip);
   const key = await look();
   if (key === null) {
     await consumeRefusalLimit(deps, request, response);

@@ -74,8 +74,7 @@ const selectResolved = sql.rows(
   "resolve_vouchers",
   {
     n: integer,
-    now: timestamptz,
-    closedUntil: timestamptz,
+    clock: outerJoined({ now: timestamptz, closedUntil: timestamptz }),
     generation: bigint,
     seenEnd: bigint,
     voucher: outerJoined(VOUCHER),
@@ -149,8 +148,11 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
   const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
   const rows = await selectResolved(db, columns);
   if (rows.length !== wanted.length) throw new Error(`expected ${wanted.length} rows, got ${rows.length}`);
+  const clock = rows.find(({ n }) => n === 0)?.clock;
+  if (clock == null) throw new Error("no row has the time");
+  const now = timeOf(db, clock.now, clock.closedUntil);
   const resolved: ResolvedVoucher[] = new Array(wanted.length);
-  for (const row of rows) resolved[row.n] = { ...row, now: timeOf(db, row.now, row.closedUntil) };
+  for (const row of rows) resolved[row.n] = { ...row, now };
   return resolved;
 }
 

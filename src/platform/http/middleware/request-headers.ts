@@ -3,7 +3,6 @@ import { parse } from "basic-auth";
 import type { Request, RequestHandler } from "express";
 import { parseIPv6 } from "../../addresses.ts";
 import { AppError } from "../../api/errors.ts";
-import { isLongerThan } from "../../text.ts";
 
 /** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
@@ -50,12 +49,17 @@ export const requireHost: RequestHandler = (request, _response, next) => {
  * Longest preferences that are compared with what the service offers: twice those of browsers. Bytes. Comparing a list
  * of thousands of entries takes milliseconds.
  */
-const PREFERENCES_MAX = { accept: 500, "accept-language": 250, "accept-encoding": 250 } as const;
+const PREFERENCES_MAX = [
+  ["accept", 500],
+  ["accept-language", 250],
+  ["accept-encoding", 250],
+] as const;
 
 /** Removes preferences that are too long. Their sender gets what callers without a preference get. */
 export const boundPreferences: RequestHandler = ({ headers }, _response, next) => {
-  for (const [name, max] of Object.entries(PREFERENCES_MAX)) {
-    if (isLongerThan(String(headers[name] ?? ""), max)) delete headers[name];
+  for (const [name, max] of PREFERENCES_MAX) {
+    // Node reads a header as Latin-1, so a character is a byte.
+    if (String(headers[name] ?? "").length > max) delete headers[name];
   }
   next();
 };
