@@ -1,31 +1,23 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { copyProject, turnsRed } from "./proof/guards/broken-copy.ts";
 import { startNode } from "./support/child-process.ts";
 
 const WINGS = ["marketplace", "transparency", "webhooks"];
-/** The lists of wings, one a program. */
-const LISTS = "src/open/wings";
-const LIST_OF_WORKERS = "workers/wings.ts";
+const LIST = "src/open/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
 const read = (file: string) => readFileSync(file, "utf8");
-const listFiles = (directory: string, folder: string) =>
-  readdirSync(join(directory, folder)).map((name) => join(directory, folder, name));
 
-/** Takes a wing away from a copy of the project: its folder, its workers, and its lines and names in the lists. */
+/** Takes a wing away from a copy of the project: its folder, and its name in the list of wings. */
 function takeAway(directory: string, wing: string): void {
   rmSync(join(directory, "src", wing), { recursive: true });
-  const workers = listFiles(directory, "workers").filter((file) => read(file).includes(`"../src/${wing}/`));
-  for (const file of workers) rmSync(file);
-  const gone = [`/${wing}/`, ...workers.map((file) => `"./${basename(file)}"`)];
-  for (const file of [...listFiles(directory, LISTS), join(directory, LIST_OF_WORKERS)]) {
-    const kept = read(file)
-      .split("\n")
-      .filter((line) => !gone.some((text) => line.includes(text)));
-    writeFileSync(file, kept.join("\n").replace(new RegExp(`\\b${wing}, |(, )?\\b${wing}(?=\\])`), ""));
-  }
+  const file = join(directory, LIST);
+  const kept = read(file)
+    .split("\n")
+    .filter((line) => !line.includes(`/${wing}/`));
+  writeFileSync(file, kept.join("\n").replace(new RegExp(`\\bwing\\(${wing}\\),? ?`), ""));
 }
 
 it.each([
@@ -46,9 +38,9 @@ it.each([
   }
 });
 
-it("each folder in the lists of wings is one that can be removed", () => {
+it("each folder in the list of wings is one that can be removed", () => {
   const root = join(import.meta.dirname, "..");
-  const named = listFiles(root, LISTS).flatMap((file) => read(file).match(/(?<=\/)\w+(?=\/in-)/g) ?? []);
+  const named = read(join(root, LIST)).match(/(?<=\/)\w+(?=\/wing\.ts")/g) ?? [];
   expect(new Set(named)).toEqual(new Set(WINGS));
   expect(WINGS.filter((wing) => !existsSync(join(root, "src", wing)))).toEqual([]);
 });

@@ -1,29 +1,21 @@
 import { serveMetrics } from "../src/core/metrics/serve-metrics.ts";
 import { openWorkerProbe } from "../src/core/servers/probe-servers.ts";
 import type { WorkerService } from "../src/open/open-worker-service.ts";
+import { WINGS } from "../src/open/wings.ts";
 import { closeAll } from "../src/platform/lifetime.ts";
 import type { QueueName } from "../src/platform/queues/queue-settings.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
-import { WING_WORKERS } from "./wings.ts";
+import type { PrepareWorker } from "../src/wing.ts";
 
-/** What the jobs of one queue need, and the start of its worker. */
-interface PreparedWorker {
-  ctx: object;
-  start: () => RunningWorker;
-}
-
-type Prepare = (service: WorkerService) => PreparedWorker | null | Promise<PreparedWorker | null>;
-
-/**
- * Each queue's worker, loaded only by processes that serve the queue. Null in a process that lacks the queue's secret.
- * The queue of a wing that was removed has no worker.
- */
-const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: Prepare }>>> = {
-  redeem: () => import("./redeem.ts"),
-  seal: () => import("./seal.ts"),
-  sweep: () => import("./sweep.ts"),
-  ...WING_WORKERS,
-};
+/** Each queue's worker, loaded only by processes that serve the queue. */
+const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: PrepareWorker<WorkerService> }>>> = Object.assign(
+  {
+    redeem: () => import("./redeem.ts"),
+    seal: () => import("./seal.ts"),
+    sweep: () => import("./sweep.ts"),
+  },
+  ...WINGS.map(({ workers }) => workers),
+);
 
 /**
  * Opens the workers of the queues that WORKER_QUEUES names, and listens on METRICS_PORT. `start` waits for the database

@@ -1,24 +1,17 @@
 import { openSealRequests } from "../src/core/chain/seal-job.ts";
 import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
-import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
+import { workerOptions } from "../src/core/processes/worker-options.ts";
 import { type SweepReport, sweepQueue } from "../src/core/sweep/report.ts";
 import { isIdle } from "../src/core/sweep/sweep.ts";
-import { SWEEP_TASKS, sweep } from "../src/open/open-sweep.ts";
-import { openTasks } from "../src/open/wings/sweeper.ts";
+import { nameSweepTasks, openSweepTasks, sweep } from "../src/open/open-sweep.ts";
 import type { DepsOf } from "../src/platform/http/endpoint.ts";
-import { closeAll, type Lifetime } from "../src/platform/lifetime.ts";
+import { closeAll } from "../src/platform/lifetime.ts";
 import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import type { RedisClient } from "../src/platform/redis/connections.ts";
 
 /** What the worker takes from its process. */
-type Deps = WorkerDeps &
-  Pick<Lifetime, "use"> &
-  Omit<DepsOf<typeof sweep>, "finishedJobs" | "sealRequests" | "webhookRequests"> & {
-    redis: RedisClient;
-    metrics: WorkerMetrics | null;
-  };
+type Deps = Omit<DepsOf<typeof openSweepTasks>, "queueLinks">;
 
 /**
  * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes. Effect: records expired reservations,
@@ -34,16 +27,16 @@ export function prepare(service: Deps) {
     ...service,
     finishedJobs: service.use(new FinishedJobs(service)),
     sealRequests: service.use(openSealRequests(queueLinks)),
-    ...openTasks({ ...service, queueLinks }),
+    sweepTasks: openSweepTasks({ ...service, queueLinks }),
   };
-  if (ctx.metrics !== null) reportZeros(ctx.metrics);
+  reportZeros(ctx);
   return { ctx, start: () => start(ctx) };
 }
 
 /** Reports each task as 0 from the start: `rate` does not see the first increase of a counter that begins at 1. */
-function reportZeros({ sweepItems, sweepFailures }: WorkerMetrics): void {
-  for (const task of SWEEP_TASKS.counted) sweepItems.with(task).inc(0);
-  for (const task of SWEEP_TASKS.all) sweepFailures.with(task).inc(0);
+function reportZeros(ctx: DepsOf<typeof sweep> & { metrics: WorkerMetrics | null }): void {
+  for (const task of Object.keys(ctx.sweepTasks)) ctx.metrics?.sweepItems.with(task).inc(0);
+  for (const task of nameSweepTasks(ctx)) ctx.metrics?.sweepFailures.with(task).inc(0);
 }
 
 function start(ctx: ReturnType<typeof prepare>["ctx"]): RunningWorker {

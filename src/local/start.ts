@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
-import { LOCAL_LOGS } from "../open/wings/start.ts";
+import { WINGS } from "../open/wings.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {
   type Config,
@@ -64,7 +64,8 @@ try {
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database begins without an operator's command.
-  const [log] = servers.embedded && !given.LOG_KEY_FILE ? LOCAL_LOGS : [];
+  const [log] =
+    servers.embedded && !given.LOG_KEY_FILE ? await Promise.all(WINGS.flatMap(({ start }) => start?.() ?? [])) : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
     await administer(config, (admin) => log.begin(admin, localTlog)).catch((error: unknown) => {

@@ -34,7 +34,7 @@ const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
 };
 
 /** What the marketplace adds to the API: listings, links, claims and purchases. */
-export const marketplace = {
+export const api = {
   open: (service: OpenDeps) => ({
     acquisitions: service.use(new AcquisitionCommitter(service)),
     keptCounts: service.use(new KeptCounts(service)),

@@ -1,5 +1,4 @@
 import express, { type Express } from "express";
-import type { ConsolePart } from "../console/console-part.ts";
 import { mountDashboard } from "../console/mount-dashboard.ts";
 import { mountOperatorPages } from "../console/mount-operator-pages.ts";
 import { observeRequests, traceRequests } from "../core/processes/observe-requests.ts";
@@ -7,7 +6,7 @@ import { offerPage } from "../pages/error-page.ts";
 import { mountPages } from "../pages/mount-pages.ts";
 import { mountReference } from "../pages/openapi/mount-reference.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { type Endpoint, joinRoutes, mount, type Route } from "../platform/http/endpoint.ts";
+import { type Endpoint, joinRoutes, mount } from "../platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "../platform/http/errors.ts";
 import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
 import {
@@ -17,9 +16,9 @@ import {
   requireHost,
 } from "../platform/http/middleware/request-headers.ts";
 import { mountPortal } from "../portal/mount-portal.ts";
+import { each } from "./api-parts.ts";
 import { ENDPOINTS, REFERENCE } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
-import { each } from "./wings/api.ts";
 
 /**
  * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure these with
@@ -42,10 +41,9 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   // Without an issuer, its addresses get the 404 of unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;
   for (const route of joinRoutes(served.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
-  const further = each("routes").flatMap((routes: (deps: ApiContext) => readonly Route[]) => routes(ctx));
-  for (const route of further) mount(app, ctx, route);
+  for (const route of each("routes").flatMap((routes) => routes(ctx))) mount(app, ctx, route);
   const operatorPages = each("operatorPages");
-  const sections = operatorPages.flatMap(({ sections = [] }: ConsolePart<never>) => sections);
+  const sections = operatorPages.flatMap(({ sections = [] }) => sections);
   const operated = { ...ctx, config: { ...ctx.config, sections } };
   mountDashboard(app, operated);
   mountOperatorPages(app, operated, operatorPages);

@@ -12,7 +12,8 @@ import { ISSUER_ENDPOINTS } from "../issuer/endpoints.ts";
 import type { DescribedParts } from "../pages/openapi/describe-api.ts";
 import { TAGS } from "../pages/openapi/introduction.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
-import { each } from "./wings/api.ts";
+import { each } from "./api-parts.ts";
+import type { ApiContext } from "./open-api.ts";
 
 const ALL = [
   reserve,
@@ -28,14 +29,14 @@ const ALL = [
   readiness,
   ...each("endpoints").flat(),
   ...ISSUER_ENDPOINTS,
-] satisfies readonly Endpoint[];
+] satisfies readonly Endpoint<ApiContext>[];
 
 const groupOf = ({ tag }: Endpoint) => TAGS.findIndex(({ name }) => name === tag);
 
 /** All endpoints, in the order of the API reference. */
 export const ENDPOINTS = ALL.toSorted((a, b) => groupOf(a) - groupOf(b));
 
-const described: Partial<DescribedParts>[] = each("described");
+const described = each("described");
 
 /** The content of the API reference. */
 export const REFERENCE: DescribedParts = {

@@ -3,7 +3,6 @@ import type { Config } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { FaultWatch } from "../watch/watch.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
-import { each } from "./wings/api.ts";
 
 /**
  * Postgres connections for operators' changes: while one issues or voids a batch, the others are free. Opened on
@@ -11,14 +10,14 @@ import { each } from "./wings/api.ts";
  */
 const CONSOLE_CONNECTIONS_MAX = 3;
 
-type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "readFindings" | "webhookSender">;
+type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
 /** Opens what operators need: alerts of faults, the sign-in, and the means to change something. */
 export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
-  const watch = use(new FaultWatch({ ...ctx, webhookSender, readFindings: each("readFindings") }));
+  const watch = use(new FaultWatch({ ...ctx, webhookSender }));
   return { webhookSender, watch, signIn: new OperatorSignIn(ctx), console: openConsole(ctx) };
 }
 

@@ -2,10 +2,9 @@ import { PROBE_CONNECTIONS } from "../core/callers/caller-kinds.ts";
 import { openApiMetrics } from "../core/metrics/open-metrics.ts";
 import { openServerProbe } from "../core/servers/probe-servers.ts";
 import { openPool } from "../platform/db/pool.ts";
-import { openBacklog } from "../watch/measure-backlog.ts";
+import { type BacklogMeasures, openBacklog } from "../watch/measure-backlog.ts";
 import type { openQueues } from "./open-queues.ts";
 import type { ServiceContext } from "./open-service.ts";
-import { each } from "./wings/api.ts";
 
 /** Longest wait for a server's response to a probe. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 1_500;
@@ -14,6 +13,7 @@ const ANSWER_TIMEOUT_MS = 1_500;
 export function openProbes(
   service: ServiceContext,
   { redeemQueue, canary }: Pick<ReturnType<typeof openQueues>, "redeemQueue" | "canary">,
+  measures: BacklogMeasures,
 ) {
   const { config, deployment, log, use } = service;
   const probes = openPool({
@@ -27,7 +27,7 @@ export function openProbes(
   });
   use({ close: () => probes.end() });
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
-  const backlog = openBacklog({ ...service, probeServers }, Object.assign({}, ...each("backlog")));
+  const backlog = openBacklog({ ...service, probeServers }, measures);
   const metrics = config.metricsPort === null ? null : openApiMetrics({ ...service, canary }, backlog);
   metrics?.callsDropped.with().inc(0);
   metrics?.signInsFailed.with().inc(0);

@@ -1,20 +1,36 @@
 import { removeUnseenProcesses } from "../core/processes/db/processes.ts";
 import type { SweepReport } from "../core/sweep/report.ts";
-import { CORE_TASKS, type Deps, nameTasks, runPass } from "../core/sweep/sweep.ts";
+import { CORE_TASKS, type Deps, nameTasks, runPass, type Tasks } from "../core/sweep/sweep.ts";
+import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { countActivity } from "../watch/count-activity.ts";
-import { type TaskDeps, WING_TASKS } from "./wings/sweeper.ts";
+import type { WorkerService } from "./open-worker-service.ts";
+import { WINGS } from "./wings.ts";
 
-/** The tasks of the core and of all wings. */
-const TASKS = { ...CORE_TASKS, ...WING_TASKS };
+const OPENERS = (await Promise.all(WINGS.map(({ sweeper }) => sweeper?.()))).filter((open) => open !== undefined);
+
+/** What a pass takes. */
+interface SweepDeps extends Deps {
+  /** The tasks of the core and of all wings. */
+  sweepTasks: OpenTasks;
+}
+
+type CoreTask = keyof typeof CORE_TASKS;
+type OpenTasks = Tasks<Deps, CoreTask>;
+
 const UNCOUNTED = {
   countActivity,
   removeProcesses: async ({ pool }: Deps) => void (await removeUnseenProcesses(pool)),
 };
 
-/** The names of the tasks that report how many items they have changed, and of all that can fail. */
-export const SWEEP_TASKS = { counted: Object.keys(TASKS), all: nameTasks(TASKS, UNCOUNTED) };
+/** Opens the tasks that report how many items they have changed. */
+export function openSweepTasks(service: WorkerService & { queueLinks: QueueResources }): OpenTasks {
+  return Object.assign({}, CORE_TASKS, ...OPENERS.map((open) => open(service)));
+}
+
+/** The names of all tasks that can fail. */
+export const nameSweepTasks = ({ sweepTasks }: SweepDeps) => nameTasks(sweepTasks, UNCOUNTED);
 
 /** One pass of the sweeper. */
-export function sweep(ctx: Deps & TaskDeps): Promise<SweepReport<keyof typeof TASKS>> {
-  return runPass(ctx, TASKS, UNCOUNTED);
+export function sweep(ctx: SweepDeps): Promise<SweepReport<CoreTask>> {
+  return runPass(ctx, ctx.sweepTasks, UNCOUNTED);
 }

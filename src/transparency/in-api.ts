@@ -20,7 +20,7 @@ const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = {
 };
 
 /** What the transparency log adds to the API: the log's files, receipts and proofs. */
-export const transparency = {
+export const api = {
   endpoints: [eventReceipt, redemptionReceipt, receiptByReference, eventProof],
   routes: tlogRoutes,
   described: { files: LOG_FILES },

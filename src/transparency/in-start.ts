@@ -24,10 +24,11 @@ async function useLocalTlog(directory: string, baseUrl: string) {
  * Begins the log of the embedded database, if the database has none.
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
-async function beginLocalTlog(admin: AdminContext, env: Record<"LOG_KEY_FILE" | "LOG_ANCHOR", string>) {
-  const settings = await readTlogSettings({ ...readTlogConfig(env), keyFile: env.LOG_KEY_FILE });
+async function beginLocalTlog(admin: AdminContext, env: Record<string, string>) {
+  const { keyFile, ...config } = readTlogConfig(env);
+  const settings = await readTlogSettings({ ...config, keyFile: String(keyFile) });
   await initTlog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }
 
 /** The log of `npm start`. */
-export const transparency = { use: useLocalTlog, begin: beginLocalTlog };
+export const start = { use: useLocalTlog, begin: beginLocalTlog };

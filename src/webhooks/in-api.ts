@@ -33,7 +33,7 @@ const operatorPages: ConsolePart<WebhookActionDeps> = {
 };
 
 /** What webhooks add to the API: endpoints and their deliveries. */
-export const webhooks = {
+export const api = {
   open: ({ queueLinks, use }: Pick<Lifetime, "use"> & { queueLinks: QueueResources }) => ({
     webhookRequests: use(openWebhookRequests(queueLinks)),
     webhookTests: new FairSlots(WEBHOOK_TESTS),

@@ -1,5 +1,7 @@
 import type pg from "pg";
 import { inTransaction } from "../platform/db/transaction.ts";
+import type { Lifetime } from "../platform/lifetime.ts";
+import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { DELIVERIES_KEPT_DAYS } from "./api/webhook-deliveries.ts";
 import {
   deleteDeletedEndpoints,
@@ -7,7 +9,7 @@ import {
   endPendingDeliveries,
   selectTargetsWithDue,
 } from "./db/webhook-deliveries.ts";
-import type { WebhookRequests } from "./job.ts";
+import { openWebhookRequests, type WebhookRequests } from "./job.ts";
 
 /** Maximum number of targets that get a webhook job in one pass. */
 const REQUESTED_TARGETS_MAX = 10_000;
@@ -17,6 +19,17 @@ const PORTION = 1_000;
 interface Deps {
   pool: pg.Pool;
   webhookRequests: WebhookRequests;
+}
+
+/** Opens what webhooks add to the sweeper. */
+export function openSweepTasks(
+  service: Omit<Deps, "webhookRequests"> & Pick<Lifetime, "use"> & { queueLinks: QueueResources },
+) {
+  const ctx = { ...service, webhookRequests: service.use(openWebhookRequests(service.queueLinks)) };
+  return {
+    requestWebhooks: () => requestWebhooks(ctx),
+    removeDeliveries: (_: unknown, untilMs: number) => removeDeliveries(ctx, untilMs),
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ import { QUEUE_ACTS } from "../../src/acts/queue/acts.ts";
 import { formPathOf } from "../../src/console/actions/act-form.ts";
 import { FORMS } from "../../src/console/actions/forms.ts";
 import { ISSUER_ENDPOINTS } from "../../src/issuer/endpoints.ts";
-import { buildVoucherctl } from "../../src/open/wings/voucherctl.ts";
+import { buildVoucherctl } from "../../src/open/voucherctl.ts";
 import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 import { WEBHOOK_ACTIONS } from "../../src/webhooks/console/actions/webhook-actions.ts";
 

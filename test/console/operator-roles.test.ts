@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from "vitest";
 import { isAllowed, OPERATOR_ROLES, type OperatorRole } from "../../src/acts/operator-role.ts";
 import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
 import { openRoles } from "../../src/console/roles.ts";
-import { each } from "../../src/open/wings/api.ts";
+import { each } from "../../src/open/api-parts.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";

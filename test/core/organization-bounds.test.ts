@@ -83,7 +83,8 @@ describe("every statement with a parameter from a partner", () => {
     const across = [...ACROSS_ORGANIZATIONS, ...OPTIONAL_ORGANIZATION];
     expect(OPTIONAL_ORGANIZATION).toContain("read_stock");
     expect(across.filter((name) => reachable.has(name))).toEqual([]);
-    const run = statementsOf("src/main.ts", "src/cli/main.ts");
+    const ofWings = findFiles("src").filter((file) => /\/in-\w+\.ts$/.test(file));
+    const run = statementsOf("src/main.ts", "src/cli/main.ts", ...ofWings);
     for (const name of across) expect(run, name).toContain(name);
   });
 

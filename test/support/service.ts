@@ -1,14 +1,17 @@
+import type { api as marketplace } from "../../src/marketplace/in-api.ts";
 import { type ApiContext, openApi } from "../../src/open/open-api.ts";
 import { learnRedis } from "../../src/open/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open/open-worker-service.ts";
 import { serveApi } from "../../src/open/serve-api.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { CONNECTION_LIMITS } from "../../src/platform/http/server.ts";
+import type { api as webhooks } from "../../src/webhooks/in-api.ts";
+import { openWebhookRequests } from "../../src/webhooks/job.ts";
+import type * as webhook from "../../src/webhooks/worker.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import * as redeem from "../../workers/redeem.ts";
 import * as seal from "../../workers/seal.ts";
 import * as sweep from "../../workers/sweep.ts";
-import type * as webhook from "../../workers/webhook.ts";
 import { assertInvariants } from "./invariants.ts";
 import type { TestServers } from "./servers.ts";
 import { untilStarted } from "./until.ts";
@@ -45,7 +48,8 @@ export interface TestApi {
   url: string;
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
-  ctx: ApiContext;
+  /** With what the wings open. */
+  ctx: ApiContext & ReturnType<typeof marketplace.open> & ReturnType<typeof webhooks.open>;
   close(): Promise<void>;
 }
 
@@ -76,7 +80,7 @@ export async function startApiUnready(
   env: Environment = {},
   limits = TEST_LIMITS,
 ): Promise<TestApi> {
-  const ctx = openApi(await learnRedis(testConfig(servers, env)));
+  const ctx = openApi(await learnRedis(testConfig(servers, env))) as TestApi["ctx"];
   const { port, metricsPort } = await serveApi(ctx, limits);
   return {
     url: `http://127.0.0.1:${port}`,
@@ -109,7 +113,9 @@ export function openWorkerContext(config: ReturnType<typeof testConfig>) {
 }
 
 function completeContext(service: WorkerService) {
-  return { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx, ...service };
+  const contexts = { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx };
+  const links = { ...service, shards: service.config.queueShards[0] };
+  return { ...contexts, webhookRequests: service.use(openWebhookRequests(links)), ...service };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;

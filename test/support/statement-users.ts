@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const isWing = /\/src\/\w+\/wing\.ts$/;
 /** Whether a file is one of the modules that run statements. They stand in folders named `db`. */
 const runsStatements = (file: string) => file.startsWith(join(ROOT, "src")) && file.includes("/db/");
 
@@ -30,11 +31,14 @@ export function statementsWithout(folders: RegExp | null, ...entries: string[]):
   return found;
 }
 
-/** Finds every file that the entries import, directly or indirectly. */
+/**
+ * Finds every file that the entries import, directly or indirectly. Does not follow the value of a wing, which names
+ * its parts for all programs: a program's parts are entries of their own.
+ */
 function filesOf(entries: readonly string[], without: RegExp | null): Set<string> {
   const files = new Set<string>();
   const visit = (file: string) => {
-    if (files.has(file) || without?.test(file)) return;
+    if (files.has(file) || without?.test(file) || isWing.test(file)) return;
     files.add(file);
     for (const { target } of importsOf(file)) visit(target);
   };

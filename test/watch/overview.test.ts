@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { renderOverviewPage } from "../../src/console/overview-page.ts";
 import { moveCompleteUntil } from "../../src/core/redeem/db/redemptions.ts";
-import { each } from "../../src/open/wings/api.ts";
+import { each } from "../../src/open/api-parts.ts";
 import type { Site } from "../../src/pages/layout.ts";
 import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { insertTlogTree } from "../../src/transparency/db/log-tree.ts";

@@ -23,16 +23,18 @@ const OF_OWNER = new Set([
   "list_default_rights",
   "find_databases_of_roles",
 ]);
+const OF_ADMIN = ["transparency/in-voucherctl", "transparency/in-start", "webhooks/in-voucherctl"].map(
+  (part) => `src/${part}.ts`,
+);
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include workers/log.ts, which runs as pva_log, and acts, which pages only name: forms and
+  // Does not include the worker of the log, which runs as pva_log, and acts, which pages only name: forms and
   // the issuer API run them as pva_admin.
   pva_api: statementsWithout(
     /\/console\/actions\/|\/src\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/src\/webhooks\/acts\.ts/,
     "src/main.ts",
-    "workers/redeem.ts",
-    "workers/seal.ts",
-    "workers/sweep.ts",
-    "workers/webhook.ts",
+    ...["redeem", "seal", "sweep"].map((queue) => `workers/${queue}.ts`),
+    ...["marketplace", "transparency", "webhooks"].map((wing) => `src/${wing}/in-api.ts`),
+    ...["worker", "sweep-tasks"].map((part) => `src/webhooks/${part}.ts`),
     "src/webhooks/deliveries.ts",
   ),
   pva_log: new Set([
@@ -44,6 +46,7 @@ const RUN_BY: Record<RoleName, Set<string>> = {
   pva_admin: new Set(
     [
       ...statementsOf("src/cli/main.ts", "src/issuer/endpoints.ts", "src/local/start.ts", "src/local/scale-check.ts"),
+      ...statementsOf(...OF_ADMIN),
     ].filter(
       // Only API and worker processes add marks.
       (statement) => !OF_OWNER.has(statement) && statement !== "add_mark",

@@ -12,7 +12,7 @@ import { METRICS, type MetricDefinition } from "../../../src/core/metrics/metric
 import { onPath } from "../../../src/local/debian-packages.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../../src/open/open-worker-service.ts";
-import { buildVoucherctl } from "../../../src/open/wings/voucherctl.ts";
+import { buildVoucherctl } from "../../../src/open/voucherctl.ts";
 import {
   type Config,
   readAddress,

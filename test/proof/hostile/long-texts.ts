@@ -1,8 +1,8 @@
 import { operatorRoutes } from "../../../src/console/mount-operator-pages.ts";
 import { SCOPES } from "../../../src/core/keys/api-keys.ts";
+import { each } from "../../../src/open/api-parts.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import type { ApiContext } from "../../../src/open/open-api.ts";
-import { each } from "../../../src/open/wings/api.ts";
 import { OPS_TOKEN } from "../../support/browse.ts";
 import { makeOffer } from "../../support/marketplace.ts";
 import { exchange, type RawReply } from "../../support/raw-http.ts";

@@ -1,13 +1,13 @@
-import { METRICS } from "../src/core/metrics/metric-definitions.ts";
-import type { WorkerMetrics } from "../src/core/metrics/metrics.ts";
-import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
-import type { Config } from "../src/platform/config.ts";
-import { closeAll } from "../src/platform/lifetime.ts";
-import { Schedule } from "../src/platform/queues/schedule.ts";
-import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import { tlogQueue } from "../src/transparency/job.ts";
-import { readTlogSettings } from "../src/transparency/log-settings.ts";
-import { Sequencer } from "../src/transparency/run-log.ts";
+import { METRICS } from "../core/metrics/metric-definitions.ts";
+import type { WorkerMetrics } from "../core/metrics/metrics.ts";
+import { type WorkerDeps, workerOptions } from "../core/processes/worker-options.ts";
+import type { Config } from "../platform/config.ts";
+import { closeAll } from "../platform/lifetime.ts";
+import { Schedule } from "../platform/queues/schedule.ts";
+import { type RunningWorker, startWorker } from "../platform/queues/worker.ts";
+import { tlogQueue } from "./job.ts";
+import { readTlogSettings } from "./log-settings.ts";
+import { Sequencer } from "./run-log.ts";
 
 /** What the worker takes from its process. */
 type Deps = WorkerDeps & {

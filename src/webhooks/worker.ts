@@ -1,16 +1,16 @@
-import { openConfirmations } from "../src/core/commit/confirm-reads.ts";
-import { type WorkerDeps, workerOptions } from "../src/core/processes/worker-options.ts";
-import { FairSlots } from "../src/platform/batching/fair-slots.ts";
-import type { Config } from "../src/platform/config.ts";
-import type { DepsOf } from "../src/platform/http/endpoint.ts";
-import { closeAll, type Lifetime } from "../src/platform/lifetime.ts";
-import { openWebhookSender } from "../src/platform/outgoing/send-webhook.ts";
-import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
-import type { RedisClient } from "../src/platform/redis/connections.ts";
-import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "../src/webhooks/deliver.ts";
-import { FanOut } from "../src/webhooks/fan-out.ts";
-import { openWebhookRequests, webhookQueue } from "../src/webhooks/job.ts";
-import { AttemptRecorder } from "../src/webhooks/record-attempts.ts";
+import { openConfirmations } from "../core/commit/confirm-reads.ts";
+import { type WorkerDeps, workerOptions } from "../core/processes/worker-options.ts";
+import { FairSlots } from "../platform/batching/fair-slots.ts";
+import type { Config } from "../platform/config.ts";
+import type { DepsOf } from "../platform/http/endpoint.ts";
+import { closeAll, type Lifetime } from "../platform/lifetime.ts";
+import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
+import { type RunningWorker, startWorker } from "../platform/queues/worker.ts";
+import type { RedisClient } from "../platform/redis/connections.ts";
+import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "./deliver.ts";
+import { FanOut } from "./fan-out.ts";
+import { openWebhookRequests, webhookQueue } from "./job.ts";
+import { AttemptRecorder } from "./record-attempts.ts";
 
 /**
  * Maximum number of targets that one process serves at once. Waiting costs little; requests have a limit of their own.

@@ -1,0 +1,16 @@
+import { marketplace } from "../marketplace/wing.ts";
+import { transparency } from "../transparency/wing.ts";
+import { webhooks } from "../webhooks/wing.ts";
+import type { Wing } from "../wing.ts";
+import type { ApiCore } from "./open-core.ts";
+import type { WorkerService } from "./open-worker-service.ts";
+
+/** A wing of this service. What it opens itself is known to the wing alone. */
+// biome-ignore lint/suspicious/noExplicitAny: `wing` has checked the type.
+type OwnWing = Wing<ApiCore, WorkerService, any>;
+
+/** Checks that this service gives a wing all that its parts take. */
+const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>): OwnWing => one;
+
+/** All wings. To remove one, delete its folder and its line. */
+export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency), wing(webhooks)];

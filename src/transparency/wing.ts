@@ -1,0 +1,9 @@
+import type { Wing } from "../wing.ts";
+
+/** The transparency log: a Merkle tree of all sealed events, whose checkpoints witnesses cosign. */
+export const transparency = {
+  api: async () => (await import("./in-api.ts")).api,
+  workers: { log: () => import("./worker.ts") },
+  commands: async () => (await import("./in-voucherctl.ts")).commands,
+  start: async () => (await import("./in-start.ts")).start,
+} satisfies Wing;

@@ -1,0 +1,9 @@
+import type { Wing } from "../wing.ts";
+
+/** Webhooks: events of an organization's vouchers are sent to addresses that it has registered. */
+export const webhooks = {
+  api: async () => (await import("./in-api.ts")).api,
+  workers: { webhook: () => import("./worker.ts") },
+  sweeper: async () => (await import("./sweep-tasks.ts")).openSweepTasks,
+  commands: async () => (await import("./in-voucherctl.ts")).commands,
+} satisfies Wing;

@@ -1,0 +1,62 @@
+import type { AdminContext } from "./acts/open-acts.ts";
+import type { CommandPart } from "./cli/program.ts";
+import type { ConsolePart } from "./console/console-part.ts";
+import type { Tasks } from "./core/sweep/sweep.ts";
+import type { PagesPart } from "./pages/mount-pages.ts";
+import type { DescribedParts } from "./pages/openapi/describe-api.ts";
+import type { Endpoint, Route } from "./platform/http/endpoint.ts";
+import type { QueueResources } from "./platform/queues/open-queue.ts";
+import type { RunningWorker } from "./platform/queues/worker.ts";
+import type { PortalPart } from "./portal/portal-frame.ts";
+import type { ReadFindings } from "./watch/facts.ts";
+import type { BacklogMeasures } from "./watch/measure-backlog.ts";
+
+/**
+ * A wing: everything that it adds to the service, in one value. A part for one program is a function that loads it,
+ * because the other programs do not need its code.
+ *
+ * The list of wings says what an API (`Core`) and a worker process (`Service`) give to them. There the compiler checks
+ * that this is all that the parts take, with what the wing opens itself (`Own`).
+ */
+export interface Wing<Core = never, Service = never, Own extends object = object> {
+  api?: () => Promise<ApiPart<Core, Own>>;
+  /** The workers of its queues. */
+  workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
+  /** Opens its tasks in a pass of the sweeper. */
+  sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
+  commands?: () => Promise<CommandPart>;
+  start?: () => Promise<StartPart>;
+}
+
+/** What a wing adds to the API. */
+export interface ApiPart<Core, Own extends object> {
+  /** Opens what its other parts take besides `Core`. */
+  open?: (core: Core) => Own;
+  endpoints?: readonly Endpoint<Core & NoInfer<Own>>[];
+  /** Routes that serve no JSON and need no page. */
+  routes?: (deps: Core & NoInfer<Own>) => readonly Route[];
+  /** Its part of the API reference, besides its endpoints. */
+  described?: Partial<DescribedParts>;
+  pages?: PagesPart<Core & NoInfer<Own>>;
+  backlog?: BacklogMeasures;
+  /** Reads the data in which its faults are found, for the overview. */
+  readFindings?: ReadFindings;
+  operatorPages?: ConsolePart<Core & NoInfer<Own>>;
+  portal?: PortalPart<Core & NoInfer<Own>>;
+}
+
+/** What the jobs of one queue need, and the start of its worker. */
+interface PreparedWorker {
+  ctx: object;
+  start: () => RunningWorker;
+}
+
+/** Prepares a worker. Null in a process that lacks the queue's secret. */
+export type PrepareWorker<Service> = (service: Service) => PreparedWorker | null | Promise<PreparedWorker | null>;
+
+/** What a wing adds to `npm start` on the embedded database. */
+export interface StartPart {
+  /** Makes its files in a directory if they do not exist. Returns the variables that name them. */
+  use: (directory: string, baseUrl: string) => Promise<Record<string, string>>;
+  begin: (admin: AdminContext, env: Record<string, string>) => Promise<void>;
+}
