@@ -110,6 +110,7 @@ export class FairSlots {
     this.#free += 1;
     // An owner whose work starts goes to the end, where the loop finds it again if more of its work waits.
     for (const [owner, line] of this.#lines) {
+      if (this.#free === 0) break;
       const [start] = line;
       if (start === undefined || !this.hasRoom(owner)) continue;
       this.#take(owner);

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep, setImmediate as untilInputIsRead } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import { CallerPlaces } from "./caller-places.ts";
+import { CallerLeft, FairSlots } from "../batching/fair-slots.ts";
+import { Shares } from "../batching/shares.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
 import { openQueue, type QueueResources } from "./open-queue.ts";
 import { type QueueDefinition, waitingMaxOfShard } from "./queue-settings.ts";
@@ -15,6 +16,13 @@ export type WaitResult<Reply> =
   /** The job may have run, may be running or may still run. Only the database shows whether it did. */
   | { kind: "unknown"; cause: unknown };
 
+/** Maximum number of callers that wait in one process. Further callers are refused at once. */
+const CALLERS_MAX = 2_000;
+/**
+ * Maximum number of jobs of a process that are in the queue at once, half of them of one owner. Jobs of a shard run in
+ * order, so another owner's job waits for that half: a quarter of a second for each API process.
+ */
+const JOBS_MAX = 500;
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
 /** How long a measured number of waiting jobs counts. Milliseconds. */
@@ -70,7 +78,9 @@ export class AwaitedQueue<Data, Reply> {
   readonly #resources: AwaitedResources;
   /** Waiting callers by job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
-  readonly #places = new CallerPlaces();
+  /** The places of callers, with or without a job in the queue. */
+  readonly #places = new Shares(CALLERS_MAX);
+  readonly #jobs = new FairSlots(JOBS_MAX);
   readonly #timers: NodeJS.Timeout[];
   readonly #open = () => void this.#openQueues();
   #closed = false;
@@ -108,7 +118,7 @@ export class AwaitedQueue<Data, Reply> {
   askForPlace(data: Data): boolean {
     const shard = this.#shardOf(data);
     const isFull = shard !== undefined && this.#isFull(shard);
-    return this.#places.askForPlace(this.#ownerOf(data)) && !isFull;
+    return this.#places.hasRoom(this.#ownerOf(data)) && !isFull;
   }
 
   #isFull(shard: OpenShard): boolean {
@@ -117,10 +127,10 @@ export class AwaitedQueue<Data, Reply> {
     return isKnown && shard.depth >= waitingMaxOfShard(this.#definition, this.#resources.shards);
   }
 
-  /** Null if the queue's jobs have no owners. */
-  #ownerOf(data: Data): string | null {
+  /** All jobs have one owner if the queue names no field for it. */
+  #ownerOf(data: Data): string {
     const { ownedBy } = this.#definition;
-    return ownedBy === undefined ? null : String((data as Record<string, unknown>)[ownedBy]);
+    return ownedBy === undefined ? "" : String((data as Record<string, unknown>)[ownedBy]);
   }
 
   #shardOf(data: Data): OpenShard | undefined {
@@ -130,27 +140,47 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. With
-   * `withdrawOnTimeout`, an unstarted job is
+   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. Adds no job while
+   * the owner has as many in the queue as it may. With `withdrawOnTimeout`, an unstarted job is
    * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
    * Redis that lost its last second may have forgotten the start. With `removeOnFail`, a failed job is not kept.
    */
-  addAndWait(
+  async addAndWait(
     jobId: string,
     data: Data,
     waitMs: number,
-    { traceparent, removeOnFail }: { traceparent?: string | undefined; removeOnFail?: true } = {},
+    options: { traceparent?: string | undefined; removeOnFail?: true } = {},
+  ): Promise<WaitResult<Reply>> {
+    const owner = this.#ownerOf(data);
+    const giveUpAt = performance.now() + waitMs;
+    const inLine = this.#jobs.hasRoom(owner) ? undefined : AbortSignal.timeout(waitMs);
+    this.#places.take(owner);
+    const leftMs = () => Math.max(1, Math.ceil(giveUpAt - performance.now()));
+    try {
+      return await this.#jobs.run(owner, () => this.#addAndWait(jobId, data, leftMs(), options), inLine);
+    } catch (error) {
+      if (error instanceof CallerLeft) return unknown(`no job was added within ${waitMs} ms`);
+      throw error;
+    } finally {
+      this.#places.release(owner);
+    }
+  }
+
+  #addAndWait(
+    jobId: string,
+    data: Data,
+    waitMs: number,
+    { traceparent, removeOnFail }: { traceparent?: string | undefined; removeOnFail?: true },
   ): Promise<WaitResult<Reply>> {
     return new Promise((resolve) => {
       const shard = this.#shardOf(data);
       if (shard === undefined) return resolve(unknown("Redis has not been reached yet"));
-      if (this.#resources.endRuns.aborted) return resolve({ kind: "unknown", cause: CLOSING });
-      const owner = this.#ownerOf(data);
+      if (this.#closed || this.#resources.endRuns.aborted) return resolve({ kind: "unknown", cause: CLOSING });
       const giveUp = (cause: unknown) => void this.#giveUp(jobId, waiter, cause);
       const timer = setTimeout(() => giveUp(new Error(`no reply within ${waitMs} ms`)), waitMs);
       const settle = (result: WaitResult<Reply>) => {
         clearTimeout(timer);
-        if (this.#waiters.delete(jobId)) this.#places.release(owner);
+        this.#waiters.delete(jobId);
         resolve(result);
       };
       const { origin } = this.#resources.deployment;
@@ -163,7 +193,6 @@ export class AwaitedQueue<Data, Reply> {
         settle,
       };
       this.#waiters.set(jobId, waiter);
-      this.#places.take(owner);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
       // Only the reply is awaited. It may arrive before Redis has acknowledged the job.
       const added = shard.queue.add(

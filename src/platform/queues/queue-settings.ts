@@ -9,7 +9,7 @@ export interface QueueSettings {
   dataMaxBytes: number;
   /** The field of a job that decides which shard it belongs to. Without one, all jobs are in the first shard. */
   shardBy?: string;
-  /** The field that names a job's owner. Owners share the places of the callers that wait in a process. */
+  /** The field that names a job's owner. In a process, owners share the places of callers and of jobs in the queue. */
   ownedBy?: string;
   /** Set if only some deployments have a worker for the queue. */
   isOptional?: true;
@@ -50,6 +50,7 @@ const SETTINGS = [
   {
     name: "seal",
     shardBy: "voucherId",
+    ownedBy: "voucherId",
     dataMaxBytes: 1_024,
     waitingMax: 10_000,
     // A seal is still needed after its caller has stopped waiting.

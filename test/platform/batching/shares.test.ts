@@ -1,15 +1,6 @@
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
-import { CallerPlaces } from "../../../src/platform/queues/caller-places.ts";
 import { waitingMaxOfShard } from "../../../src/platform/queues/queue-settings.ts";
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["performance"] });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 it("an owner alone gets three quarters of the places, and each further owner still finds some", () => {
   const shares = new Shares(400);
@@ -44,29 +35,6 @@ it.each([
   for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
 });
 
-it("callers of one owner get 1 500 places alone, and 250 for a second after another owner asked", () => {
-  const places = new CallerPlaces();
-  expect(fill(places, "alone")).toBe(1_500);
-  for (let n = 0; n < 1_300; n++) places.release("alone");
-  expect(places.askForPlace("neighbour")).toBe(true);
-  expect(fill(places, "alone")).toBe(50);
-  expect(fill(places, "neighbour")).toBe(250);
-  vi.advanceTimersByTime(1_001);
-  expect(places.askForPlace("alone")).toBe(true);
-  expect(places.askForPlace("neighbour")).toBe(false);
-  vi.advanceTimersByTime(1_001);
-  expect(places.askForPlace("neighbour")).toBe(true);
-});
-
-it("callers without an owner share all places", () => {
-  const places = new CallerPlaces();
-  let taken = 0;
-  for (; places.askForPlace(null); taken += 1) places.take(null);
-  expect(taken).toBe(2_000);
-  places.release(null);
-  expect(places.askForPlace(null)).toBe(true);
-});
-
 it("a shard has its share of the waiting jobs, and room for a burst however many shards there are", () => {
   const sharesOf = (waitingMax: number) => [1, 6, 256].map((shards) => waitingMaxOfShard({ waitingMax }, shards));
   expect(sharesOf(10_000)).toEqual([10_000, 1_667, 500]);
@@ -74,9 +42,8 @@ it("a shard has its share of the waiting jobs, and room for a burst however many
 });
 
 /** Takes as many places as there are for the owner, and returns how many. */
-function fill(places: Shares | CallerPlaces, owner: string): number {
+function fill(shares: Shares, owner: string): number {
   let taken = 0;
-  const hasRoom = () => ("hasRoom" in places ? places.hasRoom(owner) : places.askForPlace(owner));
-  for (; hasRoom(); taken += 1) places.take(owner);
+  for (; shares.hasRoom(owner); taken += 1) shares.take(owner);
   return taken;
 }

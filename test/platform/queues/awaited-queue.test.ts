@@ -489,31 +489,42 @@ it("a job with too much data is unknown at once and is not added", async () => {
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a queue has room for 2000 callers, and again after an answer, and answers unknown when it closes", async () => {
-  const asked: Promise<WaitResult<SumReply>>[] = [];
-  const ask = () => asked.push(call(1, 2));
-  // Asks in portions, so that no command waits longer for Redis than its timeout.
-  while (asked.length < 1_975) {
-    for (let n = 0; n < 25; n++) ask();
-    await untilQueued(asked.length);
-  }
-  while (asked.length < 1_999) ask();
+it("one owner has 250 jobs in the queue, and 1 250 callers in line who get replies or learn of the close", async () => {
+  const asked = Array.from({ length: 1_499 }, () => call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(true);
-  ask();
+  asked.push(call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(false);
-  await untilQueued(2_000);
+  await untilQueued(250);
+  // Another owner's job is added at once.
+  expect(awaited.askForPlace({ a: 1, b: 3 })).toBe(true);
+  const other = call(1, 3);
+  await untilQueued(251);
   const gate = makeGate();
   let started = 0;
   work(async (id, data) => {
-    if (started++ > 0) await gate.pass();
+    if (started++ >= 300) await gate.pass();
     return add(id, data);
   });
-  await Promise.race(asked);
+  expect(await other).toMatchObject(isReply(4));
+  await until(() => started > 300);
   expect(awaited.askForPlace(SUM)).toBe(true);
   await awaited.close();
   gate.open();
-  const unanswered = (await Promise.all(asked)).filter(({ kind }) => kind === "unknown");
-  expect(unanswered).toEqual(Array(1_999).fill({ kind: "unknown", cause: new Error("the process is closing") }));
+  const ends = Map.groupBy(await Promise.all(asked), ({ kind }) => kind);
+  expect(ends.get("reply")?.length).toBeGreaterThanOrEqual(250);
+  const unanswered = ends.get("unknown") ?? [];
+  expect(unanswered.length).toBeGreaterThan(1_000);
+  expect(new Set(unanswered.map((end) => String("cause" in end && end.cause)))).toEqual(
+    new Set(["Error: the process is closing"]),
+  );
+});
+
+it("a caller whose wait ends in line gets unknown, and its job is never added", async () => {
+  for (let n = 0; n < 250; n++) void call(1, 2);
+  const jobId = newJobId();
+  expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject(isUnknown("no job was added within 100 ms"));
+  await untilQueued(250);
+  expect(await findJob(jobId)).toEqual([]);
 });
 
 it("a queue has no room while its list of waiting jobs is full, and has room again after that", async () => {

@@ -14,6 +14,7 @@ export type SumReply = z.infer<typeof sumReply>;
 export const sumQueue: QueueDefinition<Sum, SumReply> = {
   name: "sum",
   shardBy: "a",
+  ownedBy: "b",
   data: z.object({ a: z.number(), b: z.number() }),
   reply: sumReply,
   dataMaxBytes: 64,
