@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit, { type LimitFunction } from "p-limit";
 import { Batcher, type BatchObserver, OpenWork } from "../../platform/batching/batcher.ts";
+import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { Shares } from "../../platform/batching/shares.ts";
 import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transaction.ts";
 
@@ -113,16 +114,14 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   readonly #slowItems = new Map<Item, number>();
   readonly #slowItemsMax: number;
   readonly #slowPlaces: Shares;
-  readonly #slowConnections: LimitFunction;
-  /** The part of the slow connections that an owner may use at once. Only owners with a group have an entry. */
-  readonly #connectionsOf = new Map<string, LimitFunction>();
+  readonly #slowConnections: FairSlots;
 
   constructor(options: GroupCommitterOptions<Item, Result>) {
     this.#options = options;
     this.#slowItemsMax = shareOf(options.waitingMax, SLOW_PATH_SHARE);
     this.#skipped = new Shares(this.#slowItemsMax);
     this.#slowPlaces = new Shares(this.#slowItemsMax);
-    this.#slowConnections = pLimit(options.slowConnections);
+    this.#slowConnections = new FairSlots(options.slowConnections);
     this.#fastPath = this.#openBatcher((items) => options.commit(items, null), options.ownerOf);
   }
 
@@ -172,14 +171,8 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;
-    // If there are more groups than connections, a group may have no connection and make no progress.
-    const ownGroups = [...this.#groups.values()].filter(({ owner }) => owner === group.owner);
-    return ownGroups.length <= this.#ownerConnectionsMax;
-  }
-
-  /** The maximum for one owner: all slow connections but one, so that another owner finds a free one. */
-  get #ownerConnectionsMax(): number {
-    return Math.max(1, this.#slowConnections.concurrency - 1);
+    // While groups of an owner wait for a connection, each of them may make no progress.
+    return this.#slowConnections.waitingOf(group.owner) === 0;
   }
 
   #takeSlowPath(item: Item, why: Undecided): Result | Promise<Result> {
@@ -201,17 +194,12 @@ export class GroupCommitter<Item extends object, Result extends object | number 
         if (performance.now() < repeatAt) await sleep(repeatAt - performance.now());
       }
     };
-    const result = runInTurn(
-      group.slots,
-      wait,
-      () => timeToStallMs(group),
-      () => busy,
-    );
+    const result = runUnlessStalled(group, wait, busy);
     const remove = () => {
       this.#slowItems.delete(item);
       if (hasPlace) this.#slowPlaces.release(owner);
       group.waiting -= 1;
-      if (group.waiting === 0) this.#closeGroup(name, owner);
+      if (group.waiting === 0) this.#groups.delete(name);
     };
     result.then(remove, remove);
     return result;
@@ -226,14 +214,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
       progressAt: performance.now(),
     };
     this.#groups.set(name, group);
-    if (!this.#connectionsOf.has(owner)) this.#connectionsOf.set(owner, pLimit(this.#ownerConnectionsMax));
     return group;
-  }
-
-  #closeGroup(name: string, owner: string): void {
-    this.#groups.delete(name);
-    const hasOthers = [...this.#groups.values()].some((group) => group.owner === owner);
-    if (!hasOthers) this.#connectionsOf.delete(owner);
   }
 
   /** Waits for a connection and then for the lock. Both waits together end when the first item's wait ends. */
@@ -246,10 +227,11 @@ export class GroupCommitter<Item extends object, Result extends object | number 
       if (!outcomes.every(isUndecided)) group.progressAt = performance.now();
       return outcomes;
     };
-    const giveUp = () => items.map(() => "locked" as const);
-    const run = () => runInTurn(this.#slowConnections, commit, remainingMs, giveUp);
-    const own = this.#connectionsOf.get(group.owner);
-    return own === undefined ? run() : runInTurn(own, run, remainingMs, giveUp);
+    const isOver = AbortSignal.timeout(Math.max(0, Math.ceil(remainingMs())));
+    return this.#slowConnections.run(group.owner, commit, isOver).catch((error) => {
+      if (error instanceof CallerLeft) return items.map(() => "locked" as const);
+      throw error;
+    });
   }
 }
 
@@ -267,32 +249,26 @@ function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }
 
-/**
- * Runs `work` when `limit` has a free slot, or calls `giveUp` if no slot becomes free in time. Work that has started is
- * always awaited.
- * @param remainingMs Returns how many more milliseconds to wait for a slot. Called again when that time has passed; it
- * may then allow more.
- */
-async function runInTurn<T>(
-  limit: LimitFunction,
+/** Runs `work` when the group has a free slot. Returns `busy` if the group stalls before. */
+async function runUnlessStalled<T>(
+  group: Pick<Group<never, never>, "slots" | "progressAt">,
   work: () => Promise<T>,
-  remainingMs: () => number,
-  giveUp: () => T,
+  busy: T,
 ): Promise<T> {
   let state: "waiting" | "started" | "given up" = "waiting";
-  const result = limit(() => {
-    if (state === "given up") return giveUp();
+  const result = group.slots(() => {
+    if (state === "given up") return busy;
     state = "started";
     return work();
   });
-  if (limit.pendingCount === 0) return result;
-  const timeOut = async (): Promise<T> => {
-    for (let leftMs = remainingMs(); leftMs > 0; leftMs = remainingMs()) {
+  if (group.slots.pendingCount === 0) return result;
+  const stall = async (): Promise<T> => {
+    for (let leftMs = timeToStallMs(group); leftMs > 0; leftMs = timeToStallMs(group)) {
       await sleep(leftMs);
       if (state === "started") return result;
     }
     state = "given up";
-    return giveUp();
+    return busy;
   };
-  return Promise.race([result, timeOut()]);
+  return Promise.race([result, stall()]);
 }
