@@ -1,35 +1,100 @@
+import { execFile, spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { parseArgs, promisify } from "node:util";
 import pg from "pg";
+import { openAdminContext } from "../acts/open-acts.ts";
+import { verifyAllChains } from "../core/chain/verify-chains.ts";
 import { readGivenServers } from "../platform/config.ts";
-import { fail, Refused, readFileArgument, runTar } from "./backup-files.ts";
-import { assertSameServers, LOCAL_DIRECTORY } from "./directory.ts";
-import { chooseServers } from "./servers.ts";
+import { migrateDatabase } from "../platform/db/migrate.ts";
+import { openLogger } from "../platform/logger.ts";
+import { onPath } from "./debian-packages.ts";
+import { assertSameServers, LOCAL_DIRECTORY, type SavedServers, save } from "./directory.ts";
+import { findUsers, lockUsers } from "./server-users.ts";
+import { chooseServers, stopLastServers } from "./servers.ts";
 
-// `npm run backup -- FILE`: writes the embedded Postgres, its keys and its secrets to a tar file, even while the
-// service runs. Redis needs no backup.
+// `npm run backup -- FILE` writes the embedded Postgres, its keys and its secrets to a tar file, even while the service
+// runs. `npm run restore -- FILE` replaces the embedded database by that of a backup, and keeps the present one under
+// another name. Redis needs no backup.
 
-const USAGE = `Usage: npm run backup -- FILE
+const run = promisify(execFile);
+
+/** The commands. Each gets the file, and throws {@link Refused} if it cannot begin. */
+const COMMANDS = {
+  backup: {
+    usage: `Usage: npm run backup -- FILE
 
 Writes a copy of the embedded database, its keys and its secrets to FILE, also
-while npm start runs. npm run restore -- FILE brings it back.`;
+while npm start runs. npm run restore -- FILE brings it back.`,
+    run: backUp,
+  },
+  restore: {
+    usage: `Usage: npm run restore -- FILE
+
+Brings back the database of a file of npm run backup. What was changed since is
+lost. The present database is kept under another name. Stop npm start first.`,
+    run: restore,
+  },
+};
+
+const NEXT = `What was redeemed since the backup can be redeemed again. Before npm start:
+  1. npm run voucherctl -- log checkpoint   if its size is below that in .data/log/anchor,
+     npm run voucherctl -- log recover --from COPY, or log retire --accept-loss
+  2. npm run voucherctl -- db adopt         the processes refuse a server that was set back
+Then ask partners to repeat every redeem since the backup with its own externalRef.`;
 
 /** The other files of `.data` that belong to the backup. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
 /** Files of the running server only, or files that the backup has in another form. */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
+/** Tells the user that another process of this folder must end first, or that the arguments are wrong. */
+class Refused extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
 try {
-  const file = readFileArgument(USAGE);
+  const [name = "", ...args] = process.argv.slice(2);
+  const command = COMMANDS[name as keyof typeof COMMANDS];
+  await command.run(readFileArgument(command.usage, args));
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exit(error instanceof Refused ? error.exitCode : 1);
+}
+
+/** Reads FILE, the only argument. @throws Refused with `usage` for others. */
+function readFileArgument(usage: string, args: string[]): string {
+  try {
+    const options = { help: { type: "boolean", short: "h" } } as const;
+    const { values, positionals } = parseArgs({ args, allowPositionals: true, options });
+    const [file, ...others] = positionals;
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
+    if (file !== undefined && others.length === 0) return file;
+  } catch {
+    // An unknown option is refused below.
+  }
+  throw new Refused(usage, 2);
+}
+
+async function backUp(file: string): Promise<void> {
   const given = readGivenServers(process.env);
   if (given.databaseUrl !== null) {
     throw new Refused("DATABASE_URL is set, and this copies the embedded database only. Use pg_dump: docs/backup.md.");
@@ -46,8 +111,6 @@ try {
     await servers.release();
   }
   console.log(`The backup is in ${file}. It has the database and its secrets; only you can read it.`);
-} catch (error) {
-  fail(error);
 }
 
 /**
@@ -83,4 +146,99 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
     rmSync(staging, { recursive: true, force: true });
     rmSync(unfinished, { force: true });
   }
+}
+
+async function restore(given: string): Promise<void> {
+  const file = resolve(given);
+  if (readGivenServers(process.env).databaseUrl !== null)
+    throw new Refused("DATABASE_URL is set, and this restores the embedded database only.");
+  if (!existsSync(file)) throw new Refused(`There is no file ${file}.`);
+  const listed = (await runTar(["-tf", file])).split("\n");
+  for (const name of ["servers.json", "postgres/PG_VERSION", "postgres/backup_label"]) {
+    if (!listed.includes(name)) throw new Refused(`${file} is not a whole file of npm run backup: it lacks ${name}.`);
+  }
+  const root = resolve(LOCAL_DIRECTORY);
+  mkdirSync(root, { recursive: true });
+  assertUnused(root);
+  const aside = await replaceFiles(root, file);
+  if (aside !== null) console.log(`The database of before is in ${aside}.`);
+  await examine();
+}
+
+/** @throws Refused while a process uses the database. */
+function assertUnused(root: string): void {
+  if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
+}
+
+/** Puts the files of the backup in place. Returns the directory of the earlier database, if there was one. */
+async function replaceFiles(root: string, file: string): Promise<string | null> {
+  const staging = mkdtempSync(join(root, "restore-"));
+  try {
+    await runTar(["-xf", file, "-C", staging, "--no-same-owner"]);
+    if (process.getuid?.() === 0) spawnSync("chown", ["-R", "postgres:postgres", join(staging, "postgres")]);
+    return await lockUsers(root, async () => {
+      // A process may have started since the first look.
+      assertUnused(root);
+      // A server keeps writing into a directory that is renamed, and could then no longer be found.
+      await stopLastServers(root);
+      return exchange(root, staging);
+    });
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/** Exchanges the present files for the unpacked ones. Returns the directory of the earlier database, if any. */
+function exchange(root: string, staging: string): string | null {
+  const { postgresPassword, reservationTokenSecret, webhookSecret, opsToken } = JSON.parse(
+    readFileSync(join(staging, "servers.json"), "utf8"),
+  ) as SavedServers;
+  const database = join(root, "postgres");
+  const before = existsSync(database) ? `${database}.${new Date().toISOString().replaceAll(/[:.]/g, "-")}` : null;
+  if (before !== null) renameSync(database, before);
+  renameSync(join(staging, "postgres"), database);
+  save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
+  // Existing keys and the existing anchor of the log are newer than the backup. The anchor shows what was lost.
+  for (const name of readdirSync(staging)) {
+    if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
+  }
+  return before;
+}
+
+/** Starts the restored server, migrates it, verifies every history, and prints the next steps. */
+async function examine(): Promise<void> {
+  const servers = await chooseServers(readGivenServers(process.env), (line) => console.error(line));
+  const admin = openAdminContext(servers.databaseUrl, openLogger("fatal", "restore"));
+  try {
+    await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
+    const { vouchers, events, broken } = await verifyAllChains(admin, () => undefined);
+    if (broken.length > 0) throw new Error(`${broken.length} histories are broken: npm run voucherctl -- chain verify`);
+    console.log(`Restored ${vouchers} vouchers with ${events} events. Every history verifies.\n${NEXT}`);
+  } finally {
+    await admin.close();
+    await servers.release();
+  }
+}
+
+/**
+ * Runs tar. Only the owner may read the files that it writes. A file that changes while tar reads it is not an error,
+ * because its WAL is in the backup.
+ */
+async function runTar(args: readonly string[]): Promise<string> {
+  if (onPath("tar") === null) throw new Refused("There is no program tar.");
+  const umask = process.umask(0o077);
+  try {
+    const running = run("tar", [...args], { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } });
+    return (await running).stdout;
+  } catch (error) {
+    // GNU tar ends with status 1 for files that changed or were removed, and with 2 for real errors.
+    if ((error as { code?: unknown }).code === 1 && isGnuTar()) return "";
+    throw new Refused(`tar failed: ${String((error as { stderr?: string }).stderr ?? error).trim()}`);
+  } finally {
+    process.umask(umask);
+  }
+}
+
+function isGnuTar(): boolean {
+  return spawnSync("tar", ["--version"], { encoding: "utf8" }).stdout.includes("GNU tar");
 }

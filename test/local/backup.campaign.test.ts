@@ -23,8 +23,8 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const data = join(directory, ".data");
 const port = await findSteadyPort();
 
-const backup = (...args: string[]) => run("local/backup.ts", ...args);
-const restore = (...args: string[]) => run("local/restore.ts", ...args);
+const backup = (...args: string[]) => run("local/backup.ts", "backup", ...args);
+const restore = (...args: string[]) => run("local/backup.ts", "restore", ...args);
 
 it("npm run backup and npm run restore take one file, and refuse without a database or a backup", () => {
   for (const [command, name] of [
@@ -109,7 +109,7 @@ it("npm run restore stops a server that a killed npm start has left before it mo
 it("npm run restore refuses when a process begins to use the database while it unpacks the files", async () => {
   let late: Started | undefined;
   await lockUsers(data, async () => {
-    late = startNode([script("local/restore.ts"), "b.tar"], { HOME }, directory);
+    late = startNode([script("local/backup.ts"), "restore", "b.tar"], { HOME }, directory);
     await untilStarted(() => readdirSync(data).some((name) => name.startsWith("restore-")));
     addUser(data);
   });
