@@ -1,15 +1,25 @@
+import { cpus, hostname } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { openAdminContext } from "../acts/open-acts.ts";
+import type pg from "pg";
+import { Pool } from "undici";
+import { createBrand } from "../acts/brand/create.ts";
+import { writeBatch } from "../acts/issue-batch.ts";
+import { createKey } from "../acts/key/create.ts";
+import { revokeApiKey } from "../acts/key/revoke.ts";
+import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
+import { createOrganization } from "../acts/org/create.ts";
+import { createProduct } from "../acts/product/create.ts";
+import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
+import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
+import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
 import { ConfigError, readAddress, readGivenServers } from "../platform/config.ts";
+import { readWorkingSessions } from "../platform/db/working-sessions.ts";
 import { openLogger } from "../platform/logger.ts";
 import { markAsCluster } from "../platform/redis/addresses.ts";
-import { openFailFast, untilReady } from "../platform/redis/connections.ts";
+import { mastersOf, openFailFast, type RedisClient, untilReady } from "../platform/redis/connections.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart } from "./directory.ts";
-import { type LoadResult, runLoad } from "./scale-load.ts";
-import { openMeters } from "./scale-meters.ts";
-import { showScale } from "./scale-report.ts";
-import { openSupply } from "./scale-supply.ts";
 import { findRunningServers } from "./servers.ts";
 
 // `npm run scale-check`: puts a limited load on a sandbox, and finds the part of the service that is the limit.
@@ -45,14 +55,6 @@ const BOUNDS = { seconds: [20, 60], callers: [1, 512], vouchers: [100, 200_000] 
 const LOAD_MIN_SECONDS = 20;
 /** Longest wait for Redis. Milliseconds. */
 const REDIS_MAX_MS = 10_000;
-
-const given = readOptions();
-try {
-  await check(given);
-} catch (error) {
-  console.error((error as Error).message);
-  process.exitCode = error instanceof ConfigError ? 78 : 1;
-}
 
 function readOptions() {
   try {
@@ -121,5 +123,318 @@ function assertUsable({ redemptions, refusals, isCut, seconds }: LoadResult): vo
   if (redemptions === 0) throw new Error(`No call redeemed a voucher: ${refused.join(", ") || "none was sent"}.`);
   if (isCut && seconds < LOAD_MIN_SECONDS) {
     throw new Error(`All vouchers were redeemed within ${seconds.toFixed(1)} seconds. Give more: --vouchers.`);
+  }
+}
+
+/** The vouchers and keys of a load. */
+interface Supply {
+  organizationId: string;
+  keys: string[];
+  codes: string[];
+  /** Revokes the keys. The remaining vouchers expire by themselves. */
+  end(): Promise<void>;
+}
+
+/** The name of the sandbox that is made when none is given, and the name of its brand and product. */
+const SANDBOX_NAME = "Scale check";
+/** Enough keys, so that no key reaches its own limit before the service reaches its limit. */
+const KEYS = 16;
+/** Longest validity of the keys and vouchers. Milliseconds. */
+const VALID_MS = 3_600_000;
+
+/**
+ * Issues vouchers and keys in a sandbox: in the given one, or in one that it creates on its first run.
+ * @throws Error with a sentence for a live organization, whose partner would lose vouchers.
+ */
+async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {
+  const ctx = { ...admin, audited: auditedCommand("scale-check", {}) };
+  const organizationId =
+    given ??
+    (await findSandbox(ctx)) ??
+    (await createOrganization.run(ctx, "", { name: SANDBOX_NAME, sandbox: true })).id;
+  const organization = await findOrganization(ctx.pool, organizationId);
+  if (organization === null) throw new Error(`There is no organization ${organizationId}.`);
+  if (!organization.sandbox) {
+    throw new Error(`${organizationId} is a live organization. This redeems vouchers, so it works on a sandbox only.`);
+  }
+  const productId = await findProduct(ctx, organizationId);
+  const terms = { label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [] };
+  const expiresAt = new Date(Date.now() + VALID_MS);
+  const keys = await Promise.all(
+    Array.from({ length: KEYS }, () => createKey.run(ctx, organizationId, { ...terms, expiresAt })),
+  );
+  const codes: string[] = [];
+  const input = { productId, count, validUntil: expiresAt, audience: "OpenToAll" as const, windows: {}, codes: null };
+  await writeBatch(ctx, input, (vouchers) => void codes.push(...vouchers.map(({ code }) => code)));
+  return {
+    organizationId,
+    keys: keys.map(({ key }) => key),
+    codes,
+    end: async () => void (await Promise.all(keys.map(({ id }) => revokeApiKey.run(ctx, id, {})))),
+  };
+}
+
+async function findSandbox({ pool }: AuditContext): Promise<string | null> {
+  const id = await findNamesake(pool, { parentId: null, name: SANDBOX_NAME });
+  return id !== null && (await findOrganization(pool, id))?.sandbox ? id : null;
+}
+
+async function findProduct(ctx: AuditContext, organizationId: string): Promise<string> {
+  const brandId =
+    (await findNamesake(ctx.pool, { parentId: organizationId, name: SANDBOX_NAME })) ??
+    (await createBrand.run(ctx, organizationId, { name: SANDBOX_NAME })).id;
+  const product = {
+    key: "scale-check",
+    name: SANDBOX_NAME,
+    type: "Service" as const,
+    retailPriceUsd: 1,
+    priceUsd: 1,
+    benefitMonths: 1,
+    usageUnitLabel: null,
+  };
+  return (
+    (await findNamesake(ctx.pool, { parentId: brandId, name: SANDBOX_NAME })) ??
+    (await createProduct.run(ctx, brandId, product)).id
+  );
+}
+
+/** The responses to a load. */
+interface LoadResult {
+  seconds: number;
+  redemptions: number;
+  /** The numbers of responses other than 200, by error code. */
+  refusals: Record<string, number>;
+  /** Null without a redemption. */
+  latencyMs: { p50: number; p99: number } | null;
+  /** Whether the vouchers ran out before the end of the time. */
+  isCut: boolean;
+}
+
+interface Load extends Pick<Supply, "keys" | "codes"> {
+  urls: readonly string[];
+  callers: number;
+  seconds: number;
+  signal: AbortSignal;
+}
+
+/** How long a caller rests after a refusal. Milliseconds. */
+const REST_MS = 100;
+
+/** Redeems vouchers with a number of callers, one at a time each, until the time is over or none is left. */
+async function runLoad({ urls, keys, codes, callers, seconds, signal }: Load): Promise<LoadResult> {
+  const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(callers / urls.length) }));
+  const latencies: number[] = [];
+  const refusals: Record<string, number> = {};
+  const startedAt = performance.now();
+  const endsAt = startedAt + seconds * 1_000;
+  let next = 0;
+  const callOnAndOn = async (caller: number) => {
+    const pool = pools[caller % pools.length] as Pool;
+    const key = keys[caller % keys.length] as string;
+    while (performance.now() < endsAt && next < codes.length && !signal.aborted) {
+      const code = codes[next++] as string;
+      const sentAt = performance.now();
+      const refusal = await redeem(pool, key, code).catch(() => "no_answer");
+      if (refusal === null) {
+        latencies.push(performance.now() - sentAt);
+        continue;
+      }
+      refusals[refusal] = (refusals[refusal] ?? 0) + 1;
+      await sleep(REST_MS);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: callers }, (_, caller) => callOnAndOn(caller)));
+  } finally {
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] as number;
+  return {
+    seconds: (performance.now() - startedAt) / 1_000,
+    redemptions: latencies.length,
+    refusals,
+    latencyMs: sorted.length === 0 ? null : { p50: at(0.5), p99: at(0.99) },
+    isCut: next >= codes.length,
+  };
+}
+
+/** Redeems a voucher for a new order. Returns the error code of a refusal, or null. */
+async function redeem(pool: Pool, key: string, code: string): Promise<string | null> {
+  const { statusCode, body } = await pool.request({
+    method: "POST",
+    path: "/partner/vouchers/redeem",
+    headers: { "content-type": "application/json", "x-api-key": key },
+    body: JSON.stringify({ code, externalRef: `scale-check ${code}` }),
+  });
+  const answer = (await body.json()) as { code?: string };
+  return statusCode === 200 ? null : (answer.code ?? String(statusCode));
+}
+
+/** How busy each part was during a load. */
+interface Measured {
+  parts: Part[];
+  /** The share of this machine's cores that was used. Null when no process of the service runs on this machine. */
+  machine: number | null;
+}
+
+/** Time between two readings from Postgres. Milliseconds. */
+const LOOK_EVERY_MS = 200;
+
+/** Begins to measure what the processes do not record about themselves. Reading the result ends the measurement. */
+async function openMeters(pool: pg.Pool, redis: RedisClient) {
+  const startedAt = performance.now();
+  const redisBefore = await readRedisCpu(redis);
+  const machineBefore = readMachine();
+  const working: number[] = [];
+  const timer = setInterval(() => {
+    readWorkingSessions(pool).then(
+      (sessions) => sessions.isVisible && working.push(sessions.working),
+      () => undefined,
+    );
+  }, LOOK_EVERY_MS);
+  return {
+    async read(): Promise<Measured> {
+      clearInterval(timer);
+      const seconds = (performance.now() - startedAt) / 1_000;
+      const machineAfter = readMachine();
+      const redisAfter = await readRedisCpu(redis);
+      const processes = await readProcesses(pool);
+      const [apis, workers] = partsOf(processes) as [Part, Part];
+      const busyRedis = Math.max(
+        ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
+      );
+      // Each worker has one batch in progress, so the busy sessions of Postgres show how many workers wait for it.
+      const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
+      const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
+      const isHere = processes.some(({ host, isUp }) => host === hostname() && isUp);
+      const idle = (machineAfter.idle - machineBefore.idle) / (machineAfter.all - machineBefore.all);
+      return {
+        parts: [
+          apis,
+          workers,
+          { name: "Redis", busy: busyRedis, processes: redisAfter.length },
+          { name: "Postgres", busy: busyPostgres, processes: 1 },
+        ],
+        machine: isHere ? 1 - idle : null,
+      };
+    },
+  };
+}
+
+/** The CPU time of the thread that runs commands on each master. Seconds. */
+async function readRedisCpu(redis: RedisClient): Promise<number[]> {
+  return Promise.all(
+    mastersOf(redis).map(async (master) => {
+      const info = await master.info();
+      const read = (name: string) =>
+        Number(new RegExp(`^used_cpu_${name}_main_thread:(\\S+)`, "m").exec(info)?.[1] ?? 0);
+      return read("user") + read("sys");
+    }),
+  );
+}
+
+/** The idle time and the total time of this machine's cores. Milliseconds. */
+function readMachine(): { idle: number; all: number } {
+  const times = cpus().map((core) => core.times);
+  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { idle: times.reduce((sum, { idle }) => sum + idle, 0), all };
+}
+
+/** How busy a process is, as it records it. */
+export type RecordedUse = Pick<ServiceProcess, "role" | "queues" | "isUp" | "busy">;
+
+/** A part of the service, and the share of the time that it worked during a load. */
+export interface Part {
+  name: "API" | "worker" | "Redis" | "Postgres";
+  /** The share of its busiest process. Null when it is not known. */
+  busy: number | null;
+  processes: number;
+}
+
+/** A part that works at least this share of the time is the limit: calls wait for it. */
+const LIMIT_MIN = 0.7;
+
+/** The busiest part; null if every part has spare time. */
+export function findLimit(parts: readonly Part[]): Part["name"] | null {
+  const [busiest] = parts
+    .filter(({ busy }) => busy !== null && busy >= LIMIT_MIN)
+    .toSorted((a, b) => (b.busy ?? 0) - (a.busy ?? 0));
+  return busiest?.name ?? null;
+}
+
+/** The parts whose processes record their own work: the APIs, and the workers that redeem. */
+export function partsOf(processes: readonly RecordedUse[]): Part[] {
+  const up = processes.filter(({ isUp }) => isUp);
+  const kinds = [
+    { name: "API", own: up.filter(({ role }) => role === "api") },
+    { name: "worker", own: up.filter(({ queues }) => queues.includes("redeem")) },
+  ] as const;
+  return kinds.map(({ name, own }) => {
+    return { name, busy: own.length === 0 ? null : Math.max(...own.map(({ busy }) => busy)), processes: own.length };
+  });
+}
+
+/** The results of a load, and how busy each part was during it. */
+interface Scale extends LoadResult, Measured {
+  organization: string;
+  callers: number;
+}
+
+/** At this share or more, a machine has no free cores. */
+const MACHINE_FULL = 0.95;
+
+const ADVICE = {
+  API: "The API is the limit now. Add an API, and send it a share of the calls.",
+  worker: "The workers are the limit now. Add a worker.",
+  Redis: "Redis is the limit now. Use a Redis Cluster: docs/scaling.md.",
+  Postgres:
+    "Postgres is the limit now. Add a worker, which commits one more batch at a time; if the rate stays the same, " +
+    "Postgres needs a faster disk or more cores.",
+};
+
+/** The report for a person, or with `json` for a program. */
+export function showScale(scale: Scale, json: boolean): string {
+  const { redemptions, isCut: _, seconds, refusals, latencyMs, parts, machine } = scale;
+  const limit = refusals.rate_limited ? "rate limit" : findLimit(parts);
+  const perSecond = Math.round(redemptions / seconds);
+  if (json) {
+    const shown = parts.map(({ name, busy, processes }) => ({ part: name, busy, processes }));
+    const { organization, callers } = scale;
+    const load = { organization, callers, seconds, redemptionsPerSecond: perSecond, latencyMs, refusals };
+    return JSON.stringify({ ...load, parts: shown, machine, limit });
+  }
+  const times = `half of the answers within ${latencyMs?.p50.toFixed(0)} ms, 99 of 100 \
+within ${latencyMs?.p99.toFixed(0)} ms`;
+  const refused = Object.entries(refusals).map(([code, count]) => `${count} ${code}`);
+  return [
+    `${perSecond} redemptions a second; ${times}.`,
+    `Refused: ${refused.join(", ") || "none"}.\n`,
+    showRow("Part", "Works", "Processes"),
+    ...parts.map(({ name, busy, processes }) => showRow(name, showShare(busy), String(processes))),
+    `\n${describeLimit(limit, machine !== null && machine >= MACHINE_FULL)}`,
+  ].join("\n");
+}
+
+const showRow = (part: string, works: string, processes: string) =>
+  `${part.padEnd(10)}${works.padStart(9)}${processes.padStart(12)}`;
+
+const showShare = (share: number | null) => (share === null ? "unknown" : `${Math.round(share * 100)} %`);
+
+function describeLimit(limit: ReturnType<typeof findLimit> | "rate limit", isFull: boolean): string {
+  if (limit === "rate limit") return "RATE_LIMIT_RPS is the limit now: keys were refused for calling too often.";
+  const full =
+    "All cores of this machine are in use, by this load as well: more processes help only on other machines.";
+  if (limit === null) return isFull ? full : "No part is at its limit. Give more callers: --callers.";
+  return isFull ? `${ADVICE[limit]}\n${full}` : ADVICE[limit];
+}
+
+if (import.meta.main) {
+  const given = readOptions();
+  try {
+    await check(given);
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = error instanceof ConfigError ? 78 : 1;
   }
 }

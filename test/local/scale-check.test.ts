@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { showScale } from "../../src/local/scale-report.ts";
-import { findLimit, type Part, partsOf, type RecordedUse } from "../../src/watch/find-limit.ts";
+import { findLimit, type Part, partsOf, type RecordedUse, showScale } from "../../src/local/scale-check.ts";
 
 it.each([
   ["API", parts(0.97, 0.9, 0.2, 0.4), /^The API is the limit now\./m],
