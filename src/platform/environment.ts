@@ -12,8 +12,8 @@ import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 /** The default secret for reservation tokens. It is public, so production refuses it. */
 export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
-/** Default and maximum duration of a reservation. Seconds. */
-export const [RESERVATION_SECONDS, RESERVATION_MAX] = [900, 86_400];
+/** Maximum duration of a reservation. Seconds. */
+export const RESERVATION_MAX = 86_400;
 
 /** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
 export const OPS_OFF = "off";
@@ -113,7 +113,8 @@ export const VARIABLES = {
     .meta({ title: "QUEUE_SHARDS" }),
   /** The shards that a worker process serves. Null means all. */
   workerShards: orNull(list.pipe(z.array(integer(0, SHARDS_MAX - 1)).min(1))).meta({ title: "WORKER_SHARDS" }),
-  reservationSeconds: integer(1, RESERVATION_MAX).default(RESERVATION_SECONDS).meta({ title: "RESERVATION_SECONDS" }),
+  /** Null means the duration in `core/reserve/reservation-lifetime.ts`. */
+  reservationSeconds: orNull(integer(1, RESERVATION_MAX)).meta({ title: "RESERVATION_SECONDS" }),
   /** New tokens are signed with the first secret. Tokens of every secret are accepted. */
   reservationTokenSecrets: list
     .prefault(DEVELOPMENT_TOKEN_SECRET)

@@ -60,7 +60,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     workerShards: null,
     reservationRetentionMs: 90 * 86_400_000,
     reservationMaxMs: 86_400_000,
-    reservationSeconds: 900,
+    reservationSeconds: null,
     redeemWaitMs: 10_000,
     rateLimitRps: 200,
     missLimitPerMinute: 60,

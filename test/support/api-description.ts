@@ -1,6 +1,5 @@
 import { ENDPOINTS, REFERENCE } from "../../src/open/endpoints.ts";
 import { type ApiDescription, describeApi } from "../../src/pages/openapi/describe-api.ts";
-import { RESERVATION_SECONDS } from "../../src/platform/environment.ts";
 import { BASE_URL } from "./service.ts";
 
 /** The part of a Schema Object that tests use. */
@@ -60,7 +59,7 @@ export interface Operation {
 /** The OpenAPI document of the test services. */
 export const DESCRIPTION: ApiDescription = describeApi(REFERENCE, {
   baseUrl: BASE_URL,
-  reservationSeconds: RESERVATION_SECONDS,
+  reservationSeconds: null,
 });
 
 /** Resolves a reference of the document, such as `#/components/headers/Allow`. */

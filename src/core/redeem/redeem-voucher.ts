@@ -56,7 +56,7 @@ interface Attempt {
 }
 
 /** The outcome that a call has found. {@link proveAndAnswer} proves it first. */
-type Finding =
+type FoundOutcome =
   /** The worker that replied has committed the attempt's redemption. */
   | { kind: "redeemed"; redemption: Redemption }
   /** The first read has found a redemption of the same voucher under the reference. */
@@ -91,8 +91,8 @@ export async function redeemVoucher(
   };
   const details = { note, tokenHash: token == null ? null : hashToken(token) };
   const response = await findOutcome(ctx, attempt, details)
-    .catch((error): Finding => refused(toRefusal(error), attempt.readFrom))
-    .then((finding) => proveAndAnswer(ctx, attempt, finding));
+    .catch((error): FoundOutcome => refused(toRefusal(error), attempt.readFrom))
+    .then((found) => proveAndAnswer(ctx, attempt, found));
   if (!response.alreadyConfirmed && !caller.sandbox) ctx.metrics?.redemptions.with(attempt.voucher?.brand ?? "").inc();
   return response;
 }
@@ -102,7 +102,7 @@ async function findOutcome(
   ctx: Deps,
   attempt: Attempt,
   details: Pick<RedeemJob, "note" | "tokenHash">,
-): Promise<Finding> {
+): Promise<FoundOutcome> {
   const { caller, codeOrTicket, readFrom, earlierForm, reference } = attempt;
   const forms = [...(earlierForm === null ? [] : [earlierForm]), reference.externalRef];
   const { voucher, redeemed, ...read } = await resolveVoucher(ctx, caller, codeOrTicket, forms);
@@ -153,7 +153,7 @@ async function findOutcome(
  * attempt is refused as `redeem_timeout` once Postgres proves that it redeems nothing. Otherwise it is
  * `redeem_unknown`.
  */
-async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<Finding> {
+async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<FoundOutcome> {
   const sentAt = performance.now();
   const answer = await ctx.traces.sendJob(redeemQueue.name, (traceparent) =>
     ctx.redeemQueue.addAndWait(attempt.id, job, ctx.config.redeemWaitMs, { traceparent }),
@@ -182,7 +182,11 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
   }
 }
 
-const refused = (error: AppError, readFrom: string | null = null): Finding => ({ kind: "refused", error, readFrom });
+const refused = (error: AppError, readFrom: string | null = null): FoundOutcome => ({
+  kind: "refused",
+  error,
+  readFrom,
+});
 
 /**
  * Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ.
@@ -204,17 +208,17 @@ function recordRedeemWait(
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a
  * transaction may redeem at present.
  */
-async function proveAndAnswer(ctx: Deps, attempt: Attempt, finding: Finding): Promise<RedeemResponse> {
-  if (finding.kind === "redeemed") return redemptionResponse(ctx, finding.redemption, false);
-  if (finding.kind === "repeated") {
+async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome): Promise<RedeemResponse> {
+  if (found.kind === "redeemed") return redemptionResponse(ctx, found.redemption, false);
+  if (found.kind === "repeated") {
     await awaitConfirmation(ctx, attempt.readFrom);
-    return redemptionResponse(ctx, finding.redemption, true);
+    return redemptionResponse(ctx, found.redemption, true);
   }
-  if (finding.kind === "refused" && proofOf("redeemVoucher", finding.error) === "none") throw finding.error;
-  const readFrom = finding.kind === "refused" ? finding.readFrom : null;
+  if (found.kind === "refused" && proofOf("redeemVoucher", found.error) === "none") throw found.error;
+  const readFrom = found.kind === "refused" ? found.readFrom : null;
   const outcome = await tryToEnd(ctx, attempt.reference, readFrom);
   if (outcome.kind === "redeemed") return recordedResponse(ctx, attempt, outcome.redemption);
-  throw outcome.kind === "ended" && finding.kind === "refused" ? finding.error : new AppError("redeem_unknown");
+  throw outcome.kind === "ended" && found.kind === "refused" ? found.error : new AppError("redeem_unknown");
 }
 
 /** As {@link endReference}, with the outcome `held` if it fails. */

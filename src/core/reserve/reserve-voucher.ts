@@ -13,6 +13,7 @@ import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts
 import type { ReserveResponse } from "./api/reserve.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
+import { lifetimeSeconds } from "./reservation-lifetime.ts";
 import { reservationToken, signingSecret, type TokenSecret } from "./reservation-token.ts";
 
 interface Deps {
@@ -31,7 +32,7 @@ interface Deps {
  * The outcome that a call has found. {@link proveAndAnswer} proves it first. `isCommitted`: a transaction that has
  * waited for the standbys committed it.
  */
-type Finding =
+type FoundOutcome =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
   /** Another key has the lease, perhaps without a reservation. */
@@ -54,16 +55,16 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
   for (const pauseMs of [0, ...LEASED_PAUSES_MS]) {
     if (pauseMs > 0) await sleep(pauseMs);
     const readFrom = ctx.deployment.origin;
-    const finding = await findOrReserve(ctx, caller, codeOrTicket).catch(
-      (error): Finding => refused(toRefusal(error), false),
+    const found = await findOrReserve(ctx, caller, codeOrTicket).catch(
+      (error): FoundOutcome => refused(toRefusal(error), false),
     );
-    if (finding.kind !== "leased") return proveAndAnswer(ctx, finding, readFrom);
+    if (found.kind !== "leased") return proveAndAnswer(ctx, found, readFrom);
   }
   // A lease does not prove a reservation, so the refusal says only that the voucher is busy at present.
   return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
 }
 
-async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<Finding> {
+async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<FoundOutcome> {
   const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
   if (voucher === null) return refused(voucherNotFound(), false);
   const voucherId = voucher.id;
@@ -72,12 +73,12 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
     ticket: newId("rsv"),
     keyId: caller.keyId,
     tokenSecretId: signingSecret(ctx.tokenSecrets).id,
-    seconds: ctx.config.reservationSeconds,
+    seconds: lifetimeSeconds(ctx.config),
   };
   const early = decideReservation(voucher, reservation, request, now);
-  if (early.kind !== "opened") return findingOf(voucherId, early, false);
+  if (early.kind !== "opened") return toFoundOutcome(voucherId, early, false);
 
-  const currentHolder = await acquireLease(ctx, voucherId, request, ctx.config.reservationSeconds * 1_000);
+  const currentHolder = await acquireLease(ctx, voucherId, request, lifetimeSeconds(ctx.config) * 1_000);
   // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides
   // which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
@@ -89,10 +90,10 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   } finally {
     if (currentHolder === null && outcome?.kind !== "opened") await releaseLease(ctx, voucherId, request.ticket);
   }
-  return findingOf(voucherId, outcome, true);
+  return toFoundOutcome(voucherId, outcome, true);
 }
 
-function findingOf(voucherId: string, outcome: ReservationMoveOutcome, isCommitted: boolean): Finding {
+function toFoundOutcome(voucherId: string, outcome: ReservationMoveOutcome, isCommitted: boolean): FoundOutcome {
   switch (outcome.kind) {
     case "opened":
     case "repeated":
@@ -109,13 +110,13 @@ const refused = (error: AppError, isCommitted: boolean) => ({ kind: "refused" as
 /** The one exit of a reserve: proves what was found, then answers. @throws AppError the refusal, or `unavailable`. */
 async function proveAndAnswer(
   ctx: Deps,
-  finding: Exclude<Finding, { kind: "leased" }>,
+  found: Exclude<FoundOutcome, { kind: "leased" }>,
   readFrom: string,
 ): Promise<ReserveResponse> {
-  const needsProof = finding.kind === "reserved" || proofOf("reserveVoucher", finding.error) !== "none";
-  if (needsProof && !finding.isCommitted) await awaitConfirmation(ctx, readFrom);
-  if (finding.kind === "refused") throw finding.error;
-  const { voucherId, reservation } = finding;
+  const needsProof = found.kind === "reserved" || proofOf("reserveVoucher", found.error) !== "none";
+  if (needsProof && !found.isCommitted) await awaitConfirmation(ctx, readFrom);
+  if (found.kind === "refused") throw found.error;
+  const { voucherId, reservation } = found;
   return {
     ticket: reservation.ticket,
     token: reservationToken(ctx.tokenSecrets, reservation.ticket, reservation.tokenSecretId),

@@ -55,8 +55,8 @@ export const CODE_GUARDS: CodeGuard[] = [
     ["test/core/redeem/redeem.test", "test/core/redeem/reference-races", "test/core/redeem/redeem-outcomes"],
     {
       "a refusal is told only after it ended earlier attempts": [
-        `outcome.kind === "ended" && finding.kind`,
-        `finding.kind`,
+        `outcome.kind === "ended" && found.kind`,
+        `found.kind`,
       ],
       "a reference of another voucher is marked": ["if (isNamedVoucher) return response;", "return response;"],
       "a repeated redeem is confirmed by the standby": ["    await awaitConfirmation(ctx, attempt.readFrom);\n", ""],

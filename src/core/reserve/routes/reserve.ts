@@ -1,6 +1,7 @@
 import { type DepsOf, endpoint } from "../../../platform/http/endpoint.ts";
 import { partnerKey } from "../../keys/routes/authenticate.ts";
 import { reserveRequest, reserveResponse } from "../api/reserve.ts";
+import { lifetimeSeconds } from "../reservation-lifetime.ts";
 import { reserveVoucher } from "../reserve-voucher.ts";
 
 export const reserve = endpoint({
@@ -8,9 +9,9 @@ export const reserve = endpoint({
   path: "/partner/vouchers/reserve",
   operationId: "reserveVoucher",
   summary: "Reserve a voucher for one checkout",
-  description: ({ reservationSeconds }) =>
-    `Reserves a voucher for ${showDuration(reservationSeconds)}, so that no other key can redeem it without the ` +
-    "reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is " +
+  description: (settings) =>
+    `Reserves a voucher for ${showDuration(lifetimeSeconds(settings))}, so that no other key can redeem it without ` +
+    "the reservation's token. A repeat by the same key returns the same ticket, token and expiry. Every other key is " +
     "refused while the reservation is live.",
   access: partnerKey("voucher.redeem"),
   reportedAs: "decision",

@@ -9,6 +9,7 @@ import { decideRedeem } from "../../../../src/core/redeem/redeem.ts";
 import { redemptionResponse } from "../../../../src/core/redeem/redeem-voucher.ts";
 import type { ReserveResponse } from "../../../../src/core/reserve/api/reserve.ts";
 import { endReservations, openReservations } from "../../../../src/core/reserve/db/reservations.ts";
+import { lifetimeSeconds } from "../../../../src/core/reserve/reservation-lifetime.ts";
 import {
   hashToken,
   reservationToken,
@@ -205,7 +206,7 @@ export async function reserveInOneTransaction(
         ticket: newId("rsv"),
         keyId: caller.keyId,
         tokenSecretId: signingSecret(ctx.tokenSecrets).id,
-        seconds: ctx.config.reservationSeconds,
+        seconds: lifetimeSeconds(ctx.config),
       },
       row.now,
     );
