@@ -1,29 +1,7 @@
+import { retryDelayMs } from "./retry-delays.ts";
 import { FAILING_MAX_DAYS, FAILURES_SHOWN } from "./webhook-limits.ts";
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-
-/** The retry schedule: the pauses between the ten attempts of a delivery, 75.6 hours in total. */
-const RETRY_PAUSES_MS = [
-  5 * SECOND,
-  5 * MINUTE,
-  30 * MINUTE,
-  2 * HOUR,
-  5 * HOUR,
-  10 * HOUR,
-  14 * HOUR,
-  20 * HOUR,
-  24 * HOUR,
-] as const;
-
-/**
- * Each pause is longer or shorter by a random fraction up to this one, so that the retries after an outage are spread.
- */
-const JITTER = 0.2;
-/** A receiver's `Retry-After` may extend a pause up to this factor. */
-const RETRY_AFTER_PAUSES = 2;
-const FAILING_MAX_MS = FAILING_MAX_DAYS * 24 * HOUR;
+const FAILING_MAX_MS = FAILING_MAX_DAYS * 24 * 3_600_000;
 
 /** The result of one request to a target. */
 export type AttemptResult<Failure extends string> =
@@ -57,11 +35,8 @@ export function decideAttempt(
 ): DecidedAttempt {
   if (result === ERASED) return { state: "Erased", delayMs: null };
   if (result.failure === null) return { state: "Delivered", delayMs: null };
-  const pauseMs = RETRY_PAUSES_MS[attempts];
-  if (isGone(result) || pauseMs === undefined) return { state: "Failed", delayMs: null };
-  const jitteredMs = pauseMs * (1 - JITTER + 2 * JITTER * random);
-  const requestedMs = Math.min(result.retryAfterMs ?? 0, RETRY_AFTER_PAUSES * pauseMs);
-  return { state: "Pending", delayMs: Math.round(Math.max(jitteredMs, requestedMs)) };
+  const delayMs = isGone(result) ? null : retryDelayMs(attempts, result.retryAfterMs, random);
+  return { state: delayMs === null ? "Failed" : "Pending", delayMs };
 }
 
 /** The health of a target. */

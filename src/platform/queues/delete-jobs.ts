@@ -6,7 +6,7 @@ import { listShards } from "./shards.ts";
 const SCAN_COUNT = 1_000;
 
 /** Deletes all jobs of queues with `count` shards, which no process may use. Returns the number of deleted keys. */
-export async function dropShards(redis: RedisClient, deploymentId: string, count: number): Promise<number> {
+export async function deleteJobs(redis: RedisClient, deploymentId: string, count: number): Promise<number> {
   const prefixes = listShards(deploymentId, count).flatMap(({ prefix }) =>
     QUEUES.map(({ name }) => `${prefix}:${name}:`),
   );
