@@ -16,7 +16,7 @@ import {
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { type Severity, STOCK } from "../watch/facts.ts";
 import type { Attention } from "../watch/keep-faults.ts";
-import type { Counts, Overview } from "../watch/read-overview.ts";
+import type { Overview, PeriodCounts } from "../watch/read-overview.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
@@ -141,7 +141,7 @@ ${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
 </form>`;
 }
 
-function renderSum(counts: readonly Counts[]): string {
+function renderSum(counts: readonly PeriodCounts[]): string {
   const sums = (["redemptions", "claims", "refusals"] as const).map((field) => {
     if (counts.some((count) => count[field] === null)) return `unknown ${field}`;
     const sum = counts.reduce((total, count) => total + (count[field] ?? 0), 0);
@@ -159,7 +159,7 @@ ${live(id, table)}</details>`;
 }
 
 /** Counts, newest first. A dash stands for a count that is not complete. */
-function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Html {
+function renderCounts(counts: readonly PeriodCounts[], completeUntil: Date | null): Html {
   return renderTable(
     "Counts",
     ["From", "Redemptions", "Claims", "Refusals"],
@@ -170,7 +170,7 @@ function renderCounts(counts: readonly Counts[], completeUntil: Date | null): Ht
   );
 }
 
-function renderLatencies(counts: readonly Counts[]): Html {
+function renderLatencies(counts: readonly PeriodCounts[]): Html {
   const show = (value: number | null) => String(value ?? "–");
   const rows = counts.map(({ at, latencyMs }) => [renderTime(at, MINUTES), show(latencyMs.p50), show(latencyMs.p99)]);
   return renderTable("Latencies", ["From", "p50", "p99"], rows.toReversed());

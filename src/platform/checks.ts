@@ -1,5 +1,5 @@
 /** Something that the servers do not have as the code needs it. */
-export interface Problem {
+export interface UnmetCheck {
   code: string;
   /** What is wrong: the setting, its value and the wanted value; and what to do. Sentences for an operator. */
   message: string;
@@ -30,7 +30,7 @@ export interface Check<Found> {
 export interface Checked extends Pick<Check<never>, "what" | "why" | "wanted"> {
   /** Each different value among the servers. */
   actual: string;
-  problems: Problem[];
+  problems: UnmetCheck[];
 }
 
 /** Checks what several servers said, or parts of one. */
@@ -48,4 +48,4 @@ export function runCheck<Found>(check: Check<Found>, all: readonly Found[]): Che
   };
 }
 
-export const problemsOf = (checked: readonly Checked[]): Problem[] => checked.flatMap(({ problems }) => problems);
+export const problemsOf = (checked: readonly Checked[]): UnmetCheck[] => checked.flatMap(({ problems }) => problems);

@@ -45,9 +45,9 @@ export interface Recollection {
  * - `former`: it was the primary before a standby was promoted.
  * - `setBack`: it has lost marks, and no operator has accepted that.
  */
-export type Verdict = "known" | "promoted" | "accepted" | "former" | "setBack";
+export type ServerVerdict = "known" | "promoted" | "accepted" | "former" | "setBack";
 
-export function judgeServer(memory: Memory | null, found: Recollection): Verdict {
+export function judgeServer(memory: Memory | null, found: Recollection): ServerVerdict {
   if (memory === null) return "known";
   // Marks are deleted after a day. A process without a newer mark counts as one that has just started.
   const has = (mark: Mark | null, id: string | null) =>
@@ -60,7 +60,7 @@ export function judgeServer(memory: Memory | null, found: Recollection): Verdict
 
 /** The memory that is kept, or shared, when a server is admitted. */
 export function keepAfter(
-  verdict: Verdict,
+  verdict: ServerVerdict,
   memory: Memory | null,
   { deploymentId, timeline, started, host, acceptedLosses }: ServerStart & Recollection,
 ): Memory {
@@ -106,9 +106,9 @@ export interface SharedText {
 }
 
 /** After this time without a new mark, another server may take the place of the one that shared them. Milliseconds. */
-export const SILENT_MS = 4_000;
+export const SERVER_GONE_MS = 4_000;
 /** The same for a server that lacks the last marks, so that one that has them is first. Milliseconds. */
-export const LACKING_SILENT_MS = 8_000;
+export const LACKING_SERVER_GONE_MS = 8_000;
 
 /** Whether a memory names this start of a server. */
 export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerStart, "timeline" | "started">): boolean {
@@ -122,12 +122,12 @@ export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerSt
  */
 export function mayUse(
   told: SharedText,
-  verdict: Verdict,
+  verdict: ServerVerdict,
   silentMs: number,
   found: ServerStart & Recollection,
 ): boolean {
   const isFirst = told.text === "" && found.oldestPosition === null;
-  const waitMs = verdict === "promoted" ? LACKING_SILENT_MS : SILENT_MS;
+  const waitMs = verdict === "promoted" ? LACKING_SERVER_GONE_MS : SERVER_GONE_MS;
   return isOf(told.memory, found) || isFirst || silentMs >= waitMs;
 }
 

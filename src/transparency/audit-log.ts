@@ -5,7 +5,7 @@ import { parseCheckpoint } from "#tlog/checkpoint.ts";
 import { HASH_BYTES, type LeafRange, TILE_WIDTH, type TileId } from "#tlog/merkle.ts";
 import { isSignedBy } from "#tlog/note.ts";
 import { type Policy, parsePolicy } from "#tlog/policy.ts";
-import { type Problems, type Report, reportInto } from "#tlog/problems.ts";
+import { type AddProblem, addProblemsTo, type Problems } from "#tlog/problems.ts";
 import { TreeAppender } from "#tlog/tree.ts";
 import { askWitness } from "#tlog/witness-client.ts";
 import { type LoggedHash, readLoggedInOrder } from "../core/chain/db/events.ts";
@@ -66,7 +66,7 @@ export async function askOutside(
 ): Promise<ReturnType<typeof begin>> {
   const begun = begin();
   const { audit, heads } = begun;
-  const report = reportInto(audit);
+  const report = addProblemsTo(audit);
   const tree = await findTlogTree(pool);
   const published = await findPublished(pool);
   const policy = ownPolicy ?? (published && (await parsePolicy(published.policy)));
@@ -122,7 +122,7 @@ export async function auditTlog(
   onEvents: (events: number) => void = () => undefined,
   { audit, heads: known } = begin(),
 ): Promise<TlogAudit> {
-  const report = reportInto(audit);
+  const report = addProblemsTo(audit);
   const tree = await findTlogTree(tx);
   const published = await findPublished(tx);
   const lost = await selectLostLeaves(tx);
@@ -231,7 +231,7 @@ async function* recomputeTree(
   tree: TlogTree | null,
   heads: readonly KnownHead[],
   retirements: readonly TlogRetirement[],
-  report: Report,
+  report: AddProblem,
 ): AsyncGenerator<Leaves, undefined> {
   const appender = new TreeAppender(0, []);
   const size = tree?.size ?? 0;
@@ -262,7 +262,7 @@ async function* recomputeTree(
 }
 
 /** The data of leaves. `start` is the first leaf of a bundle. Zeros stand for a missing bundle. */
-async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Report): Promise<Buffer> {
+async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: AddProblem): Promise<Buffer> {
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];
   for (let index = start / TILE_WIDTH; index * TILE_WIDTH < end; index++) ids.push({ level: 0, index });
@@ -277,7 +277,7 @@ async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: Re
   return data;
 }
 
-async function compareTiles(tx: Transaction, appender: TreeAppender, report: Report): Promise<void> {
+async function compareTiles(tx: Transaction, appender: TreeAppender, report: AddProblem): Promise<void> {
   const computed = appender.takeGrown().filter(({ level }) => level > 0);
   const stored = await selectTlogTiles(tx, computed);
   for (const { level, index, hashes } of computed) {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { auditServedTree, type NamedLeaf, type TreeAudit, type TreeAuditOptions } from "#tlog/audit.ts";
 import type { LogSource } from "#tlog/log-source.ts";
 import { NotAccepted } from "#tlog/policy.ts";
-import { type Report, reportInto } from "#tlog/problems.ts";
+import { type AddProblem, addProblemsTo } from "#tlog/problems.ts";
 import { type PublicChain, type PublicEvent, publicChain, publicEvent } from "../core/chain/api/events.ts";
 import { GENESIS_HASH } from "../core/chain/chain.ts";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
@@ -28,7 +28,7 @@ interface ServedAuditOptions extends TreeAuditOptions {
  */
 export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
   const audit = { events: 0, waiting: 0, problemCount: 0, problems: [] };
-  const report = reportInto(audit);
+  const report = addProblemsTo(audit);
   // Reads the events before the checkpoint, so that the checkpoint covers all leaves that the events name.
   const namedLeaves = new Map<number, NamedLeaf>();
   for (const voucher of vouchers) await readNamedLeaves(histories, voucher, namedLeaves, audit, report);
@@ -47,7 +47,7 @@ async function readNamedLeaves(
   voucher: string,
   namedLeaves: Map<number, NamedLeaf>,
   audit: Pick<ServedAudit, "events" | "waiting">,
-  report: Report,
+  report: AddProblem,
 ): Promise<void> {
   let previous = { sequence: 0, recordHash: GENESIS_HASH as string | null };
   for (let hasMore = true; hasMore; ) {

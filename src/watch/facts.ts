@@ -142,7 +142,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
   return {
     ...standing,
-    now: timeOf(deployment),
+    now: nowOf(deployment),
     self: ctx.process,
     unready,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
@@ -158,7 +158,7 @@ async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   const ofWings: FindingsOfWing[] = [];
   for (const read of ctx.readFindings) ofWings.push(await read(ctx));
   return {
-    now: timeOf(ctx.deployment),
+    now: nowOf(ctx.deployment),
     server: await readPostgres(ctx.pool),
     recorded: await selectFaults(ctx.pool),
     brokenChains: await selectBrokenChains(ctx.pool, FAULTS_MAX),
@@ -191,7 +191,7 @@ export async function readPauses(pool: pg.Pool, queues: readonly string[]): Prom
 }
 
 /** The database's time, or this host's time before the database was reached. */
-export function timeOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
+export function nowOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
   try {
     return clock.steadyNow();
   } catch {

@@ -4,7 +4,7 @@ import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { reportPrefix } from "../platform/redis/findings.ts";
+import { reportPrefix } from "../platform/redis/kept-values.ts";
 import { type AlertSending, sendAlert, type Told } from "./alerts.ts";
 import {
   beginFaults,
@@ -16,7 +16,7 @@ import {
   recordTold,
   takeUntold,
 } from "./db/faults.ts";
-import { knownId, type Severity, timeOf } from "./facts.ts";
+import { knownId, nowOf, type Severity } from "./facts.ts";
 import { compareFaults, FAULTS } from "./faults.ts";
 
 /**
@@ -51,7 +51,7 @@ export interface Found {
 type Deps = AlertSending & {
   pool: pg.Pool;
   redis: RedisClient;
-  deployment: Pick<DatabaseFence, "id"> & Parameters<typeof timeOf>[0];
+  deployment: Pick<DatabaseFence, "id"> & Parameters<typeof nowOf>[0];
   config: Pick<Config, "alerts">;
   log: Logger;
 };
@@ -205,7 +205,7 @@ async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
   const { url } = ctx.config.alerts;
   if (url === null) return false;
   const sending = { ...ctx, config: { ...ctx.config, alerts: { ...ctx.config.alerts, url } } };
-  const result = await sendAlert(sending, { id, told, now: timeOf(ctx.deployment) });
+  const result = await sendAlert(sending, { id, told, now: nowOf(ctx.deployment) });
   const { status = null, failure = "stopped" } = result ?? {};
   if (failure === null) ctx.log.info({ alert: id, what: told.what }, "an alert was sent");
   else ctx.log.warn({ alert: id, what: told.what, status, failure }, "ALERT_URL did not accept an alert");

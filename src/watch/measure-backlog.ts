@@ -10,7 +10,7 @@ import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { isFresh, keepFinding, readFinding, reportPrefix } from "../platform/redis/findings.ts";
+import { isFresh, keepValue, readKept, reportPrefix } from "../platform/redis/kept-values.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
@@ -71,7 +71,7 @@ export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise
       inTime(ctx, measureDatabase(ctx, measures)),
     ]);
     const measured: SharedBacklog = { shards, database, by: self };
-    if (shards !== null && database !== null) await keepFinding(ctx.redis, keyOf(ctx), SHARED_MS, measured);
+    if (shards !== null && database !== null) await keepValue(ctx.redis, keyOf(ctx), SHARED_MS, measured);
     return { shards, database, down: downOf(await probing) };
   };
 }
@@ -89,7 +89,7 @@ const keyOf = ({ deployment }: Deps) => `${reportPrefix(deployment)}:backlog`;
 
 /** Another process's measurements. This process's own would be as old as its last scrape. */
 async function readShared(ctx: Deps, self: string): Promise<SharedBacklog | null> {
-  const found = await readFinding<SharedBacklog>(ctx.redis, keyOf(ctx), SHARED_MS);
+  const found = await readKept<SharedBacklog>(ctx.redis, keyOf(ctx), SHARED_MS);
   return found === null || found.value.by === self || !isFresh(found, SHARED_MS) ? null : found.value;
 }
 

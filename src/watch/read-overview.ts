@@ -15,7 +15,7 @@ import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { measureQueues } from "../platform/queues/measure-queues.ts";
 import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
-import { type FactDeps, STOCK, timeOf } from "./facts.ts";
+import { type FactDeps, nowOf, STOCK } from "./facts.ts";
 import { summarizeQueues } from "./summarize-queues.ts";
 import type { FaultWatch } from "./watch.ts";
 
@@ -23,7 +23,7 @@ import type { FaultWatch } from "./watch.ts";
  * Counts of a minute or an hour: exact redemptions and claims, and approximate refusals and latencies. Null for what is
  * not known.
  */
-export type Counts = ReturnType<typeof merge>[number];
+export type PeriodCounts = ReturnType<typeof merge>[number];
 
 export type Overview = Awaited<ReturnType<typeof readOverview>>;
 
@@ -49,7 +49,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   const { redis, deployment, config } = ctx;
   const { problems } = (await ctx.watch.look()).standing;
   const database = problems.postgres === null ? await readDatabase(ctx, organizationId) : null;
-  const now = database?.now ?? timeOf(deployment);
+  const now = database?.now ?? nowOf(deployment);
   // Async, because reading the id throws while it is unknown, and the returned promise must reject instead.
   const inTime = <T>(read: () => Promise<T>, fallback: T) =>
     pTimeout((async () => read())(), { milliseconds: WAIT_MAX_MS }).catch((error): T => {
@@ -146,7 +146,7 @@ async function readRedisServers({ redis }: OverviewDeps) {
 
 /** The overview as programs read it. Refusals and latencies are approximate. */
 export function viewOverview(overview: Overview) {
-  const counts = ({ at, redemptions, claims, refusals }: Counts) => ({ at, redemptions, claims, refusals });
+  const counts = ({ at, redemptions, claims, refusals }: PeriodCounts) => ({ at, redemptions, claims, refusals });
   return {
     at: overview.at,
     organization: overview.organizationId,

@@ -4,7 +4,13 @@ import { pino } from "pino";
 import { expect, it } from "vitest";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { DatabaseFence } from "../../src/platform/db/database-fence.ts";
-import { LACKING_SILENT_MS, type Mark, type Memory, type SharedMemory, SILENT_MS } from "../../src/platform/marks.ts";
+import {
+  LACKING_SERVER_GONE_MS,
+  type Mark,
+  type Memory,
+  SERVER_GONE_MS,
+  type SharedMemory,
+} from "../../src/platform/marks.ts";
 import { until } from "../support/until.ts";
 
 const log = pino({ level: "silent" });
@@ -76,7 +82,7 @@ it("a process that starts waits until the others are silent, then compares each 
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
   const admit = (server: Server) => deployment.admit(new Connection(server).client);
   for (const _ of [1, 2, 3]) await expect(admit(copy)).rejects.toMatchObject(waits);
-  clock.passMs(SILENT_MS);
+  clock.passMs(SERVER_GONE_MS);
   for (const each of [1, 2, 3].map(() => admit(copy))) await expect(each).rejects.toMatchObject(setBack);
   expect(shared.written).toEqual([]);
   await admit(new Server("00000001", "2", ["a", "b"]));
@@ -94,7 +100,7 @@ it("a process that starts without Redis leaves its server when it learns that th
   void deployment.watchShared();
   await until(() => connection.closed);
   await expect(deployment.admit(new Connection(server).client)).rejects.toMatchObject(waits);
-  clock.passMs(SILENT_MS);
+  clock.passMs(SERVER_GONE_MS);
   await expect(deployment.admit(new Connection(server).client)).rejects.toMatchObject(setBack);
   deployment.close();
   expect(shared.written).toEqual([]);
@@ -105,12 +111,12 @@ it("a process compares the next start of its server with what others have shared
   const { deployment, clock } = openFence(shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);
   await expect(deployment.admit(new Connection(server).client)).rejects.toThrow("may make marks");
-  clock.passMs(SILENT_MS);
+  clock.passMs(SERVER_GONE_MS);
   await deployment.admit(new Connection(server).client);
   shared.remember({ position: 2, id: "b" }, "1");
   const copies = [new Server("00000001", "2", ["a"]), new Server("00000001", "2", ["a", "c"])];
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(waits);
-  clock.passMs(SILENT_MS);
+  clock.passMs(SERVER_GONE_MS);
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
@@ -152,9 +158,9 @@ async function startOn(server: Server, store: SharedMemory) {
 const [SAME, LATER] = ["00000001", "00000002"];
 
 it.concurrent.each<[string, string, string[], number]>([
-  ["of the same timeline with all marks", SAME, ["a", "b", "c", "d"], SILENT_MS],
-  ["of a later timeline with all marks", LATER, ["a", "b", "c", "d"], SILENT_MS],
-  ["of a later timeline without the last marks", LATER, ["a"], LACKING_SILENT_MS],
+  ["of the same timeline with all marks", SAME, ["a", "b", "c", "d"], SERVER_GONE_MS],
+  ["of a later timeline with all marks", LATER, ["a", "b", "c", "d"], SERVER_GONE_MS],
+  ["of a later timeline without the last marks", LATER, ["a"], LACKING_SERVER_GONE_MS],
   ["of a later timeline without a lasting mark", LATER, [], Number.POSITIVE_INFINITY],
   ["of the same timeline without the last marks", SAME, ["a"], Number.POSITIVE_INFINITY],
 ])("a server %s is refused while another makes marks, and after an empty Redis", async (_, timeline, marks, forMs) => {
@@ -168,7 +174,7 @@ it.concurrent.each<[string, string, string[], number]>([
     await expect(admitCopy()).rejects.toMatchObject(waits);
     original.marks.push(mark);
     await until(() => shared.memory?.newest?.id === mark);
-    clock.passMs(SILENT_MS - 1);
+    clock.passMs(SERVER_GONE_MS - 1);
     await expect(admitCopy()).rejects.toMatchObject(waits);
     // Each process puts back what it has read last, so that the copy's is no first one.
     shared.empty();
@@ -187,7 +193,7 @@ it.concurrent.each<[string, string, string[], number]>([
     await until(() => onOriginal.connection.closed);
     await expect(onOriginal.admit()).rejects.toMatchObject(waits);
   } else {
-    clock.passMs(LACKING_SILENT_MS);
+    clock.passMs(LACKING_SERVER_GONE_MS);
     await expect(admitCopy()).rejects.toMatchObject(setBack);
     await onOriginal.admit();
   }
@@ -200,7 +206,7 @@ it("a former primary whose successor is silent is refused, unless it has a loss 
   const former = new Server(SAME, "1", ["a"]);
   const admit = () => deployment.admit(new Connection(former).client);
   await expect(admit()).rejects.toMatchObject(waits);
-  clock.passMs(LACKING_SILENT_MS);
+  clock.passMs(LACKING_SERVER_GONE_MS);
   const successor = "was the primary before a standby was promoted. The last mark was seen at host 2";
   await expect(admit()).rejects.toThrow(successor);
   former.acceptedLosses = ["new"];
@@ -217,7 +223,7 @@ it("of two processes on servers that wait, the first takes the place and the oth
   const admitAll = () =>
     Promise.allSettled(waiting.map(({ deployment, server }) => deployment.admit(new Connection(server).client)));
   await admitAll();
-  for (const { clock } of waiting) clock.passMs(SILENT_MS);
+  for (const { clock } of waiting) clock.passMs(SERVER_GONE_MS);
   const ends = await admitAll();
   expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
@@ -230,19 +236,19 @@ it("a server waits as long again after Redis was away or hung, when the others c
   const admit = () => deployment.admit(new Connection(new Server(SAME, "1", ["a"])).client);
   await expect(admit()).rejects.toMatchObject(waits);
   read = async (id) => {
-    clock.passMs(SILENT_MS);
+    clock.passMs(SERVER_GONE_MS);
     return shared.store.read(id);
   };
   await expect(admit()).rejects.toMatchObject(waits);
   read = shared.store.read;
-  clock.passMs(SILENT_MS - 1);
+  clock.passMs(SERVER_GONE_MS - 1);
   await expect(admit()).rejects.toMatchObject(waits);
   clock.passMs(1);
   await admit();
   const other = openFence({ ...shared.store, read: (id) => read(id) });
   const admitOther = () => other.deployment.admit(new Connection(new Server(SAME, "2", ["a"])).client);
   await expect(admitOther()).rejects.toMatchObject(waits);
-  other.clock.passMs(SILENT_MS);
+  other.clock.passMs(SERVER_GONE_MS);
   read = async () => null;
   await expect(admitOther()).rejects.toMatchObject(waits);
 });

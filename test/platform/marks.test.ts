@@ -3,14 +3,14 @@ import { refusalFor, waitsFor } from "../../src/platform/db/marks.ts";
 import {
   judgeServer,
   keepAfter,
-  LACKING_SILENT_MS,
+  LACKING_SERVER_GONE_MS,
   type Memory,
   mayUse,
   type Recollection,
   remember,
+  SERVER_GONE_MS,
   type ServerStart,
-  SILENT_MS,
-  type Verdict,
+  type ServerVerdict,
 } from "../../src/platform/marks.ts";
 
 const at = (position: number, id = `mark ${position}`) => ({ position, id });
@@ -29,7 +29,7 @@ const [EARLIER, LATER] = ["00000001", "00000003"];
 const LACKS_NEWEST = { newestId: null };
 const LACKS_BOTH = { newestId: null, lastingId: null };
 
-it.each<[string, Verdict, Partial<Memory>, Partial<Recollection>]>([
+it.each<[string, ServerVerdict, Partial<Memory>, Partial<Recollection>]>([
   ["with the newest mark", "known", {}, {}],
   ["with the newest mark on a later timeline", "known", {}, { timeline: LATER }],
   ["that has deleted the newest mark, a day later", "known", {}, { newestId: null, oldestPosition: 1_001 }],
@@ -83,16 +83,16 @@ const EMPTY = { text: "", memory: null };
 const UNREADABLE = { text: "unreadable", memory: null };
 const ANOTHER = { ...WHOLE, started: "2" };
 
-it.each<[string, typeof TOLD | typeof EMPTY, Verdict, Partial<typeof WHOLE>, number]>([
+it.each<[string, typeof TOLD | typeof EMPTY, ServerVerdict, Partial<typeof WHOLE>, number]>([
   ["that shared the last mark", TOLD, "known", {}, 0],
-  ["that was started again", TOLD, "known", ANOTHER, SILENT_MS],
-  ["that was promoted and runs on", TOLD, "known", { timeline: LATER }, SILENT_MS],
-  ["of a later timeline with all marks", TOLD, "known", { ...ANOTHER, timeline: LATER }, SILENT_MS],
-  ["of a later timeline that lacks marks", TOLD, "promoted", { ...ANOTHER, timeline: LATER }, LACKING_SILENT_MS],
-  ["whose loss was accepted", TOLD, "accepted", ANOTHER, SILENT_MS],
+  ["that was started again", TOLD, "known", ANOTHER, SERVER_GONE_MS],
+  ["that was promoted and runs on", TOLD, "known", { timeline: LATER }, SERVER_GONE_MS],
+  ["of a later timeline with all marks", TOLD, "known", { ...ANOTHER, timeline: LATER }, SERVER_GONE_MS],
+  ["of a later timeline that lacks marks", TOLD, "promoted", { ...ANOTHER, timeline: LATER }, LACKING_SERVER_GONE_MS],
+  ["whose loss was accepted", TOLD, "accepted", ANOTHER, SERVER_GONE_MS],
   ["without any mark where nothing is shared", EMPTY, "known", { oldestPosition: null }, 0],
-  ["with marks where nothing is shared", EMPTY, "known", {}, SILENT_MS],
-  ["without any mark beside an unreadable text", UNREADABLE, "known", { oldestPosition: null }, SILENT_MS],
+  ["with marks where nothing is shared", EMPTY, "known", {}, SERVER_GONE_MS],
+  ["without any mark beside an unreadable text", UNREADABLE, "known", { oldestPosition: null }, SERVER_GONE_MS],
 ])("a server %s may be used", (_, told, verdict, found, afterMs) => {
   const may = (silentMs: number) => mayUse(told, verdict, silentMs, { ...WHOLE, ...found });
   expect(may(afterMs)).toBe(true);

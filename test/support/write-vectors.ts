@@ -11,7 +11,14 @@ import { makeHostileVectors } from "./hostile-vectors.ts";
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
 /** What a verifier finds. */
-export type Finding = "sequence" | "sealStatus" | "recordHash" | "previousHash" | "eventType" | "entityId" | "erased";
+export type ChainFault =
+  | "sequence"
+  | "sealStatus"
+  | "recordHash"
+  | "previousHash"
+  | "eventType"
+  | "entityId"
+  | "erased";
 
 /** An event as the partner endpoint serves it. */
 export interface VectorEvent {
@@ -38,10 +45,10 @@ export interface VectorChain {
 
 export interface Vectors {
   about: string;
-  findings: Record<Finding, string>;
+  findings: Record<ChainFault, string>;
   chains: VectorChain[];
   /** With the first finding and the position of its event, counted from 1. */
-  broken: (VectorChain & { expected: { sequence: number; finding: Finding } })[];
+  broken: (VectorChain & { expected: { sequence: number; finding: ChainFault } })[];
   hostile: HostileVector[];
 }
 

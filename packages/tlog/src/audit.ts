@@ -2,7 +2,7 @@ import { encodeHex, isEqual } from "./bytes.ts";
 import { type LogSource, readBundle, readServedCheckpoint } from "./log-source.ts";
 import { HASH_BYTES, TILE_WIDTH } from "./merkle.ts";
 import type { Policy } from "./policy.ts";
-import { type Problems, type Report, reportInto } from "./problems.ts";
+import { type AddProblem, addProblemsTo, type Problems } from "./problems.ts";
 import { formatTilePath } from "./tiles.ts";
 import { hashLeaves, type StoredTile, TreeAppender } from "./tree.ts";
 
@@ -46,7 +46,7 @@ export async function auditServedTree(
   const { checkpoint, cosignedAge } = await readServedCheckpoint(log, policy, maxAge);
   const { origin, size, root } = checkpoint;
   const audit: TreeAudit = { origin, leaves: size, tiles: 0, cosignedAge, problemCount: 0, problems: [] };
-  const report = reportInto(audit);
+  const report = addProblemsTo(audit);
   const appender = new TreeAppender(0, []);
   /** Incomplete tiles, to which later leaves can add hashes. */
   const partial = new Map<string, StoredTile>();
@@ -76,7 +76,7 @@ export async function auditServedTree(
   return audit;
 }
 
-function compareLeaf(namedLeaves: Map<number, NamedLeaf>, leaf: number, data: Uint8Array, report: Report): void {
+function compareLeaf(namedLeaves: Map<number, NamedLeaf>, leaf: number, data: Uint8Array, report: AddProblem): void {
   const named = namedLeaves.get(leaf);
   if (named === undefined) return;
   namedLeaves.delete(leaf);
@@ -88,7 +88,7 @@ async function compareTiles(
   log: LogSource,
   tiles: readonly StoredTile[],
   audit: TreeAudit,
-  report: Report,
+  report: AddProblem,
 ): Promise<void> {
   await Promise.all(
     tiles.map(async ({ level, index, hashes }) => {

@@ -8,10 +8,10 @@ export interface Problems {
   problems: string[];
 }
 
-export type Report = (problem: string) => void;
+export type AddProblem = (problem: string) => void;
 
 /** Returns a function that adds a problem to the result of an audit. */
-export function reportInto(audit: Problems): Report {
+export function addProblemsTo(audit: Problems): AddProblem {
   return (problem) => {
     audit.problemCount += 1;
     if (audit.problems.length < DESCRIBED_MAX) audit.problems.push(problem);

@@ -4,7 +4,7 @@ import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Closable } from "../../platform/lifetime.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
-import { reportPrefix } from "../../platform/redis/findings.ts";
+import { reportPrefix } from "../../platform/redis/kept-values.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
 /** Interval at which a process adds its counts. Milliseconds. */

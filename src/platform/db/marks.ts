@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Memory, ServerReading, Verdict } from "../marks.ts";
+import type { Memory, ServerReading, ServerVerdict } from "../marks.ts";
 import { arrayOf, bigint, boolean, orNull, outerJoined, text } from "./columns.ts";
 import { UnusableDatabase } from "./schema.ts";
 import { Statements } from "./statements.ts";
@@ -53,7 +53,7 @@ export function waitsFor(memory: Memory | null): UnusableDatabase {
 }
 
 /** The refusal of a server for what it lacks. Null if it lacks nothing. */
-export function refusalFor(verdict: Verdict, memory: Memory | null): UnusableDatabase | null {
+export function refusalFor(verdict: ServerVerdict, memory: Memory | null): UnusableDatabase | null {
   if (memory === null || !(verdict === "former" || verdict === "setBack")) return null;
   const seen = `The last mark was seen at ${placeOf(memory)}.`;
   // Adopting a former primary would make two deployments of one.

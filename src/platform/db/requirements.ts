@@ -121,7 +121,7 @@ const VERSION_MIN = 15;
 export type Pooling = "none" | "session" | "transaction";
 
 /** What a connection has found. */
-export interface Facts {
+export interface ServerFacts {
   use: Use;
   pooling: Pooling;
   /** As `server_version_num`. */
@@ -147,10 +147,10 @@ export interface Facts {
 }
 
 /** By default, a server that does not meet the check is refused, with a sentence that ends with the remedy. */
-type Row = Pick<Check<Facts>, "what" | "why" | "wanted" | "query" | "isMet"> &
-  Partial<Pick<Check<Facts>, "sentence" | "code" | "effect">> & { remedy?: string };
+type Row = Pick<Check<ServerFacts>, "what" | "why" | "wanted" | "query" | "isMet"> &
+  Partial<Pick<Check<ServerFacts>, "sentence" | "code" | "effect">> & { remedy?: string };
 
-const toCheck = ({ remedy = "", ...row }: Row): Check<Facts> => ({
+const toCheck = ({ remedy = "", ...row }: Row): Check<ServerFacts> => ({
   code: "requirement",
   effect: "refused",
   sentence: (value) => `${row.what} is ${value}. Needed: ${row.wanted}. ${row.why} ${remedy}`.trimEnd(),
@@ -158,7 +158,7 @@ const toCheck = ({ remedy = "", ...row }: Row): Check<Facts> => ({
 });
 
 /** Checked first: if it is not met, nothing else can be read. */
-export const POOLING: Check<Pick<Facts, "pooling">> = toCheck({
+export const POOLING: Check<Pick<ServerFacts, "pooling">> = toCheck({
   what: "pooling",
   why: "Settings and prepared statements belong to a session.",
   wanted: "none or session",
@@ -266,7 +266,7 @@ const DURABILITY: readonly Row[] = [
 ];
 
 function durable(what: string, code: string, loss: string): Row {
-  const isMet = (value: string, { isStandby }: Facts) => isStandby || value === "on";
+  const isMet = (value: string, { isStandby }: ServerFacts) => isStandby || value === "on";
   const sentence = (value: string) => `Postgres has ${what} = ${value}: ${loss}`;
   return { what, why: "A crash undoes nothing.", wanted: "on", query: settingOf(what), isMet, code, sentence };
 }
@@ -275,7 +275,7 @@ function durable(what: string, code: string, loss: string): Row {
 export const DURABLE = ["fsync", "full_page_writes", "synchronous_standby_names", "restart_after_crash"];
 
 /** Checks what a connection has found. */
-export function checkDatabase(facts: Facts): Checked[] {
+export function checkDatabase(facts: ServerFacts): Checked[] {
   const settings = settingsFor(facts.use).filter(({ name }) => facts.settings.has(name));
   const rows = [...DATABASE, ...settings.map(toRow), ...DURABILITY.map((row): Row => ({ ...row, effect: "risk" }))];
   return [POOLING, ...rows.map(toCheck)].map((check) => runCheck(check, [facts]));
@@ -294,7 +294,7 @@ function toRow({ name, why, value, orKept, isOnlyCompared }: Setting & { value: 
   };
 }
 
-function settingOf(name: string): (facts: Facts) => string {
+function settingOf(name: string): (facts: ServerFacts) => string {
   return ({ settings }) => settings.get(name) ?? "";
 }
 
@@ -306,12 +306,12 @@ function listOr(none: string, words: string, list: readonly string[]): string {
  * A migration needs a schema for the tables, and others the one that has them. Without any tables, the next error
  * tells.
  */
-function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: Facts): boolean {
+function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: ServerFacts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;
   return schema !== null && !/^(pg_|information_schema$)/.test(schema) && !hasForeignTable;
 }
 
-function describePath({ schema, hasTables, hasForeignTable, schemas }: Facts): string {
+function describePath({ schema, hasTables, hasForeignTable, schemas }: ServerFacts): string {
   const foreign = hasForeignTable ? ", with migrations of another program" : "";
   const elsewhere = hasTables || schemas.length === 0 ? "" : `; the tables are in ${schemas.join(", ")}`;
   return `${schema ?? "no schema that exists"}${foreign}${elsewhere}`;

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type Checked, type Problem, problemsOf, runCheck } from "../checks.ts";
+import { type Checked, problemsOf, runCheck, type UnmetCheck } from "../checks.ts";
 import { connectClient, secondClient } from "./client.ts";
 import { arrayOf, boolean, integer, orNull, text } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
@@ -69,7 +69,7 @@ const ROUNDS = 5;
 
 /** The database or the session lacks what the code relies on. The message names it and the wanted value. */
 export class UnmetRequirement extends UnusableDatabase {
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly UnmetCheck[]) {
     super("unavailable", problems.map(({ message }) => message).join(" "));
     this.name = "UnmetRequirement";
   }
@@ -87,7 +87,7 @@ export interface SessionOptions {
  * Sets what the code relies on in a new connection, and checks what it finds. Returns what could lose work.
  * @throws UnmetRequirement
  */
-export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<Problem[]> {
+export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<UnmetCheck[]> {
   const problems = problemsOf(await inspectSession(client, options));
   const refused = problems.filter(({ effect }) => effect === "refused");
   if (refused.length > 0) throw new UnmetRequirement(refused);

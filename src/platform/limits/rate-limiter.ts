@@ -23,7 +23,7 @@ export function openCounter(redis: RedisClient, name: string, windowSeconds: num
 }
 
 /** Whether a call is allowed, and the caller's remaining limit. */
-export interface Verdict {
+export interface Allowance {
   allowed: boolean;
   /** Calls that all processes together still allow in this window, as far as this one knows. */
   remaining: number;
@@ -76,7 +76,7 @@ export class RateLimiter {
   }
 
   /** Counts one call of a caller and decides whether it is allowed. */
-  take(id: string): Verdict | Promise<Verdict> {
+  take(id: string): Allowance | Promise<Allowance> {
     const now = performance.now();
     const window = this.#windowOf(id, now);
     const resetMs = Math.floor(window.endsAt - now);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { type Problem, problemsOf } from "../checks.ts";
+import { problemsOf, type UnmetCheck } from "../checks.ts";
 import { namesCluster } from "../redis/addresses.ts";
 import { checkRedis, type RedisCheck } from "../redis/requirements.ts";
 
@@ -84,7 +84,7 @@ export class RedisWatch {
     const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
     this.problem = hindrance?.message ?? null;
     // Outside of a cluster, risks are weak settings, which a development server may have.
-    const isTold = ({ effect }: Problem) => effect !== "risk" || config.production || check.isCluster === true;
+    const isTold = ({ effect }: UnmetCheck) => effect !== "risk" || config.production || check.isCluster === true;
     const told = problems.filter(isTold);
     for (const { code, message, effect } of told) {
       if (this.#reported.has(message)) continue;

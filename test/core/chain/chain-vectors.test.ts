@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { EVENT_CODES, type EventType, verifyChain } from "../../../src/core/chain/chain.ts";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
 import {
-  type Finding,
+  type ChainFault,
   renderVectors,
   VECTORS_FILE,
   type VectorChain,
@@ -52,7 +52,7 @@ it.each(chains)("both verifiers accept a good chain of the vectors: $name", (cha
 });
 
 /** How the service's own verifier and the independent one put each finding. */
-const OWN_WORDS: Record<Finding, RegExp> = {
+const OWN_WORDS: Record<ChainFault, RegExp> = {
   sequence: /^event \d+ is missing$/,
   sealStatus: /^(sealed after a pending event|pending, although)/,
   recordHash: /^recordHash is not/,
@@ -62,7 +62,7 @@ const OWN_WORDS: Record<Finding, RegExp> = {
   erased: /^(no later event says|it erases an event)/,
 };
 
-const INDEPENDENT_WORDS: Record<Finding, string> = {
+const INDEPENDENT_WORDS: Record<ChainFault, string> = {
   sequence: "^position # holds sequence ",
   sealStatus: "^event # is (sealed after a pending one|pending and has)",
   recordHash: "^event # hashes to ",

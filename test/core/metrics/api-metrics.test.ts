@@ -6,7 +6,7 @@ import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
-import { reportPrefix } from "../../../src/platform/redis/findings.ts";
+import { reportPrefix } from "../../../src/platform/redis/kept-values.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { appendPending } from "../../support/pending-events.ts";
 import { exchange } from "../../support/raw-http.ts";

@@ -10,8 +10,8 @@ import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import {
   checkDatabase,
   DURABLE,
-  type Facts,
   SETTINGS,
+  type ServerFacts,
   settingsFor,
   type Use,
 } from "../../../src/platform/db/requirements.ts";
@@ -358,7 +358,7 @@ it("db check lists what the service needs with this server's values, and exits w
 });
 
 it("a server older than PostgreSQL 15 is refused", () => {
-  const facts: Facts = {
+  const facts: ServerFacts = {
     use: "service",
     pooling: "none",
     isStandby: false,
@@ -373,7 +373,7 @@ it("a server older than PostgreSQL 15 is refused", () => {
     settings: new Map(),
     refused: new Map(),
   };
-  const refusals = (found: Facts) =>
+  const refusals = (found: ServerFacts) =>
     problemsOf(checkDatabase(found)).flatMap(({ effect, message }) => (effect === "refused" ? [message] : []));
   expect(refusals(facts)).toEqual([
     "server version is 14. Needed: 15 or newer. Statements and migrations use what it has. Upgrade the server.",

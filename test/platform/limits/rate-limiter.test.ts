@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RateLimiter, type Verdict } from "../../../src/platform/limits/rate-limiter.ts";
+import { type Allowance, RateLimiter } from "../../../src/platform/limits/rate-limiter.ts";
 import { useCounting } from "../../support/counting.ts";
 import { expectFairRound } from "../../support/fair-rounds.ts";
 import { itOnOneRedis } from "../../support/servers.ts";
@@ -11,7 +11,7 @@ const LONG_S = 60;
 
 const counting = useCounting();
 
-const countAllowed = (verdicts: readonly Verdict[]) => verdicts.filter((verdict) => verdict.allowed).length;
+const countAllowed = (verdicts: readonly Allowance[]) => verdicts.filter((verdict) => verdict.allowed).length;
 
 it.each([
   1, 2, 19, 20, 200, 1_000,

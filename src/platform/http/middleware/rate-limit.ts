@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { Request, RequestHandler } from "express";
 import { AppError } from "../../api/errors.ts";
 import type { Limits } from "../../limits/open-limits.ts";
-import type { RateLimiter, Verdict } from "../../limits/rate-limiter.ts";
+import type { Allowance, RateLimiter } from "../../limits/rate-limiter.ts";
 import { networkOf } from "./request-headers.ts";
 
 /** The limits of addresses. */
@@ -24,7 +24,7 @@ export async function consumeRateLimit(
   limiter: RateLimiter | null,
   id: string,
 ): Promise<void> {
-  if (limiter !== null) applyVerdict(response, limiter, await limiter.take(id));
+  if (limiter !== null) applyAllowance(response, limiter, await limiter.take(id));
 }
 
 /** Counts one request of the caller's address, for routes that are open to anyone. @throws AppError `rate_limited`. */
@@ -52,7 +52,11 @@ export function consumeRefusalLimit(deps: LimitingRefusals, request: Request, re
   return consumeRateLimit(response, deps.limits.refused, networkOf(request.ip));
 }
 
-function applyVerdict(response: ServerResponse, limiter: RateLimiter, { allowed, remaining, resetMs }: Verdict): void {
+function applyAllowance(
+  response: ServerResponse,
+  limiter: RateLimiter,
+  { allowed, remaining, resetMs }: Allowance,
+): void {
   const resetSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
   response.setHeader("RateLimit-Policy", `"${limiter.name}";q=${limiter.limit};w=1`);
   response.setHeader("RateLimit", `"${limiter.name}";r=${remaining};t=${resetSeconds}`);
