@@ -1,6 +1,6 @@
 import pg from "pg";
 import { LocksUnavailable, MigrationsChanged } from "../platform/db/migrate.ts";
-import { UnmetRequirement } from "../platform/db/session.ts";
+import { UnusableDatabase } from "../platform/db/schema.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
 
@@ -21,14 +21,14 @@ export function explainMigration(error: unknown): Explanation | null {
     const [message = "", hint = ""] = error.message.split("\n");
     return { message, hint, exitCode: EXIT.config };
   }
-  const { cause = error } = error as Error;
+  const cause = error instanceof UnusableDatabase ? error : ((error as Error).cause ?? error);
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? "") : "";
   if (UNDEFINED.includes(code)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;
-  if (cause instanceof UnmetRequirement) return { message, exitCode };
+  if (cause instanceof UnusableDatabase) return { message, exitCode };
   const own = code === "42501" ? "Use the role that owns the database." : HINT[exitCode];
   return { message, hint: own ?? hint ?? "", exitCode };
 }

@@ -5,6 +5,7 @@ import { SourceUnavailable } from "#tlog/log-source.ts";
 import { NotAccepted } from "#tlog/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ConfigError, UnusableFile } from "../platform/config.ts";
+import { RefusedConnection } from "../platform/db/client.ts";
 import { UnusableDatabase } from "../platform/db/schema.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
@@ -19,7 +20,6 @@ export interface Explanation {
 }
 
 const FIND_IDS = "voucherctl audit list shows what was created, with ids.";
-const CHECK_URL = "Check DATABASE_URL.";
 
 /** Explains the error that ended a command. */
 export function explain(error: unknown): Explanation {
@@ -41,6 +41,8 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, exitCode: EXIT.config };
   if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
   if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
+  if (error instanceof RefusedConnection)
+    return { message: error.message, exitCode: error.mayPass ? EXIT.unavailable : EXIT.config };
   if (error instanceof UnusableDatabase && error.state === "unavailable")
     return { message: error.message, exitCode: EXIT.unavailable };
   if (error instanceof pg.DatabaseError) return explainDatabaseError(error);
@@ -59,11 +61,6 @@ function explainDatabaseError(error: pg.DatabaseError): Explanation {
     case "42703": // undefined_column
     case "42883": // undefined_function
       return misconfigured("The database has not been migrated to this version.", "Run: npm run migrate");
-    case "28000": // invalid_authorization_specification
-    case "28P01": // invalid_password
-      return misconfigured(`The database refuses this login: ${message}.`, CHECK_URL);
-    case "3D000": // invalid_catalog_name
-      return misconfigured(`There is no such database: ${message}.`, CHECK_URL);
     case "42501": // insufficient_privilege
       return misconfigured(
         `The role of DATABASE_URL may not do this: ${message}.`,

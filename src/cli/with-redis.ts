@@ -20,7 +20,7 @@ export async function withRedis<T>(
 ): Promise<T> {
   if (redisUrl === null) throw new UsageError("REDIS_URL is not set.");
   const { isCluster, rows } = await checkRedis(redisUrl, 1, RESPONSE_MAX_MS);
-  const unusable = problemsOf(rows).find(({ code }) => code === "redis_unusable");
+  const unusable = problemsOf(rows).find(({ code }) => ["redis_unusable", "redis_full"].includes(code));
   if (unusable !== undefined) throw new ServersUnavailable(unusable.message);
   const url = isCluster === true ? markAsCluster(redisUrl) : redisUrl;
   const redis = openFailFast(url, "voucherctl", log, RESPONSE_MAX_MS);

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import pTimeout from "p-timeout";
-import pg from "pg";
 import type { GivenServers } from "../platform/config.ts";
+import { Client, RefusedConnection } from "../platform/db/client.ts";
 import { parseRedisUrl } from "../platform/redis/addresses.ts";
 import { UnusableRedis } from "../platform/redis/connect-once.ts";
 import { LOCAL_DIRECTORY, privateReceivers, readSaved, type SavedServers, save } from "./directory.ts";
@@ -142,7 +142,7 @@ export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): 
 }
 
 async function connectOnce(connectionString: string): Promise<void> {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 2 * ANSWER_MAX_MS });
+  const client = new Client({ connectionString, connectionTimeoutMillis: 2 * ANSWER_MAX_MS });
   client.on("error", () => undefined);
   await client.connect();
   await client.end();
@@ -152,7 +152,7 @@ function within(server: string, answer: Promise<unknown>): Promise<unknown> {
   const message = `no answer within ${ANSWER_MAX_MS / 1_000} seconds`;
   return pTimeout(answer, { milliseconds: ANSWER_MAX_MS, message }).catch((error: Error) => {
     const [cause = error] = error instanceof AggregateError ? error.errors : [];
-    if (cause instanceof UnusableRedis) throw cause;
+    if (cause instanceof UnusableRedis || cause instanceof RefusedConnection) throw cause;
     const reason = (cause.message || cause.code).replace(/\.$/, "");
     throw new Error(`${server} does not accept a connection: ${reason}.`, { cause });
   });

@@ -130,7 +130,7 @@ function withPath(url: string, path: string): string {
   return Object.assign(new URL(url), { pathname: `/${path}` }).href;
 }
 
-function withLogin(url: string, login: Login | null): string {
+export function withLogin(url: string, login: Login | null): string {
   return login === null ? url : Object.assign(new URL(url), { username: login.name, password: login.password }).href;
 }
 

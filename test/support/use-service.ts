@@ -2,7 +2,15 @@ import { afterAll, beforeAll } from "vitest";
 import { partnerClient } from "./client.ts";
 import { marketClient, signedIn } from "./marketplace.ts";
 import { openTestServers } from "./servers.ts";
-import { endService, openWorkerContext, startApi, startWorkers, testConfig, untilCurrent } from "./service.ts";
+import {
+  endService,
+  openWorkerContext,
+  startApi,
+  startApiUnready,
+  startWorkers,
+  testConfig,
+  untilCurrent,
+} from "./service.ts";
 import { issueVoucher, makeKey, makePartner } from "./supply.ts";
 import { makeIssuerKey, writeKeysFile } from "./user-tokens.ts";
 
@@ -127,6 +135,8 @@ export function useService(wanted: Wanted = {}) {
     anyone: lazily(() => marketClient(now().apis[0]?.url ?? "", null)),
     /** Starts another API for the same users, which closes with the others. */
     startApi: (more: Env = {}) => startApi(now().servers, { ...now().env, ...more }),
+    /** As `startApi`, without waiting until the API is ready. */
+    startApiUnready: (more: Env = {}) => startApiUnready(now().servers, { ...now().env, ...more }),
   };
 }
 

@@ -98,7 +98,7 @@ export function openWorkerProbe(
 type ProbedRedis = Omit<Probed, "unusable">;
 
 const findRedisProblem = (ctx: RedisDeps, among: readonly Shard[]): Promise<ProbedRedis> =>
-  withFallback(probeRedis(ctx, among), { redisProblem: NO_REDIS, shards: [] });
+  withFallback(probeRedis(ctx, among), { redisProblem: ctx.redisWatch.problem ?? NO_REDIS, shards: [] });
 
 /**
  * One accepting shard is enough, because a shard without a server stops only its own vouchers. Without shards, any

@@ -1,15 +1,78 @@
 import { connect } from "node:net";
 import pg from "pg";
+import { explainRefusal } from "../refused-connections.ts";
+import { UnusableDatabase } from "./schema.ts";
 
 /** Longest wait for a connection. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Longest wait for a second connection from a pooler, and for its answers. Milliseconds. */
 const SECOND_MAX_MS = 2_000;
 
+/** A server is there and no connection to it can be used. The message has its words, and what an operator can do. */
+export class RefusedConnection extends UnusableDatabase {
+  /** Whether the same connection may succeed later. */
+  readonly mayPass: boolean;
+
+  constructor(server: string, cause: Error) {
+    const { sentence, mayPass } = explainRefusal(server, cause) ?? {
+      sentence: `${server} cannot be used: ${cause.message}.`,
+      mayPass: false,
+    };
+    super("unavailable", sentence, { cause });
+    this.name = "RefusedConnection";
+    this.mayPass = mayPass;
+  }
+}
+
+/** Messages of pg for a connection that was not opened, was lost, or did not answer. */
+const NO_ANSWER = [
+  "timeout exceeded when trying to connect",
+  "timeout expired",
+  "Query read timeout",
+  "Connection terminated",
+  "Client has encountered a connection error",
+];
+
+/** Whether no server answered, or the connection was lost. */
+export function isNoAnswer(error: Error & { code?: unknown }): boolean {
+  if (error instanceof pg.DatabaseError) return false;
+  if (/^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(String(error.code))) return true;
+  return NO_ANSWER.some((message) => error.message.includes(message));
+}
+
+/**
+ * A client that connects, or fails with {@link RefusedConnection} if a server answered: before the first statement,
+ * no error is one of the program.
+ */
+export class Client extends pg.Client {
+  override connect(): Promise<pg.Client>;
+  override connect(callback: (error: Error) => void): void;
+  override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
+    const connected = super.connect().catch((error: Error) => {
+      throw this.#explain(error);
+    });
+    if (callback === undefined) return connected;
+    connected.then(() => callback(undefined as never), callback);
+  }
+
+  #explain(error: Error): Error {
+    return isNoAnswer(error) ? error : new RefusedConnection(`Postgres at ${this.host}:${this.port}`, error);
+  }
+}
+
+/** What is wrong with an address of Postgres, such as a file of a certificate that cannot be read. Null for nothing. */
+export function findAddressProblem(databaseUrl: string): string | null {
+  try {
+    return new pg.Client({ connectionString: databaseUrl }) && null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /** Connects a client outside of any pool. Its session is not prepared yet. */
 export async function connectClient(databaseUrl: string, applicationName: string): Promise<pg.Client> {
   const own = { application_name: applicationName, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const client = new pg.Client({ connectionString: databaseUrl, ...own });
+  const client = new Client({ connectionString: databaseUrl, ...own });
   // Ignored, because a pending query also rejects when the connection is lost.
   client.on("error", () => undefined);
   await client.connect();
@@ -19,7 +82,7 @@ export async function connectClient(databaseUrl: string, applicationName: string
 /** Makes another client, by which `session.ts` recognizes a pooler that does not keep sessions. */
 export function secondClient(databaseUrl: string): pg.Client {
   const limits = { connectionTimeoutMillis: SECOND_MAX_MS, query_timeout: SECOND_MAX_MS };
-  const client = new pg.Client({ connectionString: databaseUrl, ...limits });
+  const client = new Client({ connectionString: databaseUrl, ...limits });
   client.on("error", () => undefined);
   return client;
 }

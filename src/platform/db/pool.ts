@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Logger } from "pino";
 import { writeOnceATurn } from "../batching/batcher.ts";
-import { secondClient } from "./client.ts";
+import { Client, secondClient } from "./client.ts";
 import { type DatabaseClock, judgeTimes } from "./database-clock.ts";
 import type { Transaction } from "./queryable.ts";
 import { FIXED_PLANS, STATEMENT_TIMEOUT_MS } from "./requirements.ts";
@@ -66,6 +66,7 @@ export function openPool(options: {
   const told = new Set<string>();
   let openAnother: SessionOptions["openAnother"] = () => secondClient(connectionString);
   const pool = new pg.Pool({
+    Client,
     connectionString,
     max: options.max,
     // A pooler refuses other parameters when a connection starts, so statements set all settings.

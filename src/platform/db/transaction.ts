@@ -1,5 +1,5 @@
 import pg from "pg";
-import { cancel } from "./client.ts";
+import { cancel, isNoAnswer, RefusedConnection } from "./client.ts";
 import type { Transaction } from "./pool.ts";
 import { UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
@@ -167,24 +167,16 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/** Messages of pg for a connection that was not opened, was lost, or did not answer. */
-const NO_ANSWER = [
-  "timeout exceeded when trying to connect",
-  "Query read timeout",
-  "Connection terminated",
-  "Client has encountered a connection error",
-];
-
 /**
- * Whether the database is unreachable, starting, stopping, full, too slow or not the primary: a later call may succeed.
+ * Whether the database is unreachable, starting, stopping, full, too slow or not the primary, or refuses the login or
+ * the rights of the process: a later call may succeed.
  */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnusableDatabase) return true;
-  const code = (error as { code?: unknown }).code;
-  if (error instanceof pg.DatabaseError) return /^(08|57|53|25006|25P03)/.test(String(code));
-  if (typeof code === "string") return /^E(CONN|PIPE|HOST|NET|NOTFOUND|TIMEDOUT|AI_)/.test(code);
-  return NO_ANSWER.some((message) => error.message.includes(message));
+  return error instanceof pg.DatabaseError
+    ? /^(08|28|3D|42501|53|57|25006|25P03)/.test(String(error.code))
+    : isNoAnswer(error);
 }
 
 /** Whether the server is read-only. */
@@ -197,6 +189,7 @@ export function isReadOnly(error: unknown): boolean {
  * other errors.
  */
 export function refusalOf(error: unknown): UnusableDatabase | null {
+  if (error instanceof RefusedConnection) return error;
   if (!(error instanceof pg.DatabaseError && /^(53[124]00|58)/.test(String(error.code)))) return null;
   return new UnusableDatabase("unavailable", `Postgres refuses writes: ${error.message}.`, { cause: error });
 }

@@ -1,7 +1,16 @@
 import { Redis, type RedisOptions, ReplyError } from "ioredis";
+import { explainRefusal } from "../refused-connections.ts";
 
 /** A server of REDIS_URL answers and cannot be used as it is. The message is a sentence for an operator. */
-export class UnusableRedis extends Error {}
+export class UnusableRedis extends Error {
+  /** Whether it may be used later without a change. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, { mayPass = false, ...options }: ErrorOptions & { mayPass?: boolean } = {}) {
+    super(message, options);
+    this.mayPass = mayPass;
+  }
+}
 
 /** `host:port` of an address. */
 export const addressOf = (url: URL) => `${url.hostname || "127.0.0.1"}:${url.port || 6379}`;
@@ -55,6 +64,8 @@ function explain(url: URL, error: Error): Error {
   if ((error as NodeJS.ErrnoException).code === "ERR_SSL_WRONG_VERSION_NUMBER") {
     return unusable(`REDIS_URL names ${address}, which does not use TLS. Write redis: instead of rediss:.`);
   }
+  const refusal = explainRefusal(`Redis at ${address}`, error);
+  if (refusal !== null) return new UnusableRedis(refusal.sentence, { cause: error, mayPass: refusal.mayPass });
   if (!(error instanceof ReplyError)) return error;
   if (/^(NOAUTH|WRONGPASS)/.test(error.message)) {
     return unusable(`Redis at ${address} refuses the user or the password of REDIS_URL.`);

@@ -15,17 +15,27 @@ const ACCESS: Check<Viewed> = {
   what: "access",
   wanted: "permitted",
   why: "Each address must lead to a Redis, with TLS and a user that it knows.",
-  query: (server) => (server.view === null && server.isUnusable ? "refused" : "permitted"),
+  query: (server) => (stateOf(server) === "unusable" ? "refused" : "permitted"),
   sentence: (_, server) => reasonOf(server),
   code: "redis_unusable",
   effect: "refused",
+};
+
+const ROOM: Check<Viewed> = {
+  what: "room",
+  wanted: "for each connection",
+  why: "Each process has several connections.",
+  query: (server) => (stateOf(server) === "full" ? "none" : "for each connection"),
+  sentence: (_, server) => reasonOf(server),
+  code: "redis_full",
+  effect: "waits",
 };
 
 const ANSWER: Check<Viewed> = {
   what: "answer",
   wanted: "every server",
   why: "A server that is away stops the jobs and reservations that it keeps.",
-  query: (server) => (server.view === null && !server.isUnusable ? `none from ${server.address}` : "every server"),
+  query: (server) => (stateOf(server) === "silent" ? `none from ${server.address}` : "every server"),
   sentence: (_, server) =>
     `The Redis server ${server.address}, to which REDIS_URL leads, does not answer: ${reasonOf(server)}.`,
   code: "redis_node_silent",
@@ -159,6 +169,7 @@ export const NO_REDIS = "No answer from Redis.";
 /** The end of a sentence that quotes the words of a server that refuses a write. */
 export const refuses = (words: string) => `refuses writes: ${words}`;
 
+const stateOf = (server: Viewed) => (server.view === null ? server.state : null);
 const reasonOf = (server: Viewed) => (server.view === null ? server.reason : "");
 const kindOf = ({ cluster }: ServerView) => (cluster === null ? "one server" : "Redis Cluster");
 const each = (values: readonly string[]) => [...new Set(values)].join(", ") || "unknown";
@@ -190,7 +201,7 @@ function missingSlotsOf(named: readonly Viewed[]): number {
 /** What was found when the servers of REDIS_URL were checked. */
 export interface RedisCheck {
   rows: Checked[];
-  /** Whether any server answered, if only with a refusal. */
+  /** Whether any server answered, if only with a refusal that waiting does not end. */
   answered: boolean;
   /** Whether the servers are nodes of a Redis Cluster. Null when none answered. */
   isCluster: boolean | null;
@@ -206,11 +217,11 @@ export async function checkRedis(redisUrl: string, shards: number, maxMs?: numbe
   const views = servers.flatMap(({ view }) => view ?? []);
   return {
     rows: [
-      ...[ACCESS, ANSWER].map((check) => runCheck(check, servers)),
+      ...[ACCESS, ROOM, ANSWER].map((check) => runCheck(check, servers)),
       ...TOGETHER.map((check) => runCheck(check, [{ named, shards }])),
       ...SERVER.map((check) => runCheck(check, views)),
     ],
-    answered: named.some((server) => server.view !== null || server.isUnusable),
+    answered: named.some((server) => server.view !== null || server.state === "unusable"),
     isCluster: views.length === 0 ? null : views.some(({ cluster }) => cluster !== null),
   };
 }

@@ -25,8 +25,7 @@ export interface ServerView {
 /** A server of REDIS_URL: its view, or why it has none. */
 export type Viewed =
   | { address: string; view: ServerView }
-  /** `isUnusable`: it answers as no Redis should. Otherwise it does not answer. */
-  | { address: string; view: null; isUnusable: boolean; reason: string };
+  | { address: string; view: null; state: "silent" | "full" | "unusable"; reason: string };
 
 /** Longest wait for a connection, and for each response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
@@ -64,7 +63,8 @@ async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
     );
     return { address, view };
   } catch (error) {
-    return { address, view: null, isUnusable: error instanceof UnusableRedis, reason: (error as Error).message };
+    const state = !(error instanceof UnusableRedis) ? "silent" : error.mayPass ? "full" : "unusable";
+    return { address, view: null, state, reason: (error as Error).message };
   }
 }
 

@@ -72,7 +72,7 @@ export class RedisWatch {
 
   #judge(check: RedisCheck): void {
     const { config } = this.#ctx;
-    const problems = check.answered ? problemsOf(check.rows) : [];
+    const problems = problemsOf(check.rows).filter(({ effect }) => check.answered || effect !== "risk");
     if (check.isCluster === true && !namesCluster(config.redisUrl)) {
       const message =
         "REDIS_URL leads to a Redis Cluster, which did not answer when this process started. Start the process again.";

@@ -203,5 +203,16 @@ it.each([
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });
 
+it("a server without room for a connection makes a process unready, in its own words", async () => {
+  await set("maxclients", "1");
+  const other = await service.startApiUnready({ REDIS_URL: redis.url });
+  const words =
+    `Redis at 127.0.0.1:${redis.port} cannot be used: ERR max number of clients reached. Allow more connections ` +
+    "(max_connections of Postgres or its pooler, maxclients of Redis), or end processes.";
+  await untilStarted(async () => (await send("GET", `${other.url}/readyz`)).body.error === words);
+  await set("maxclients", "10000");
+  await untilStarted(async () => (await send("GET", `${other.url}/readyz`)).status === 200);
+});
+
 const codesOf = async (url: string) => problemsOf((await checkRedis(url, 1)).rows).map(({ code }) => code);
 const set = (name: string, value: string) => redis.client.config("SET", name, value);
