@@ -1,3 +1,15 @@
+/**
+ * Whether an address has `#`, `/` or `?` in its user or password as it is, which ends them: such an address names
+ * another host. A parameter may have an `@`.
+ */
+export function hasBareSeparator(url: string): boolean {
+  return /^[a-z]+:\/\/(?:[^/?#]*[/#][^?=]*|[^@/?#]*\?[^=]*)@/i.test(url);
+}
+
+/** What is wrong with such an address. */
+export const BARE_SEPARATOR =
+  "has a user or a password with #, / or ? as it is; write %23 for #, %2F for /, %3F for ?, %40 for @ and %25 for %";
+
 /** Whether an address of Postgres has a list of hosts, in its authority or in the parameter `host` or `port`. */
 export function namesSeveralHosts(url: string): boolean {
   const [, authority = "", query = ""] = /^postgres(?:ql)?:\/\/([^/?#]*)[^?#]*(.*)$/.exec(url) ?? [];

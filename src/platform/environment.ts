@@ -1,8 +1,9 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { isKeyName } from "#tlog/note.ts";
-import { isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
+import { BARE_SEPARATOR, hasBareSeparator, isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
 import { isNetwork } from "./addresses.ts";
+import { findAddressProblem } from "./db/client.ts";
 import { isWebhookSecret } from "./outgoing/webhook-signature.ts";
 import { findUrlProblem } from "./outgoing/webhook-url.ts";
 import { QUEUE_NAMES } from "./queues/queue-settings.ts";
@@ -46,6 +47,7 @@ const integer = (min: number, max: number) =>
 /** The address of a database. */
 const databaseUrl = z
   .string()
+  .refine((url) => !hasBareSeparator(url), { error: BARE_SEPARATOR, abort: true })
   .refine((url) => !namesSeveralHosts(url), {
     error:
       "names several hosts, which the service does not choose between; give one address that always leads to the " +
@@ -56,6 +58,11 @@ const databaseUrl = z
     error:
       "must be an address like postgres://user:password@host:5432/database or " +
       "postgres://user:password@/database?host=/folder/of/socket",
+    abort: true,
+  })
+  .superRefine((url, issues) => {
+    const problem = findAddressProblem(url);
+    if (problem !== null) issues.addIssue(`cannot be used: ${problem}`);
   });
 
 /** How tokens are verified. Null accepts any issuer and any audience. Without keys, every token is refused. */

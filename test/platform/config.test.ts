@@ -190,6 +190,35 @@ it.each([
   ]);
 });
 
+it.each(["DATABASE_URL", "REDIS_URL"])("the configuration says that %s has a password that must be encoded", (name) => {
+  const scheme = name === "REDIS_URL" ? "redis" : "postgres";
+  for (const rest of ["app:pa#ss@h/x", "app:pa/ss@h/x", "app:#1@h", "app:12?3@h", "a:p@a/b@h/x", ":1#2@h", "a/b:p@h"]) {
+    const [complaint, ...more] = complaints({ [name]: `${scheme}://${rest}` });
+    expect({ rest, complaint, more }).toEqual({
+      rest,
+      complaint: expect.stringContaining("write %23 for #"),
+      more: [],
+    });
+  }
+});
+
+it("the configuration takes an @ in a parameter of an address, and an encoded password", () => {
+  for (const url of ["postgres://h/x?user=me@corner", "postgres://a:%23%2F%3F%40@h/x", "postgres://me@corner:1@h/x"])
+    expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
+});
+
+it.each([
+  ["sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "DATABASE_URL cannot be used: ENOENT: no such file"],
+  [
+    "uselibpqcompat=true&sslmode=verify-ca",
+    "DATABASE_URL cannot be used: SECURITY WARNING: Using sslmode=verify-ca requires",
+  ],
+])("the configuration says in one line why an address with %s cannot be used", (parameters, words) => {
+  const [complaint, ...more] = complaints({ DATABASE_URL: `postgres://app:pa55@h/x?${parameters}` });
+  expect({ complaint, more }).toEqual({ complaint: expect.stringContaining(words), more: [] });
+  expect(complaint).not.toContain("pa55");
+});
+
 /** Values of CORS_ORIGINS that no browser sends as an origin, or that would let every page in. */
 const HOSTILE_ORIGINS = [
   ...`* null , true shop.example //shop.example https:// https://* https://*.example https://shop.example/
@@ -412,6 +441,7 @@ it.each([
   ["redis://a,b/1", "names database 1; a Redis Cluster has only database 0"],
   ["redis://a,b?family=6", "has parameters"],
   ["redis://a,,b", "has an address without a host"],
+  ["redis://:pa%ss@a", "has a user or a password with #, / or \\? as it is"],
 ])("REDIS_URL refuses %s in a sentence", (url, sentence) => {
   expect(complaints({ REDIS_URL: url })).toEqual([expect.stringMatching(`^REDIS_URL ${sentence}`)]);
 });

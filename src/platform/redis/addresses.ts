@@ -1,3 +1,5 @@
+import { BARE_SEPARATOR, hasBareSeparator } from "../address-forms.ts";
+
 /** REDIS_URL cannot be used. The message completes a sentence that begins with the variable's name. */
 export class BadRedisUrl extends Error {}
 
@@ -62,11 +64,17 @@ function splitHosts(text: string): string[] {
 }
 
 function toUrl(text: string): URL {
+  if (hasBareSeparator(text)) throw new BadRedisUrl(BARE_SEPARATOR);
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^rediss?:$/.test(url.protocol)) {
     throw new BadRedisUrl(
       "must be an address like redis://host:6379/0, or redis://host:6379,host:6379 for a Redis Cluster",
     );
+  }
+  try {
+    decodeURIComponent(url.username + url.password);
+  } catch {
+    throw new BadRedisUrl(BARE_SEPARATOR);
   }
   return url;
 }
