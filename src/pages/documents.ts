@@ -4,8 +4,6 @@ import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import javascript from "highlight.js/lib/languages/javascript";
 import json from "highlight.js/lib/languages/json";
-import php from "highlight.js/lib/languages/php";
-import python from "highlight.js/lib/languages/python";
 import typescript from "highlight.js/lib/languages/typescript";
 import { Marked, type Tokens } from "marked";
 import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
@@ -18,7 +16,7 @@ import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
   marketplace.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
-  webhook_receiver.py webhook-receiver.php verify-webhook.sh sandbox-client.mjs
+  webhook_receiver.py webhook-receiver.php verify-webhook.sh checkout.py checkout.php sandbox-client.mjs
   back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
   verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
   receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
@@ -31,8 +29,7 @@ const PATHS = new Map(
 /** The service's address in the documents. Pages replace it with the real address. */
 const EXAMPLE_ADDRESS = "https://vouchers.example.com";
 
-for (const language of [bash, javascript, json, php, python, typescript])
-  hljs.registerLanguage(language.name, language);
+for (const language of [bash, javascript, json, typescript]) hljs.registerLanguage(language.name, language);
 
 /** A file of `docs/` that is served. */
 export interface ServedDocument {

@@ -1,4 +1,5 @@
-import { readSnippets } from "../support/document-snippets.ts";
+import { readFileSync } from "node:fs";
+import { readSnippets, type Snippet } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
 
 const PAGES = ["integration", "clients", "orders", "settlement", "history", "going-live"];
@@ -12,8 +13,13 @@ export const PROGRAM_OF: Record<string, string> = {
   python: "python3",
   php: "php",
 };
-/** The snippets that a program runs. */
-export const RUNNABLE = SNIPPETS.filter(({ language }) => language in PROGRAM_OF);
+/** The examples of the guide that have a file of their own. */
+const EXAMPLES: Snippet[] = [
+  { language: "python", name: "checkout.py" },
+  { language: "php", name: "checkout.php" },
+].map((example) => ({ ...example, code: readFileSync(`docs/${example.name}`, "utf8") }));
+/** The snippets and examples that a program runs. */
+export const RUNNABLE = [...SNIPPETS, ...EXAMPLES].filter(({ language }) => language in PROGRAM_OF);
 /** Whether the programs that a language needs are installed. */
 export const HAS = {
   bash: hasProgram("curl") && hasProgram("jq"),

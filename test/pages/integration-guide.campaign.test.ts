@@ -410,8 +410,6 @@ it("this file runs every snippet of the guide", () => {
     "bash",
     "js",
     "json",
-    "php",
-    "python",
     "text",
     "ts",
   ]);

@@ -111,10 +111,10 @@ it("the guide has a button on each program that copies it as it is written", asy
   const { page } = await visit(`${api.url}/docs/clients`, { permissions: ["clipboard-read", "clipboard-write"] });
   const programs = readSnippets("docs/clients.md");
   expect(await page.getByRole("button", { name: /^Copy / }).count()).toBe(programs.length);
-  await page.getByRole("button", { name: "Copy checkout.php" }).click();
+  await page.getByRole("button", { name: "Copy checkout.mjs" }).click();
   await page.getByText("Copied", { exact: true }).waitFor();
   const copied = `${await page.evaluate("navigator.clipboard.readText()")}\n`;
-  expect(copied).toBe(programs.find(({ language }) => language === "php")?.code);
+  expect(copied).toBe(programs.find(({ language }) => language === "js")?.code);
 });
 
 it("the guide is found from the reference, and leads to sections and documents without JavaScript", async () => {
