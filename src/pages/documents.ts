@@ -16,8 +16,8 @@ import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
   marketplace.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
   versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
-  webhook_receiver.py webhook-receiver.php verify-webhook.sh checkout.py checkout.php sandbox-client.mjs
-  back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
+  webhook_receiver.py webhook-receiver.php verify-webhook.sh checkout.py checkout.php several-vouchers.mjs
+  sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
   verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
   receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
 

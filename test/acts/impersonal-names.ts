@@ -48,6 +48,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
 };
 
 /** Keys of payloads that name no person. */
-export const IMPERSONAL_KEYS = `v entityType entityId sequence eventType code occurredAt previousHash actorIsEmployee data nonce voucherCode
-  serial audience audienceRule contractId referralLink batchId productKey validUntil priceUsd retailPriceUsd
-  pricePaidUsd redeemCode ticket sandbox erasedSequences`;
+export const IMPERSONAL_KEYS = `v entityType entityId sequence eventType code occurredAt previousHash
+  actorIsEmployee data nonce voucherCode serial audience audienceRule contractId
+  referralLink batchId productKey validUntil priceUsd retailPriceUsd pricePaidUsd
+  redeemCode ticket sandbox erasedSequences`;

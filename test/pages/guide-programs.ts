@@ -17,6 +17,7 @@ export const PROGRAM_OF: Record<string, string> = {
 const EXAMPLES: Snippet[] = [
   { language: "python", name: "checkout.py" },
   { language: "php", name: "checkout.php" },
+  { language: "js", name: "several-vouchers.mjs" },
 ].map((example) => ({ ...example, code: readFileSync(`docs/${example.name}`, "utf8") }));
 /** The snippets and examples that a program runs. */
 export const RUNNABLE = [...SNIPPETS, ...EXAMPLES].filter(({ language }) => language in PROGRAM_OF);

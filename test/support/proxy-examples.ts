@@ -1,13 +1,16 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { startProgram } from "./child-process.ts";
-import { readSnippets } from "./document-snippets.ts";
 import { findSteadyPort, isFree } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 
 const DOCUMENT = "docs/proxies.md";
-const FILES = new Map(readSnippets(DOCUMENT).map(({ name, code }) => [name, code]));
+const FOLDER = "docs/proxies";
+/** The text of each example by its path in the folder. */
+export const FILES: ReadonlyMap<string, string> = new Map(
+  globSync("*/*", { cwd: FOLDER }).map((name) => [name, readFileSync(join(FOLDER, name), "utf8")]),
+);
 
 /** An example of docs/proxies.md, as its table describes it. */
 export interface ProxyExample {
@@ -23,7 +26,7 @@ export interface ProxyExample {
 /** Every example of the document. */
 export const PROXY_EXAMPLES: readonly ProxyExample[] = Array.from(
   readFileSync(DOCUMENT, "utf8").matchAll(
-    /^\| `((nginx|haproxy|caddy)\/\S+)` \| (?:none|`(\S+)`) \| (arrives|is changed) \|$/gm,
+    /^\| \[((nginx|haproxy|caddy)\/\S+)\]\(\S+\) \| (?:none|`(\S+)`) \| (arrives|is changed) \|$/gm,
   ),
   ([, name = "", program, path = "", slashes]) => ({
     name,
@@ -49,7 +52,7 @@ const SITE = /^vouchers\.example\.com \{$/m;
 /** The folders of nginx's temporary files. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/** What nginx needs around the files of the document, without the folders of its package. */
+/** What nginx needs around the examples, without the folders of its package. */
 const nginxAround = (site: string, folder: string) => `daemon off;
 user ${process.getuid?.() === 0 ? "root" : "nobody"};
 worker_processes 1;
