@@ -1,5 +1,5 @@
 /*
- * Publish, anchor and witness of the transparency log: docs/design.md, "The log".
+ * Publish, anchor and witness of the transparency log: src/transparency/README.md.
  * Code: src/transparency/run-log.ts, integrate-batches.ts, anchors.ts, packages/tlog/src/witness-server.ts.
  *
  * Two sequencers run passes without end. Each may be killed before each step, and then forgets what it knows. A tree
