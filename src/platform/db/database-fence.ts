@@ -62,7 +62,7 @@ function identityOf({ deploymentId, database, timeline, started }: Identified): 
 
 /**
  * Admits only connections to the deployment's primary server: no standby, no copy of the database, and no server that
- * lacks what this process has seen committed. docs/design.md ("One deployment, one database") has the rule.
+ * lacks what this process has seen committed. README.md of src/platform has the rule.
  */
 export class DatabaseFence implements DeploymentIdentity {
   readonly #log: Logger;
