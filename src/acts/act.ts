@@ -111,7 +111,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   asksNamesake?: true;
   /** Checks rules across several fields, as far as their values can be read. A field declares its own rules. */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;
-  /** Times inside composite values that must not have passed, by the paths of the parts. */
+  /** Times inside composite values, by their paths. They must be in the future. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
   /** A second form of the act in the console. The act has no entity then, so it must stand alone. */

@@ -56,8 +56,8 @@ export async function lockBusyLast(
 }
 
 /**
- * Waits for the lock of the first voucher while it holds no other lock, and then locks the other vouchers that are
- * free. So a run waits for one lock at a time, and meanwhile keeps no other voucher locked.
+ * Waits for the lock of the first voucher without holding another lock. Then locks the other free vouchers. So a run
+ * waits for one lock at a time, and meanwhile keeps no other voucher locked.
  */
 async function lockOneAndFree(ctx: Waiting, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   const [first = "", ...others] = voucherIds;

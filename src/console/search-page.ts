@@ -29,8 +29,8 @@ export type FindingCalls = DepsOf<typeof findCallers> & { tokenSecrets: readonly
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**
- * The page of the entity that the entered text identifies. Otherwise a list of the vouchers that it identifies or, if
- * there are none, of the entities whose names contain it.
+ * The page of the entity that the entered text identifies. Otherwise a list: the vouchers that it identifies, or else
+ * the entities with names that contain it.
  */
 export const searchPage: Page<FindingCalls> = async (visit) => {
   const { ctx, site, seesCredentials, entered, recordVisit } = visit;

@@ -66,8 +66,8 @@ export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string |
 }
 
 /**
- * The database address of the issuer API. Null, which turns the API off, if ISSUER_API is off, or if the API would use
- * the rights of the service's own connections in production.
+ * The database address of the issuer API. Null turns the API off: ISSUER_API is off, or the address is missing in
+ * production.
  */
 function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: Values<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;

@@ -105,7 +105,7 @@ export interface SharedText {
   readonly memory: Memory | null;
 }
 
-/** After this time without a new mark, another server may take the place of the one that shared them. Milliseconds. */
+/** After this time without a new mark, another server may replace the server that shared the marks. Milliseconds. */
 export const SERVER_GONE_MS = 4_000;
 /** The same for a server that lacks the last marks, so that one that has them is first. Milliseconds. */
 export const LACKING_SERVER_GONE_MS = 8_000;
@@ -116,8 +116,8 @@ export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerSt
 }
 
 /**
- * Whether a server may be used beside what is shared: it is the one that shared the last mark, or that one is silent.
- * Where nothing is shared, another server may be about to do so, unless no server of the deployment ever made a mark.
+ * Whether a server may be used beside what is shared: it shared the last mark, or the server that did is silent. Where
+ * nothing is shared, another server may be about to do so, unless no server of the deployment ever made a mark.
  * @param silentMs for how long the process that asks has seen the same text.
  */
 export function mayUse(

@@ -166,7 +166,10 @@ export class FaultKeeper implements Closable {
     }
   }
 
-  /** Whether this process may tell of a fault, another one does, or one has told. Without Redis, each process tells. */
+  /**
+   * Which process sends the message about a fault: this one, another one, or none because it was sent. Without Redis,
+   * each process sends it.
+   */
   async #claim(name: string): Promise<"mine" | "other" | "told"> {
     if (knownId(this.#ctx.deployment) === null) return "mine";
     const { redis } = this.#ctx;

@@ -16,8 +16,8 @@ import type { WebhookRequests } from "./job.ts";
 /** How often a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Wait before the next attempt if a target is locked, or if another process holds the lock of the fan-out, because that
- * process may not see the newest rows. Milliseconds.
+ * Wait before the next attempt, after a target or the fan-out was locked. The process with the lock may not see the
+ * newest rows. Milliseconds.
  */
 const RETRY_MS = 50;
 /** Maximum number of outbox rows that one transaction reads. */

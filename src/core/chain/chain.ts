@@ -145,8 +145,8 @@ interface ChainProblem {
 /**
  * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's
  * row. The head reveals missing events at the end. Only the last events may be pending, without any part of a seal.
- * Accepts a sealed event without its payload only if a later sealed event, whose payload is intact, names its sequence
- * as erased. Returns a problem, or null.
+ * Accepts a sealed event without its payload only if a later sealed event with an intact payload names its sequence as
+ * erased. Returns a problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;

@@ -25,7 +25,7 @@ export interface PartnerCall {
   status: number;
   errorCode: string | null;
   durationMs: number;
-  /** Of an id that the caller has chosen, its digest. */
+  /** The digest of the id, if the caller has chosen the id. */
   requestId: string;
 }
 

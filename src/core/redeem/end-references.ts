@@ -44,7 +44,7 @@ interface EndRequest {
   ref: ExternalRef;
   /**
    * The origin of the server from which the response was read: a promoted server may lack what was read. Null if the
-   * response depends on no read of this process, only on a worker's reply, which has waited for the standbys.
+   * response depends only on the reply of a worker, which has waited for the standbys.
    */
   readFrom: string | null;
 }

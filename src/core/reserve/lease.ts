@@ -7,8 +7,7 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 const RELEASE = readFileSync(new URL("./release.lua", import.meta.url), "utf8");
 
 /**
- * A lease older than this whose reservation a reserve does not find belongs to no call any more. That reserve takes it
- * over. Milliseconds.
+ * A lease older than this, without a reservation, is an orphan. A reserve that finds one takes it over. Milliseconds.
  */
 export const ORPHAN_AFTER_MS = 2_000;
 

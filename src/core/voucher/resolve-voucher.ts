@@ -81,7 +81,7 @@ export async function resolveVoucher(
   throw tooManyMisses(guarded.resetMs);
 }
 
-/** The error for a caller that has missed too often. */
+/** The error for a caller that has tried too many unknown codes. */
 export function tooManyMisses(resetMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
   return new AppError("too_many_misses", undefined, { retryAfterSeconds });

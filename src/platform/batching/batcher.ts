@@ -36,7 +36,7 @@ export class OpenWork {
   }
 }
 
-/** Failed runs in a row after which the items are not the cause: twice what one bad item among 128 causes. */
+/** After this many failed runs in a row, the items are not the cause. One bad item among 128 causes half as many. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {

@@ -13,8 +13,8 @@ const JUMP_MS = 10_000;
 /** How much faster than the process's own clock the database's may run between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Nothing is decided if the closed time is ahead of the process by more than this, and a process that starts believes a
- * database that is ahead of its host by no more than this. Milliseconds.
+ * Maximum lead of the closed time over the process: beyond it, nothing is decided. Also the maximum lead of the
+ * database over its host that a starting process believes. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 

@@ -303,8 +303,8 @@ function listOr(none: string, words: string, list: readonly string[]): string {
 }
 
 /**
- * A migration needs a schema for the tables, and others the one that has them. Without any tables, the next error
- * tells.
+ * A migration needs a schema for the tables; all other programs need the schema that has the tables. Without any
+ * tables, the next error tells.
  */
 function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: ServerFacts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;

@@ -152,7 +152,7 @@ function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMIT
   };
 }
 
-/** Writes the parts to a file on disk without a name, which is gone when it is closed or the process ends. */
+/** Writes the parts to a file on disk without a name. The file is gone once it is closed or the process ends. */
 async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSignal): Promise<FileHandle> {
   const path = join(tmpdir(), `voucher-file-${crypto.randomUUID()}`);
   const file = await open(path, "wx+", 0o600);

@@ -14,7 +14,7 @@ export interface QueueBacklog {
   active: number;
   /** Kept for operators, for at most a day. */
   failed: number;
-  /** Measured by the clocks of two hosts: the one that added the job and this one. 0 when no job waits. */
+  /** Measured by the clocks of two hosts: the host that added the job, and this one. 0 if no job waits. */
   oldestWaitingMs: number;
   /** No worker takes jobs of the shard until it is resumed. */
   paused: boolean;

@@ -38,8 +38,8 @@ export class RedisWatch {
   }
 
   /**
-   * Resolves with a sentence when servers that did not answer at the start of the process turn out to be unusable, or
-   * of another kind than it took them for. The process must start again.
+   * Resolves with a sentence if the process must start again: its servers did not answer at its start, and are unusable
+   * or of another kind than it assumed.
    */
   get mustEnd(): Promise<string> {
     return this.#mustEnd.promise;

@@ -290,8 +290,8 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /**
- * Begins a generation of ends if the present one is an hour old, and deletes at most `limit` ends that no attempt
- * needs; returns how many.
+ * Begins a generation of ends if the present one is an hour old. Deletes at most `limit` ends of generations that are
+ * too old for any attempt; returns how many.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool, latestTime(pool));

@@ -78,8 +78,9 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: advance_expiry(batch_id, after, last, damaged)
--- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first Active voucher in a range whose expiry
--- is not recorded, or the end of the range if there is none. Leaves out damaged vouchers. OFFSET 0 as in lock_unrecorded_expiries.
+-- Sets the serial up to which the expiries of a locked batch are recorded: the serial before the first voucher of a
+-- range that is Active and whose expiry is not recorded. Without such a voucher: the end of the range. Leaves out damaged vouchers.
+-- OFFSET 0 as in lock_unrecorded_expiries.
 UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v
