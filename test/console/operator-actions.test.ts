@@ -408,7 +408,7 @@ it("the console ends a run that takes too long while its process closes, and iss
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form creates something once: the same form again leads to it, and a changed form is refused", async () => {
+it("a form creates something once: the same form leads to what it created, and a changed form is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);

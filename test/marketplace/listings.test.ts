@@ -86,7 +86,7 @@ it("GET /marketplace/listings/{id} counts exactly up to 1 000, and says when the
   expect(await count(more)).toEqual({ available: 999, availableMore: false });
 });
 
-it("pages of listings count each listing once, and tell at once that it is sold out", async () => {
+it("pages of listings count each listing once, and show at once that it is sold out", async () => {
   const offer = await makeOffer(servers.db, 3);
   const asked = vi.spyOn(api.ctx.pool, "query");
   const page = async () =>

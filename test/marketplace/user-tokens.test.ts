@@ -150,7 +150,7 @@ describe("a user's token", () => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("a user's token is refused with 401 if it is malformed, or if its key cannot make its signature", async () => {
+  it("a malformed token, and one whose key cannot make its signature, get 401", async () => {
     const { kid } = key;
     const headers = [
       { alg: "none" },

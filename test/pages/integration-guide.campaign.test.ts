@@ -141,7 +141,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} keeps a paid order after a refusal that does not prove that it failed`, async () => {
+  it(`the client in ${language} keeps a paid order after a refusal that proves nothing`, async () => {
     const { id, code } = await issue();
     for (const refusal of [
       [401, "unknown_key"],

@@ -160,7 +160,7 @@ it("the page of a chain shows an event that is not sealed yet as pending, withou
   expect(text.match(/class="record-hash copied"/g)).toHaveLength(1);
 });
 
-it("the page of a chain shows a long chain in pages, each with the hash that its first event links to", async () => {
+it("a long chain is shown in pages, each with the previous hash of its first event", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 52);
   const numbers = (text: string) => [...text.matchAll(/class="number">(\d+)</g)].map(([, number]) => Number(number));

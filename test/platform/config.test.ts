@@ -502,7 +502,7 @@ it.each([
   ["http://api.localhost", true],
   ["http://127.0.0.1:3000", true],
   ["http://[::1]:3000", true],
-])("BASE_URL %s is described as one that only this machine can reach: %s", (baseUrl, isLocal) => {
+])("describeLocalAddress says whether only this machine can reach BASE_URL %s: %s", (baseUrl, isLocal) => {
   expect(describeLocalAddress({ baseUrl }) !== null).toBe(isLocal);
 });
 

@@ -89,7 +89,7 @@ it("a process that starts waits until the others are silent, then compares each 
   expect([deployment.origin, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that starts without Redis leaves its server when it learns that the others use another", async () => {
+it("a process that started without Redis leaves its server once Redis names another server", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   let read: SharedMemory["read"] = async () => null;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });

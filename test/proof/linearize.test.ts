@@ -105,6 +105,6 @@ function addBits(count: number): Operation<number>[] {
 it.each([
   [2 ** 8, "refused"],
   [2 ** 8 - 1, "undecided"],
-])("a search of 256 configurations with at most %i ends as %s", (configurationsMax, verdict) => {
+])("linearize searches 256 configurations, with a limit of %i: %s", (configurationsMax, verdict) => {
   expect(linearize(0, addBits(8), configurationsMax).kind).toBe(verdict);
 });

@@ -156,7 +156,7 @@ it("a log is not retired, and nothing changes, when a condition is not met", asy
   expect(await run()).toMatchObject({ published: 3, refused: null });
 });
 
-it("a log that is retired serves no checkpoint that its worker signed before it saw the retirement", async () => {
+it("a retired log serves no checkpoint that its worker signs late", async () => {
   await begin();
   await run();
   const published = await findPublished(db);

@@ -187,7 +187,7 @@ describe("a tree that was changed in the database", () => {
       await outside.query(`${change}; COMMIT`);
     }));
 
-  it("a tree that was changed in the database after the pass commits and before it signs is never signed", () =>
+  it("a tree that is changed in the database between COMMIT and signature is never signed", () =>
     changeDuring((outside, startPass) =>
       besideTransaction(db, async (first) => {
         await first.query("LOCK TABLE log_batches");

@@ -53,7 +53,7 @@ it("one of several API processes sends the beginning of a red fault and its end,
   }
 });
 
-it("processes that replace all others send the ends of faults begun before them, and nothing twice", async () => {
+it("new processes send the ends of faults that began before them, and nothing twice", async () => {
   const { startTwo, told } = await open();
   await lookAll(await startTwo(), [FAULT]);
   const keepers = await startTwo();

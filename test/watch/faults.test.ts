@@ -187,7 +187,7 @@ it("a shard in which nothing is redeemed is named with its cause, while others r
   expect(find("VouchersShardAway", { canary })).toMatchObject([{ subject: "Redis", since: new Date(+NOW - 20_000) }]);
 });
 
-it("a paused queue is red if it is that of redeems, and stays while a Redis server does not answer", () => {
+it("the fault of a paused queue is red for redeems, and stays while Redis does not answer", () => {
   const pauses = [{ queue: "redeem", isPaused: true, by: "Ada", reason: null, since: EARLIER }];
   expect(find("VouchersQueuePaused", { queues: backlogs("redeem", { paused: true }, "1/2"), pauses })).toEqual([
     { subject: "redeem", what: "The queue redeem is paused in shard 1/2 by Ada", since: EARLIER },
@@ -202,7 +202,7 @@ it("a paused queue is red if it is that of redeems, and stays while a Redis serv
   }
 });
 
-it("jobs that wait for more than a minute are a fault, and it is said if no worker runs for them", () => {
+it("jobs that wait for more than a minute are a fault, which names a missing worker", () => {
   const wait = (queue: string, oldestWaitingMs = 60_001) => backlogs(queue, { waiting: 1, oldestWaitingMs });
   const what = "Jobs of the queue seal wait for more than a minute";
   expect(find("VouchersQueueBacklog", { queues: wait("seal", 60_000) })).toEqual([]);

@@ -292,7 +292,7 @@ it("the list of faults has an endpoint that failed three times in a row, and one
   expect(await faultsOf("VouchersWebhookEndpointDisabled")).toMatchObject([{ since: new Date("2026-01-02") }]);
 });
 
-it("one sale does not predict when a batch runs out: that takes ten sales or six hours of selling", async () => {
+it("the end of a batch is predicted from ten sales or six hours, not from one sale", async () => {
   const shop = await makePartner(db);
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   const { batchId } = await offerBatch(db, shop, 20, { validUntil });

@@ -12,7 +12,7 @@ import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "..
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
-it("a 404 of a reference is no proof: an attempt that waits redeems after it, as the client's text says", async () => {
+it("after a 404 of a reference a waiting attempt can still redeem, as the client's text says", async () => {
   const { id, code } = await issue();
   const externalRef = "still in progress";
   const redeeming = await whileLocked(db, [id], async () => {
@@ -43,7 +43,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
   ["a busy service", () => refusal(503, "overloaded")],
 ];
 
-it("after a call without an answer, redeemOnce refuses for no reason that does not concern the redeem", async () => {
+it("after a call without an answer, redeemOnce throws only refusals of the redeem", async () => {
   const { id, code } = await issue();
   const externalRef = "no answer arrived";
   const lost = client({

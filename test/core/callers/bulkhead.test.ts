@@ -105,7 +105,7 @@ it("a call for the rest of a begun response waits even in a full line, until its
   expect(await Promise.all([...running, continued])).toEqual(["a1", "a2", "a3"]);
 });
 
-it("a caller that leaves at the moment when its turn comes runs nothing, and its place is free again", async () => {
+it("a caller that leaves at its turn runs nothing and frees its place", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const leaving = new AbortController();

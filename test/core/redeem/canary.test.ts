@@ -51,7 +51,7 @@ it("a canary is committed in one transaction with redeems that are ready, and ch
   expect(rows).toEqual([{ same: true }]);
 });
 
-it("a canary whose row is locked is not answered, because it has written nothing, and delays no redeem", async () => {
+it("a canary with a locked row gets no answer and delays no redeem", async () => {
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT FROM processes FOR UPDATE");
     const { id } = await issue();
@@ -136,7 +136,7 @@ it("an API that has not begun to ask counts no silence", () => {
   expect(idle.read()).toMatchObject({ silentMs: 0, silentShards: [] });
 });
 
-it("a process is recorded with its queues and its problem while it runs, and not after its end", async () => {
+it("a running process is recorded with its queues and its problem, and removed at its end", async () => {
   const { pool, deployment, log } = api.ctx;
   const record = new ProcessRecord({ pool, deployment, log }, "worker");
   record.serve("seal");

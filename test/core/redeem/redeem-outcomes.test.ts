@@ -257,7 +257,7 @@ it("a refusal answers redeem_unknown instead of 409 when its reference's end can
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
 
-it("a reference that was refused with 409 keeps its end until attempts that may not see it are too old", async () => {
+it("a 409 ends its reference until all earlier attempts are too old", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>
     runRedeemJob(

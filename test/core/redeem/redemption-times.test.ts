@@ -149,7 +149,7 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
 });
 
 describe("completeUntil that two processes answer in turn", () => {
-  it("completeUntil that two processes answer in turn does not go back to what one of them read before", async () => {
+  it("completeUntil does not go back when two processes answer in turn", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
     // The other process may move the time as soon as a millisecond has passed.

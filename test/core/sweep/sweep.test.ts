@@ -57,7 +57,7 @@ it("a sweep runs its other tasks when one fails, and reports the failure", async
   expect(await stateOf(ticket)).toBe("Expired");
 });
 
-it("a pass ends by its deadline, and leaves every task a part of it, even if each task uses all its time", async () => {
+it("a pass ends by its deadline and gives every task a part of it, even if each uses all its time", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const startedAt = performance.now();
@@ -407,7 +407,7 @@ it("the schedule continues with another worker when the first one closes", async
   await until(async () => (await added()) > before).finally(() => second.close());
 });
 
-it("the schedule adds no sweep while one waits, so that a queue without workers does not grow", async () => {
+it("the schedule adds no sweep while another sweep waits", async () => {
   await servers.redis.flushdb();
   const at = { redisUrl: servers.redisUrl, shards: servers.shards.length };
   const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLogger("silent", "test"));

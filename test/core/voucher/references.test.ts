@@ -57,11 +57,11 @@ it.each([
   expect(redeemRequest.safeParse({ code: "c", externalRef }).success).toBe(true);
 });
 
-it("a job keeps its reference as the API wrote it, because the API of another release ends exactly that one", () => {
+it("a job keeps its reference as the API wrote it, because an API of another release ends exactly this text", () => {
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
 });
 
-it("a reference survives in a path if it has only characters that no proxy changes, and is not a dot segment", () => {
+it("a reference goes into a path only if proxies keep all its characters", () => {
   const survivors = ["A", "order-1", "a_b.c~d", "...", ".a"];
   const others = ["", ".", "..", "a/b", "a b", "ä", "a%2F", "/a", "a/", "a\n"];
   expect([...survivors, ...others].filter(survivesInPath)).toEqual(survivors);

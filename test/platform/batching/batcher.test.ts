@@ -130,7 +130,7 @@ it("a batcher keeps exactly as many batches under way as its concurrency allows"
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a result that is a promise delays its own submitter alone, and fails it alone when it is rejected", async () => {
+it("a promise as a result delays only its own submitter, and its rejection fails only that submitter", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
@@ -145,7 +145,7 @@ it("a result that is a promise delays its own submitter alone, and fails it alon
   await expect(b).rejects.toThrow("failed at last");
 });
 
-it("a batch that fails, fails for all its items and is not run again, unless the batcher may split it", async () => {
+it("a failed batch fails for all its items, unless the batcher may split it", async () => {
   const { batcher, begun, next } = startBatcher();
   const error = new Error("the database is away");
   const results = ["a", "b"].map((item) => batcher.submit(item));

@@ -155,7 +155,7 @@ it("an answer that is no success has the wait of a valid Retry-After", async () 
   }
 });
 
-it("an answer that is no success is invalid when it is no HTTP, or its headers never end", async () => {
+it("an answer without HTTP or with endless headers is invalid", async () => {
   const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
   expect(await makeSender()(garbage)).toEqual(failed("invalid_response"));
   const endless = await serveRaw((socket) => {

@@ -527,7 +527,7 @@ it("a caller whose wait ends in line gets unknown, and its job is never added", 
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a queue has no room while its list of waiting jobs is full, and has room again after that", async () => {
+it("a queue has no room while its list of waiting jobs is full", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   expect(awaited.askForPlace(SUM)).toBe(true);
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));

@@ -141,7 +141,7 @@ it.each([
   else expect(found).toContain(contradiction);
 });
 
-it.runIf(CAN_READ_USAGE)("CPU time is that of one process, or of it and its children, and zero after its end", () => {
+it.runIf(CAN_READ_USAGE)("CPU time counts a process, with or without its children, and is zero after its end", () => {
   const before = readCpuMicros([process.pid]);
   const own = process.cpuUsage();
   while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);

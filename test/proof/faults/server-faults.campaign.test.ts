@@ -188,7 +188,7 @@ const STEPS: [string, number][] = [
 
 it.each(
   STEPS.slice(0, HAS_CLOCK ? 3 : 1),
-)("workers frozen with jobs redeem nothing that was denied, while the database's clock %s", async (_how, toMs) => {
+)("a worker frozen with a job redeems nothing after a refusal, while the database's clock %s", async (_how, toMs) => {
   const wire = await openTcpProxy(postgres.url);
   await Promise.all(cluster.workers.map((worker) => worker.kill()));
   const only = cluster.addWorker({ DATABASE_URL: serviceUrl(wire.url) });

@@ -132,7 +132,7 @@ it("a process that starts after the files were set back learns the refusal from 
 });
 
 itOnOneRedis(
-  "a process that starts without Redis admits the server until Redis knows a mark that it lacks",
+  "a process that started without Redis refuses its server once Redis has a mark that the server lacks",
   async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
     onTestFinished(() => proxy.close());
@@ -191,7 +191,7 @@ it("a mark is kept for a day's marks, and a process that missed them all is admi
   expect(await reconnects()).toBe("ok");
 });
 
-it("marks go on when the database's clock was set, and one that is not confirmed is not remembered", async () => {
+it("marks go on after a change of the clock, and an unconfirmed mark is not remembered", async () => {
   const known = openProcess();
   for (const step of ["1 day", "-1 day"]) {
     await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);
