@@ -180,6 +180,13 @@ it("no test file has more than 80 lines before its first test: helpers follow, o
   expect(prologues.filter(({ lines }) => lines > 80)).toEqual([]);
 });
 
+it("no guarantee starts a process of the service or a Postgres server: its test is a campaign", () => {
+  const guarantees = findTests().filter((file) => /\/[^/.]+\.test\.ts$/.test(file));
+  expect(guarantees.length).toBeGreaterThan(100);
+  const starts = /\b(startNode|runNode|startNpm|openOwnPostgres|startPostgres)\(/;
+  expect(guarantees.filter((file) => starts.test(readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
+});
+
 it("CONTRIBUTING.md and the READMEs of rooms name only files that exist", () => {
   const documents = ["CONTRIBUTING.md", ...findFiles("src").filter((file) => file.endsWith("/README.md"))];
   const files = ["src", "workers", "packages", "test", "docs", "migrations"].flatMap(findFiles);

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -12,6 +12,8 @@ import { useService } from "../support/use-service.ts";
 const { api } = useService({ workers: [] });
 const NAMES = ["partner-voucher-client", "partner-voucher-conformance", "partner-voucher-tlog"];
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");
+/** The project's own compiler, and an older one that partners may have. */
+const COMPILERS = [resolve("node_modules/typescript/bin/tsc"), TSC];
 const folder = mkdtempSync(join(tmpdir(), "voucher-packages-"));
 
 const addressOf = (name: string) => `${api.url}/docs/packages/${name}.tgz`;
@@ -69,6 +71,12 @@ it.each([
   writeFileSync(join(folder, "uses.ts"), uses);
   const options = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2024,dom"];
   await run(process.execPath, TSC, ...options, "--module", module, "--moduleResolution", moduleResolution, "uses.ts");
+});
+
+it.each(COMPILERS)("the client compiles under strict rules without Node's types, with %s", async (compiler) => {
+  const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
+  expect(settings).toMatchObject({ strict: true, types: [] });
+  await run(process.execPath, compiler, "-p", resolve("packages/client"), "--noEmit");
 });
 
 const run = async (command: string, ...args: string[]) =>

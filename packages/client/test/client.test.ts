@@ -1,7 +1,5 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
-import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import type { Scope } from "../../../src/core/keys/api-keys.ts";
 import { startPartnerServer } from "../../../test/support/partner-server.ts";
@@ -47,17 +45,6 @@ it("release reports with a boolean whether a reservation ended", async () => {
   expect(released.released === true ? "ended" : released.reason).toBe("ended");
   const again = await client().release(ticket);
   expect(again.released === false ? again.reason : "").toMatch(/not reserved/);
-});
-
-it.each([
-  "node_modules/typescript/bin/tsc",
-  "packages/client/node_modules/typescript/bin/tsc",
-])("the package compiles under strict rules without Node's types, with %s", async (compiler) => {
-  const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
-  expect(settings).toMatchObject({ strict: true, types: [] });
-  // The compiler runs in another process and is not awaited: blocking this process would count as a pause of its
-  // service.
-  await promisify(execFile)(process.execPath, [compiler, "-p", "packages/client", "--noEmit"]);
 });
 
 it("the package depends on nothing, and has the version and license of the service", () => {

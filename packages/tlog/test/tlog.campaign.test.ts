@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { runNode } from "../../../test/support/child-process.ts";
 import { signCheckpoint } from "../../../test/support/sign-checkpoint.ts";
 import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-log-vectors.ts";
 import { writeKeyFile } from "../src/key-file.ts";
@@ -49,6 +51,24 @@ it("the installed command tlog verifies a receipt, and exits 1 for a refusal and
   expect(verify("receipt", "receipt")).toMatchObject({ status: 2 });
   expect(verify("missing")).toMatchObject({ status: 2 });
   expect(tlog("receipt", "verify", "receipt")).toMatchObject({ status: 2, stderr: expect.stringMatching(/--policy/) });
+});
+
+it.each([
+  ["../src/main.ts", 2],
+  ["../../../src/cli/main.ts", 1],
+] as const)("%s says 78 for a damaged state, and names a missing folder", async (program, ofUsage) => {
+  await writeKeyFile("witness", "witness.test", at("witness.key"));
+  const serve = (state: string) => {
+    const given = ["--key", at("witness.key"), "--state", state, "--log", key.text, "--port", "0"];
+    return runNode([fileURLToPath(new URL(program, import.meta.url)), "witness", "serve", ...given], {});
+  };
+  write("damaged.json", "[1]");
+  const sentence = `${at("damaged.json")} is damaged. Restore it, or make a witness with a new key.\n`;
+  expect(await serve(at("damaged.json"))).toEqual({ exitCode: 78, stdout: "", stderr: sentence });
+  const { exitCode, stderr } = await serve(at("missing/seen.json"));
+  expect({ exitCode, stderr }).toEqual({ exitCode: ofUsage, stderr: expect.stringContaining(at("missing")) });
+  expect(stderr).not.toContain("bug");
+  rmSync(at("witness.key"));
 });
 
 it("the command tlog monitors and audits a log, with an exit status for each kind of failure", async () => {

@@ -1,12 +1,10 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { startNode } from "../../support/child-process.ts";
 import { type PartnerClient, partnerClient } from "../../support/client.ts";
 import { backUp, beginTlog, makeTlogFiles, startWitness, tamper } from "../../support/log-setup.ts";
 import { bypassTriggers, longestWaitMs, whileLocked } from "../../support/outside-transaction.ts";
 import { scrape } from "../../support/scrape.ts";
-import { BASE_URL, startApi, startWorkers, type TestApi, type TestWorker } from "../../support/service.ts";
-import { findSteadyPort } from "../../support/steady-port.ts";
+import { startApi, startWorkers, type TestApi, type TestWorker } from "../../support/service.ts";
 import { issueVouchers, makeKey } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useDatabase } from "../../support/use-service.ts";
@@ -123,28 +121,21 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   const witness = await startWitness(servers, files);
   files.setWitnesses([witness.url]);
   await beginTlog(servers.db, files);
-  const port = await findSteadyPort();
-  const { child, ended } = startNode(["workers/main.ts"], {
+  const { metricsUrl } = await startWorkers(servers, {
     DATABASE_URL: servers.logUrl,
-    REDIS_URL: servers.redisUrl,
-    BASE_URL,
-    METRICS_PORT: String(port),
+    METRICS_PORT: "0",
     WORKER_QUEUES: "log",
     LOG_INTERVAL_MS: "100",
     ...files.env,
     LOG_ANCHOR: `file:${files.anchor}`,
   });
-  servers.onClose(() => {
-    child.kill("SIGKILL");
-    return ended;
-  });
-  const url = `http://127.0.0.1:${port}`;
+  const readyUrl = new URL("/readyz", metricsUrl);
   /** Waits until the gauge has this reason, or none, and no other one. */
   const untilRefused = (reason: string | null) =>
     untilStarted(async () => {
-      const { samples } = await scrape(`${url}/metrics`).catch(() => ({ samples: [] }));
+      const { samples } = await scrape(metricsUrl).catch(() => ({ samples: [] }));
       const states = samples.filter(({ name }) => name === "voucher_log_refused");
-      const isReady = (await fetch(`${url}/readyz`).catch(() => null))?.status === 200;
+      const isReady = (await fetch(readyUrl).catch(() => null))?.status === 200;
       const refused = states.filter(({ value }) => value === 1).map(({ labels }) => labels.reason);
       return states.length === 4 && refused.join() === (reason ?? "") && isReady === (reason === null);
     });

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { problemsOf } from "../../../src/platform/checks.ts";
 import { COMMAND_NAMES } from "../../../src/platform/redis/commands.ts";
 import { checkRedis } from "../../../src/platform/redis/requirements.ts";
-import { startNode } from "../../support/child-process.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { type OwnRedis, startOwnRedis } from "../../support/own-redis.ts";
 import { ACL_RULES } from "../../support/redis-tls.ts";
@@ -15,7 +14,7 @@ import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 const service = useService();
-const { servers, keys, issue } = service;
+const { keys, issue } = service;
 let redis: OwnRedis;
 let api: TestApi;
 let till: PartnerClient;
@@ -164,29 +163,19 @@ it("the rights that are checked include every command of the service's and BullM
   expect([...new Set(called)].filter((name) => !COMMAND_NAMES.includes(name))).toEqual([]);
 });
 
-/** Starts an API process and returns how it ends. */
-async function refusedStart(REDIS_URL: string) {
-  const process = startNode(["src/main.ts"], { DATABASE_URL: servers.databaseUrl, REDIS_URL, PORT: "0" });
-  try {
-    await untilStarted(() => process.child.exitCode !== null).catch(() => expect.fail(process.output()));
-    return await process.ended;
-  } finally {
-    process.child.kill("SIGKILL");
-  }
-}
-
-it("a process refuses to start on a server of another kind, and says which address names it", async () => {
+it("a check refuses a server of another kind or without TLS, and says which address names it", async () => {
   const web = createServer((_, response) => response.end());
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   const { port } = web.address() as AddressInfo;
-  expect(await refusedStart(`redis://127.0.0.1:${port}`)).toEqual({
-    exitCode: 78,
-    stdout: "",
-    stderr: `REDIS_URL names 127.0.0.1:${port}, where a server of another kind answers. Name a Redis server.\n`,
-  });
-  expect(problemsOf((await checkRedis(`rediss://127.0.0.1:${port}`, 1)).rows)[0]?.message).toBe(
-    `REDIS_URL names 127.0.0.1:${port}, which does not use TLS. Write redis: instead of rediss:.`,
-  );
+  const names = `REDIS_URL names 127.0.0.1:${port}`;
+  for (const [scheme, message] of [
+    ["redis", `${names}, where a server of another kind answers. Name a Redis server.`],
+    ["rediss", `${names}, which does not use TLS. Write redis: instead of rediss:.`],
+  ])
+    expect(problemsOf((await checkRedis(`${scheme}://127.0.0.1:${port}`, 1)).rows)[0]).toMatchObject({
+      effect: "refused",
+      message,
+    });
   web.close();
 });
 

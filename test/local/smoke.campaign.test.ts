@@ -9,11 +9,10 @@ import { partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import { openTestServers, type TestServers } from "../support/servers.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
-import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
-import { START_MS, until, untilStarted } from "../support/until.ts";
+import { START_MS, until } from "../support/until.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
 
-// Each command, each page and one kill, once. The campaigns try them at length.
+// Each command and each page, once.
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const OPS_TOKEN = "a-token-for-the-smoke-test";
@@ -167,37 +166,6 @@ it("voucherctl runs a command of each noun", async () => {
   expect(JSON.parse(process.stdout).items).toHaveLength(2);
   const nouns = buildVoucherctl().commands.map((command) => command.name());
   expect([...tried, ...TRIED_ELSEWHERE].sort()).toEqual(nouns.filter((noun) => noun !== "help").sort());
-});
-
-it("each of many redeems succeeds once although a worker is killed in the middle of them", async () => {
-  const port = await findSteadyPort();
-  // Redeems whose jobs the killed worker had are retried when this wait is over.
-  const env = { REDEEM_WAIT_MS: "2000" };
-  const api = start("src/main.ts", { ...env, PORT: String(port), RATE_LIMIT_RPS: "0" });
-  const workers = [start("workers/main.ts", env), start("workers/main.ts", env)];
-  await untilStarted(() => workers.every((worker) => worker.output().includes('"working"')));
-  await untilStarted(() => api.output().includes('"listening"'));
-  await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok);
-  const partner = await makePartner(servers.db);
-  const till = partnerClient(`http://127.0.0.1:${port}`, (await makeKey(servers.db, partner.organizationId)).key);
-  const vouchers = await issueVouchers(servers.db, partner, 200);
-
-  const [victim] = workers;
-  const redeemed = vouchers.map(({ code }) =>
-    until(async () => {
-      const { status, body } = await till.redeem({ code, externalRef: `killed ${code}` });
-      expect([200, 503]).toContain(status);
-      return status === 200 ? body : null;
-    }, START_MS),
-  );
-  await Promise.any(redeemed);
-  victim?.child.kill("SIGKILL");
-  const bodies = await Promise.all(redeemed);
-
-  expect(bodies.map(({ voucherInstanceId }) => voucherInstanceId)).toEqual(vouchers.map(({ id }) => id));
-  const count = "SELECT count(*)::int AS redemptions FROM redemptions WHERE organization_id = $1";
-  const { rows } = await servers.db.query(count, [partner.organizationId]);
-  expect(rows).toEqual([{ redemptions: vouchers.length }]);
 });
 
 function start(script: string, env: Record<string, string>): Started {

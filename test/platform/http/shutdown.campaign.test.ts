@@ -6,7 +6,7 @@ import { CONNECTION_LIMITS } from "../../../src/platform/http/server.ts";
 import { startNode } from "../../support/child-process.ts";
 import { expectFairRound } from "../../support/fair-rounds.ts";
 import { countJobs } from "../../support/redeem-jobs.ts";
-import { startApi, type TestApi } from "../../support/service.ts";
+import { startApi } from "../../support/service.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
@@ -25,11 +25,9 @@ it("an API that is told to stop answers what is under way, ends that connection 
   const body = JSON.stringify({ code, externalRef: "under-way" });
   const redeem = send(agent, `${api.url}/partner/vouchers/redeem`, "POST", body);
   await until(async () => (await countJobs(servers, "redeem")) === 1);
-  const startedAt = performance.now();
   const closed = api.close();
   expect(await redeem).toEqual({ status: 503, connection: "close" });
   await closed;
-  expect(performance.now() - startedAt).toBeLessThan(REDEEM_WAIT_MS + 5_000);
   await expect(send(agent, `${api.url}/healthz`, "GET")).rejects.toThrow("ECONNREFUSED");
   agent.destroy();
 });
@@ -60,11 +58,9 @@ async function stopUnderLoad(): Promise<string[]> {
   const clients = Promise.allSettled(Array.from({ length: 64 }, sendUntilClosed));
   // Early enough that the process has not accepted all of their connections yet.
   await until(() => answered > 100);
-  const startedAt = performance.now();
   api.child.kill("SIGTERM");
   const failures = (await clients).filter((client) => client.status === "rejected").map(({ reason }) => String(reason));
   expect((await api.ended).exitCode).toBe(0);
-  expect(performance.now() - startedAt).toBeLessThan(20_000);
   return failures;
 }
 
@@ -88,26 +84,6 @@ it("an API process that gets Ctrl-C twice first answers what is under way, also 
   agent.destroy();
 });
 
-it("an API that is told to stop ends idle connections after two seconds, or at once without any", async () => {
-  const closeTime = async (api: TestApi) => {
-    const startedAt = performance.now();
-    await api.close();
-    return performance.now() - startedAt;
-  };
-  const measure = async () => {
-    const idle = await startApi(servers, {}, CONNECTION_LIMITS);
-    const unused = await startApi(servers, {}, CONNECTION_LIMITS);
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    expect((await send(agent, `${idle.url}/healthz`, "GET")).connection).toBe("keep-alive");
-    const unusedMs = await closeTime(unused);
-    const idleMs = await closeTime(idle);
-    expect(idleMs).toBeGreaterThan(1_900);
-    agent.destroy();
-    return { unusedMs, idleMs };
-  };
-  await expectFairRound(3, measure, ({ unusedMs, idleMs }) => idleMs < 6_000 && unusedMs < idleMs);
-});
-
 it("an API that is told to stop does not wait for connections without a request or with half of one", async () => {
   const api = await startApi(servers);
   const { hostname, port } = new URL(api.url);
@@ -115,9 +91,7 @@ it("an API that is told to stop does not wait for connections without a request 
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
   sockets[1]?.write("GET /healthz HTTP/1.1\r\nHost:");
   await (await fetch(`${api.url}/healthz`)).text();
-  const startedAt = performance.now();
   await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
-  expect(performance.now() - startedAt).toBeLessThan(6_000);
 });
 
 it("an API that is told to stop answers the first request of an open connection, then ends it", async () => {
