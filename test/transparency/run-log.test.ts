@@ -13,10 +13,8 @@ import { findPublished, findTlogProgress } from "../../src/transparency/db/log-c
 import { findTlogTree, type TlogTree } from "../../src/transparency/db/log-tree.ts";
 import { integrateBatches } from "../../src/transparency/integrate-batches.ts";
 import { assertInvariants } from "../support/invariants.ts";
-import { KeptNotes } from "../support/kept-notes.ts";
 import {
   backUp,
-  dieAt,
   naiveTreeRoot,
   readLeaves,
   settingsOf,
@@ -65,28 +63,6 @@ it("the sequencer leaves a tree alone that another process has locked or witness
   expect(await integrateBatches(db, await settingsOf(files), [], "another")).toMatchObject({ placed: 0 });
   expect((await tree()).size).toBe(0);
   expect(await run()).toMatchObject({ placed: 3 });
-});
-
-it("the sequencer may die at any statement: no leaf is lost or doubled, and no two notes contradict", async () => {
-  await begin();
-  await issue(300);
-  const notes = new KeptNotes();
-  let survived = 0;
-  for (let statement = 1; survived < 2; statement++) {
-    await issue(7);
-    const { url } = await startWitness(servers, files, 0, { before: (note) => notes.keep(note) });
-    files.setWitnesses([url]);
-    const sequencer = open();
-    const sent = await dieAt(sequencer.pool, statement);
-    const report = await sequencer.run().catch(() => null);
-    if (report !== null && sent() < statement) survived += 1;
-    notes.keepAnchor(files.anchor);
-    expect(await run()).toMatchObject({ refused: null });
-    expect((await verifyPublished()).root).toBe(await naiveTreeRoot(db));
-    await servers.closeOpened();
-  }
-  expect(notes.count).toBeGreaterThan(10);
-  expect(await notes.findProblems(db)).toEqual([]);
 });
 
 it("the sequencer signs what was committed before a crash, with the same bytes each time", async () => {
