@@ -50,15 +50,15 @@ const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
 describe("many users at open windows", () => {
-  it("500 simultaneous buyers get 100 of 100 vouchers once each, and the others get 409 sold_out", async () => {
-    const offer = await makeOffer(servers.db, 100);
-    const buyers = await crowd(500);
+  it("100 simultaneous buyers get 20 of 20 vouchers once each, and the others get 409 sold_out", async () => {
+    const offer = await makeOffer(servers.db, 20);
+    const buyers = await crowd(100);
     const replies = await Promise.all(buyers.map((buyer) => buyer.buyListing(offer.listingId)));
-    expect(countOutcomes(replies)).toEqual({ "200": 100, "409 sold_out": 400 });
+    expect(countOutcomes(replies)).toEqual({ "200": 20, "409 sold_out": 80 });
     expect(acquired(replies).toSorted()).toEqual(idsOf(offer).toSorted());
     const acquisitions = await readAcquisitions(servers.db, idsOf(offer));
-    expect(acquisitions).toHaveLength(100);
-    expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(100);
+    expect(acquisitions).toHaveLength(20);
+    expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
   it("claims, links and both buy routes give each voucher once, those of the first batch to expire first", async () => {
@@ -166,10 +166,10 @@ describe("a reserve and a buy of the same voucher", () => {
     expect((await readRecorded(servers.db, voucher?.id ?? "")).liveTicket).toBe((await reserve).body.ticket);
   });
 
-  it("a buy never gets a reserved voucher, in 40 simultaneous tries", async () => {
-    const offers = await Promise.all(Array.from({ length: 40 }, () => makeOffer(servers.db, 1)));
+  it("a buy never gets a reserved voucher, in 10 simultaneous tries", async () => {
+    const offers = await Promise.all(Array.from({ length: 10 }, () => makeOffer(servers.db, 1)));
     const tills = await Promise.all(offers.map(makeTill));
-    const buyers = await crowd(40);
+    const buyers = await crowd(10);
     await Promise.all(
       offers.map(async (offer, n) => {
         const calls = [
