@@ -270,6 +270,17 @@ async function performTwice(operation: Operation, valid: Call): Promise<Reply> {
   return perform(operation, valid);
 }
 
+/** Refusals that are provoked by performing a valid call, or by changing what it needs. */
+const USES_UP = new Set<ErrorCode>([
+  "already_exists",
+  "wrong_status",
+  "webhook_limit",
+  "webhook_disabled",
+  "rate_limited",
+  "redeem_timeout",
+  "redeem_unknown",
+]);
+
 /** Codes for which some throwers write their own sentence. */
 const SENTENCE_VARIES =
   /^not_found|already_exists|wrong_status|invalid_[jr]|missing_scope|voucher_busy|webhook_limit|overloaded|unavailable/;
@@ -279,23 +290,33 @@ describe.each(
 )("%s", (operationId, operation) => {
   const codes = describedRefusals(operation).filter(([, code]) => code !== "voucher_busy");
 
+  /** A valid call that the refused ones share, because they do not use it up. */
+  let shared: Promise<Call> | undefined;
+
   it(`${operationId} answers a valid call with 200`, async () => {
-    const call = await VALID[operationId]?.();
-    if (call === undefined) throw new Error("there is no valid call for it");
-    expect((await perform(operation, call)).status).toBe(200);
+    expect((await perform(operation, await makeValid(operationId))).status).toBe(200);
   });
 
   it.each(codes)(`${operationId} refuses with %s %s, as the reference describes`, async (status, code) => {
     const provoke = PROVOKE[code];
-    const valid = await VALID[operationId]?.();
-    if (provoke === undefined || valid === undefined) throw new Error(`there is no way to provoke ${code}`);
-    const reply = await provoke(operation, valid);
+    if (provoke === undefined) throw new Error(`there is no way to provoke ${code}`);
+    if (!USES_UP.has(code)) shared ??= makeValid(operationId);
+    const reply = await provoke(
+      operation,
+      await (USES_UP.has(code) ? makeValid(operationId) : (shared as Promise<Call>)),
+    );
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
     expect(reply.body.error).not.toMatch(/ECONN|127\.0\.0\.1|unknown@/);
     if (!SENTENCE_VARIES.test(code) && operationId !== "voidVoucher")
       expect(reply.body.error).toBe(translateInto("en")(`errors.${code}`));
   });
 });
+
+function makeValid(operationId: string): Promise<Call> {
+  const make = VALID[operationId];
+  if (make === undefined) throw new Error(`there is no valid call of ${operationId}`);
+  return make();
+}
 
 /** A request to an operation. */
 interface Call {
