@@ -1,3 +1,4 @@
+import { CONFIG_PARTS } from "./open/config-parts.ts";
 import { openApi } from "./open/open-api.ts";
 import { learnRedis } from "./open/open-redis.ts";
 import { serveApi } from "./open/serve-api.ts";
@@ -8,7 +9,7 @@ import { closeOnSignal, configureProcess, failStart } from "./platform/process.t
 import { openTraces } from "./platform/traces/open-traces.ts";
 
 // The API process: reads the configuration, opens the context, listens, and closes on a signal.
-const given = configureProcess(readApiConfig);
+const given = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));
 try {
   const config = await learnRedis(given);
   const ctx = openApi(config, await openTraces(config.traces, "api", openLogger(config.logLevel, "api")));

@@ -4,8 +4,10 @@ import type { ConsolePart } from "./console/console-part.ts";
 import type { Tasks } from "./core/sweep/sweep.ts";
 import type { PagesPart } from "./pages/mount-pages.ts";
 import type { DescribedParts } from "./pages/openapi/describe-api.ts";
+import type { WingVariables } from "./platform/environment.ts";
 import type { Endpoint, Route } from "./platform/http/endpoint.ts";
 import type { QueueResources } from "./platform/queues/open-queue.ts";
+import type { QueueSettings } from "./platform/queues/queue-settings.ts";
 import type { RunningWorker } from "./platform/queues/worker.ts";
 import type { PortalPart } from "./portal/portal-frame.ts";
 import type { ReadFindings } from "./watch/facts.ts";
@@ -19,6 +21,8 @@ import type { BacklogMeasures } from "./watch/measure-backlog.ts";
  * that this is all that the parts take, with what the wing opens itself (`Own`).
  */
 export interface Wing<Core = never, Service = never, Own extends object = object> {
+  variables?: WingVariables;
+  queues?: readonly QueueSettings[];
   api?: () => Promise<ApiPart<Core, Own>>;
   /** The workers of its queues. */
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;

@@ -1,3 +1,4 @@
+import { CONFIG_PARTS } from "../src/open/config-parts.ts";
 import { learnRedis } from "../src/open/open-redis.ts";
 import { openWorkerService } from "../src/open/open-worker-service.ts";
 import { readWorkerConfig } from "../src/platform/config.ts";
@@ -7,7 +8,7 @@ import { openTraces } from "../src/platform/traces/open-traces.ts";
 import { prepareWorkers } from "./prepare-workers.ts";
 
 // Runs a worker process for the queues that WORKER_QUEUES names. Any number of such processes may run.
-const given = configureProcess(readWorkerConfig);
+const given = configureProcess((env) => readWorkerConfig(env, CONFIG_PARTS));
 try {
   const config = await learnRedis(given);
   const service = openWorkerService(

@@ -3,12 +3,11 @@ import { openWorkerProbe } from "../src/core/servers/probe-servers.ts";
 import type { WorkerService } from "../src/open/open-worker-service.ts";
 import { WINGS } from "../src/open/wings.ts";
 import { closeAll } from "../src/platform/lifetime.ts";
-import type { QueueName } from "../src/platform/queues/queue-settings.ts";
 import type { RunningWorker } from "../src/platform/queues/worker.ts";
 import type { PrepareWorker } from "../src/wing.ts";
 
 /** Each queue's worker, loaded only by processes that serve the queue. */
-const WORKERS: Partial<Record<QueueName, () => Promise<{ prepare: PrepareWorker<WorkerService> }>>> = Object.assign(
+const WORKERS: Partial<Record<string, () => Promise<{ prepare: PrepareWorker<WorkerService> }>>> = Object.assign(
   {
     redeem: () => import("./redeem.ts"),
     seal: () => import("./seal.ts"),

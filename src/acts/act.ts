@@ -97,7 +97,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** An imperative phrase: "Create a brand". */
   title: string;
   /** Sentences to read before the act. A function if they depend on an id that is known in advance. */
-  about?: string | ((id: string) => string);
+  about?: string;
   /** More text for the help of the command. */
   help?: string;
   /** The arguments after the command's name, one text for each example. */

@@ -38,7 +38,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
   const parent = on !== null && creates !== undefined ? ENTITIES[on].option : null;
   const argument = on === null || parent !== null ? "" : ` ${face.target?.argument ?? "<id>"}`;
   const parentOption = mayStandAlone ? option("<id>", `its ${on}`) : required("<id>", `the ${on} that it belongs to`);
-  const text = typeof about === "function" ? "" : (about ?? "");
+  const text = about ?? "";
   const define = verb<Record<string, OptionOf<unknown>>>({
     description: `${title.charAt(0).toLowerCase()}${title.slice(1)}${text && `. ${text}`}`,
     options: {

@@ -2,7 +2,7 @@ import { newId } from "../core/voucher/ids.ts";
 import { ConfigError, readAlertConfig } from "../platform/config.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { sendAlert } from "../watch/alerts.ts";
-import { type Noun, readEnvironment, verbWithoutServers } from "./command.ts";
+import { type Noun, verbWithoutServers } from "./command.ts";
 import { EXIT } from "./exit-code.ts";
 import { paint } from "./format.ts";
 
@@ -14,10 +14,10 @@ export const alert: Noun = {
       description: "send a test to ALERT_URL from this machine; exit status 1 when it is not accepted",
       help: "Reads ALERT_URL, ALERT_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API does.",
       async run(ctx) {
-        const config = readAlertConfig(readEnvironment());
+        const config = readAlertConfig(ctx.host.readEnvironment());
         const { url, secret } = config.alerts;
         if (url === null) throw new ConfigError("ALERT_URL is not set");
-        const webhookSender = openWebhookSender(config.webhooks);
+        const webhookSender = openWebhookSender({ allowPrivate: config.privateReceivers });
         const now = new Date();
         const told = { severity: "grey", what: "This is a test", subject: "Alerts", since: now, endedAt: now };
         const sending = sendAlert(

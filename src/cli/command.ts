@@ -4,12 +4,12 @@ import type { Command } from "commander";
 import { replaceNames } from "../acts/list-catalog.ts";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { type AuditedCommand, auditedCommand } from "../acts/with-audit-entry.ts";
-import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart, withSettings } from "../local/directory.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { type Config, readGivenServers, readQueueShards, resolveFiles } from "../platform/config.ts";
+import { type Config, readQueueShards } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { openLogger } from "../platform/logger.ts";
-import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable } from "./exit-code.ts";
+import type { QueueSettings } from "../platform/queues/queue-settings.ts";
+import { EXIT, Interrupted, OutcomeUnknown } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { collectProblems, flag, type OptionOf, type OptionProblems, type Values } from "./options.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
@@ -23,7 +23,21 @@ export interface Noun {
 }
 
 /** Gives a command its options, help and action. */
-export type Verb = (command: Command) => void;
+export type Verb = (command: Command, host: Host) => void;
+
+/** What the program gives to its commands. */
+export interface Host {
+  /** All queues of the service. */
+  queues: readonly QueueSettings[];
+  /** The environment, with the address and the log of the running `npm start` unless the environment names them. */
+  readEnvironment(): NodeJS.ProcessEnv;
+  /** The configured servers, or the embedded ones. @throws ServersUnavailable */
+  useServers(): Promise<UsedServers>;
+}
+
+interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | "env"> {
+  release(): Promise<void>;
+}
 
 interface VerbOf<Context, Options> {
   description: string;
@@ -42,6 +56,7 @@ interface VerbOf<Context, Options> {
 
 /** How a command communicates with its caller. */
 export interface Interaction {
+  host: Host;
   /** What the audit entries of this command record. */
   audited: AuditedCommand;
   /**
@@ -90,7 +105,7 @@ export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>)
 
 /** A verb that needs no server. */
 export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interaction, Given>): Verb {
-  return (command) => {
+  return (command, host) => {
     const { description, argument, options = {}, help, examples = [""], run } = spec;
     const problems: OptionProblems = new Map();
     command.description(description);
@@ -115,7 +130,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
       const [values, args] = [given.at(-2) as Values<Given> & { json?: true }, given.slice(0, -2) as string[]];
       const { end, ...interaction } = interact(audited, values.json === true);
       try {
-        await run(interaction, values, ...args);
+        await run({ ...interaction, host }, values, ...args);
       } catch (error) {
         throw audited.mayHaveWritten && isDatabaseUnavailable(error)
           ? new OutcomeUnknown(CHECK_OUTCOME, { cause: error })
@@ -129,7 +144,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
 
 const JSON_ONLY = flag("print one JSON object and nothing else");
 
-function interact(audited: AuditedCommand, json: boolean): Interaction & { end(): void } {
+function interact(audited: AuditedCommand, json: boolean): Omit<Interaction, "host"> & { end(): void } {
   const signal = abortOnSignal(audited);
   let progress = NO_PROGRESS;
   const note = (sentence: string) => void (json || process.stderr.write(`${sentence}\n`));
@@ -198,17 +213,12 @@ function formatExample(example: string): string {
   return lines.join(" \\\n");
 }
 
-/** The environment, with the address and the log of the running `npm start` unless the environment names them. */
-export function readEnvironment(): NodeJS.ProcessEnv {
-  return withLastStart(process.env);
-}
-
 /** Runs a part of a command that uses the servers. */
 export async function withServers(
   interaction: Interaction,
   run: (ctx: CommandContext) => Promise<void>,
 ): Promise<void> {
-  const { databaseUrl, redisUrl, env, release } = await useServers();
+  const { databaseUrl, redisUrl, env, release } = await interaction.host.useServers();
   const admin = openAdminContext(databaseUrl, openLogger("fatal", "voucherctl"));
   try {
     interaction.signal.throwIfAborted();
@@ -229,24 +239,6 @@ function argumentsOf(command: Command): Record<string, unknown> {
   const { json, ...options } = command.opts();
   const named = command.registeredArguments.map((argument, index) => [argument.name(), command.args[index]]);
   return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
-}
-
-/** The configured servers, or the embedded ones. */
-async function useServers() {
-  const env = resolveFiles(process.env);
-  const { databaseUrl, redisUrl } = readGivenServers(env);
-  if (databaseUrl !== null) return { databaseUrl, redisUrl, env, release: async () => undefined };
-  const { chooseServers, webhookEnvOf } = await import("../local/servers.ts");
-  assertSameServers({ databaseUrl, redisUrl });
-  const servers = await chooseServers({ databaseUrl, redisUrl }, (line) => console.error(line)).catch(
-    (error: Error) => {
-      throw new ServersUnavailable(error.message, { cause: error });
-    },
-  );
-  const { migrateDatabase } = await import("../platform/db/migrate.ts");
-  await migrateDatabase(servers.databaseUrl, { onWait: (message) => console.error(message) });
-  const settings = withSettings(findStart(LOCAL_DIRECTORY), env);
-  return { ...servers, env: { ...webhookEnvOf(servers, settings), ...settings } };
 }
 
 /** What to do after a command that writes has stopped midway. */

@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { buildVoucherctl } from "../open/voucherctl.ts";
+import { buildVoucherctl } from "../local/voucherctl.ts";
 import { EXIT, Interrupted } from "./exit-code.ts";
 import { explain } from "./explain.ts";
 import { paintError } from "./format.ts";

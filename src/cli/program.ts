@@ -7,7 +7,7 @@ import { audit } from "./audit.ts";
 import { batch } from "./batch.ts";
 import { brand, listing, org, product } from "./catalog.ts";
 import { chain } from "./chain.ts";
-import { type Noun, nameOf, verbWithoutServers } from "./command.ts";
+import { type Host, type Noun, nameOf, verbWithoutServers } from "./command.ts";
 import { contract, link, member } from "./contract.ts";
 import { db } from "./db.ts";
 import { erasure, person } from "./erasure.ts";
@@ -18,27 +18,26 @@ import { operator } from "./operator.ts";
 import { queue } from "./queue.ts";
 import { redemption } from "./redemption.ts";
 import { sandbox } from "./sandbox.ts";
-import { user } from "./user.ts";
 import { voucher } from "./voucher.ts";
 
-/** All nouns except those of wings, by their headings in `voucherctl --help`. */
+/** All nouns of any servers, except those of wings, by their headings in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
-  "Access:": [key, member, contract, link, user, operator],
+  "Access:": [key, member, contract, link, operator],
   "History:": [redemption, chain, audit],
   "Erasure:": [person, erasure],
   "Tests:": [sandbox],
   "Servers:": [db, queue, alert],
 };
 
-/** The nouns that a wing adds, and the noun after which `voucherctl --help` lists them. */
+/** Nouns of a wing or of the embedded servers, and the noun after which `voucherctl --help` lists them. */
 export interface CommandPart {
   after: string;
   nouns: readonly Noun[];
 }
 
 /** Builds `voucherctl` with all its commands. Throws CommanderError where commander would end the process. */
-export function buildProgram(ofWings: readonly CommandPart[]): Command {
+export function buildProgram(parts: readonly CommandPart[], host: Host): Command {
   const program = new Command("voucherctl")
     .usage("<noun> <verb> [options]")
     .description(
@@ -62,13 +61,14 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
     .configureOutput({ outputError: (text, write) => write(paintError("red", asSentence(text))) });
   for (const [heading, nouns] of Object.entries(NOUNS)) {
     program.commandsGroup(heading);
-    const withWings = nouns.flatMap((noun) => [
+    const all = nouns.flatMap((noun) => [
       noun,
-      ...ofWings.flatMap((part) => (part.after === noun.name ? part.nouns : [])),
+      ...parts.flatMap((part) => (part.after === noun.name ? part.nouns : [])),
     ]);
-    for (const { name, description, verbs } of withWings) {
+    for (const { name, description, verbs } of all) {
       const noun = program.command(name).description(description).usage("<verb> [options]");
-      for (const [verb, define] of Object.entries({ ...verbsOf(name, verbs), ...verbs })) define(noun.command(verb));
+      for (const [verb, define] of Object.entries({ ...verbsOf(name, verbs), ...verbs }))
+        define(noun.command(verb), host);
     }
   }
   const defineCompletion = verbWithoutServers({
@@ -78,7 +78,7 @@ export function buildProgram(ofWings: readonly CommandPart[]): Command {
       ctx.print({ script }, () => script);
     },
   });
-  defineCompletion(program.commandsGroup("Shell:").command("completion"));
+  defineCompletion(program.commandsGroup("Shell:").command("completion"), host);
   for (const command of [program, ...program.commands.flatMap((noun) => [noun, ...noun.commands])]) {
     command.helpCommand(false).showHelpAfterError(`See ${nameOf(command)} --help`);
   }

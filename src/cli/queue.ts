@@ -38,14 +38,14 @@ new shards, where API processes add jobs, and how many the old ones have left.`,
 };
 
 // Loads BullMQ on demand, because few commands need it.
-async function openQueues({ pool }: CommandContext, redis: RedisClient): Promise<Shards> {
+async function openQueues({ pool, host: { queues } }: CommandContext, redis: RedisClient): Promise<Shards> {
   const { readDivisions } = await import("../platform/queues/read-shards.ts");
   const { deleteJobs } = await import("../platform/queues/delete-jobs.ts");
   const deploymentId = await readDeploymentId(pool);
   return {
     deploymentId,
-    read: () => readDivisions(redis, deploymentId),
-    drop: (shards: number) => deleteJobs(redis, deploymentId, shards),
+    read: () => readDivisions(redis, deploymentId, queues),
+    drop: (shards: number) => deleteJobs(redis, deploymentId, queues, shards),
   };
 }
 

@@ -3,7 +3,7 @@ import { findCompleteUntil } from "../core/redeem/db/redemptions.ts";
 import { readAllRedemptions } from "../core/redeem/list-redemptions.ts";
 import { readAddress } from "../platform/config.ts";
 import { confirmed } from "../platform/db/durability.ts";
-import { type Noun, readEnvironment, verb } from "./command.ts";
+import { type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc } from "./format.ts";
 import { flag, ORG, option, time } from "./options.ts";
 
@@ -23,7 +23,7 @@ export const redemption: Noun = {
       async run(ctx, { org, csv, ...range }) {
         const completeUntil = await confirmed(ctx.pool, () => findCompleteUntil(ctx.pool));
         const reads = {
-          config: readAddress(readEnvironment()),
+          config: readAddress(ctx.host.readEnvironment()),
           pool: ctx.pool,
           partnerCalls: <T>(_requester: unknown, read: () => Promise<T>) => read(),
         };

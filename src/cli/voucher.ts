@@ -8,7 +8,7 @@ import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.t
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
-import { type Noun, readEnvironment, verb } from "./command.ts";
+import { type Noun, verb } from "./command.ts";
 import { UsageError } from "./exit-code.ts";
 import {
   formatFields,
@@ -81,7 +81,7 @@ export const voucher: Noun = {
       async run(ctx, { ref, org }, code?: string) {
         if ((code === undefined) === (ref === undefined)) throw new UsageError("Give an id, code or ticket, or --ref.");
         const query = ref === undefined ? (code ?? "") : { by: "externalRef" as const, value: ref };
-        const config = readAddress(readEnvironment());
+        const config = readAddress(ctx.host.readEnvironment());
         const history = await (org === undefined
           ? readAnyVoucherHistory({ ...ctx, config }, query)
           : readVoucherHistory({ ...ctx, config }, org, query));

@@ -7,6 +7,7 @@ import { ASSETS } from "../pages/assets.ts";
 import type { Site } from "../pages/layout.ts";
 import { assetPath } from "../pages/layout.ts";
 import { opsPath } from "../pages/operator-frame.ts";
+import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 
@@ -70,10 +71,10 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
   const [icon, operations] = [assetPath(site, ASSETS.icon), opsPath(site)];
   const serverAdapter = new BoardServer().setBasePath(opsPath(site, "queues", "jobs"));
   createBullBoard({
-    queues: views.map(({ queue, shard, shown }) => {
+    queues: views.map(({ queue, shard, settings: { shown, about } }) => {
       const options = {
         readOnlyMode: true,
-        externalJobUrl: (job: QueueJobJson) => linkJob(job, operations),
+        externalJobUrl: (job: QueueJobJson) => linkJob(job, about, operations),
         // Shards of a queue have the same name, so the prefix tells them apart.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       };
@@ -100,15 +101,15 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
 }
 
 /**
- * The link of a job: for a failed job the runbook, otherwise the job's voucher or webhook endpoint, or the runbook if
- * it has neither.
+ * The link of a job: for a failed job the runbook, otherwise the page of what the job is about, or the runbook without
+ * one.
  */
-function linkJob({ failedReason, data }: QueueJobJson, operations: string) {
+function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["about"], operations: string) {
   const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
   if (failedReason) return link("Runbook", "runbook#VouchersJobsFail");
-  const { voucherId, endpointId }: { voucherId?: unknown; endpointId?: unknown } = data ?? {};
-  if (typeof voucherId === "string") return link("Voucher", `vouchers/${encodeURIComponent(voucherId)}`);
-  if (typeof endpointId === "string") return link("Endpoint", `webhooks/${encodeURIComponent(endpointId)}`);
+  const id: unknown = Object(data)[about?.field ?? ""];
+  if (about !== undefined && typeof id === "string")
+    return link(about.label, `${about.collection}/${encodeURIComponent(id)}`);
   return link("Runbook", "runbook#VouchersSweepFails");
 }
 

@@ -9,7 +9,7 @@ import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
 import type { Action, ActionDeps } from "./actions/action.ts";
-import { FORMS } from "./actions/forms.ts";
+import { formsOf } from "./actions/forms.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage } from "./calls-page.ts";
@@ -95,7 +95,12 @@ export function operatorRoutes<Deps extends OperatorDeps>(
   };
   const refuse = refuseWrites(ctx, "The operator pages are read-only.");
   found.push(
-    ...(ctx.console === null ? [] : actionRoutes(ctx, ctx.console, ofWings)),
+    ...(ctx.console === null
+      ? []
+      : actionRoutes(ctx, ctx.console, [
+          ...formsOf(ctx.config.queues),
+          ...ofWings.flatMap(({ actions }) => actions ?? []),
+        ])),
     ...overviewRoutes(ctx),
     ...tables
       .flatMap((table) => Object.entries(table))
@@ -110,10 +115,8 @@ export function operatorRoutes<Deps extends OperatorDeps>(
 function actionRoutes<Deps extends ActionDeps>(
   ctx: Deps,
   console: Console,
-  ofWings: readonly ConsolePart<Deps>[],
+  actions: readonly Action<Deps>[],
 ): OperatorRoute[] {
-  const further = ofWings.flatMap(({ actions }) => actions ?? []);
-  const actions = [...FORMS, ...further];
   const codes = { path: "/batches/:id/codes.csv", role: CREDENTIALS_ROLE };
   const print = { path: "/batches/:id/print", role: CREDENTIALS_ROLE };
   // Only a POST gets codes, because each reading of codes leaves an audit entry.
@@ -122,7 +125,7 @@ function actionRoutes<Deps extends ActionDeps>(
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");
   };
   return [
-    ...actions.flatMap((action: Action<Deps>): OperatorRoute[] => {
+    ...actions.flatMap((action): OperatorRoute[] => {
       const form = { path: action.is[0], role: action.role };
       return [
         { ...form, method: "get", handlers: [showForm(ctx, action)] },

@@ -12,7 +12,6 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { QUEUE_NAMES, type QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
 import type { QueuesDeps } from "../watch/read-queues.ts";
@@ -47,7 +46,8 @@ five minutes. <a href="${opsPath(site, "queues", "jobs")}">Single jobs</a>.</p>`
 export const queuePage: Page<QueuesDeps & { queueViews: Pick<QueueViews, "open"> }> = async (visit) => {
   const { ctx, site, id } = visit;
   const queue = (await readQueues(ctx)).find(({ name }) => name === id);
-  if (queue === undefined) throw new AppError("not_found", `The queues are ${QUEUE_NAMES.join(", ")}.`);
+  if (queue === undefined)
+    throw new AppError("not_found", `The queues are ${ctx.config.queues.map(({ name }) => name).join(", ")}.`);
   const failed = await readFailedJobs(ctx, queue.name, FAILED_MAX);
   const main = html`<nav class="trail" aria-label="Where"><ol><li><a href="${opsPath(site, "queues")}">Queues</a></li>\
 </ol></nav><h1>Queue ${queue.name}</h1>
@@ -131,12 +131,12 @@ function linkFailedActs({ site }: Visit, { name }: QueueState, failed: readonly 
   return linkActions(site, ["queues", name], ...acts, ["promote", "Promote delayed jobs"]);
 }
 
-function renderFailed({ site, seesCredentials }: Visit, name: QueueName, failed: readonly FailedJob[] | null): Html {
+function renderFailed({ site, seesCredentials }: Visit, name: string, failed: readonly FailedJob[] | null): Html {
   if (failed === null) return html`<p class="notice">Not known: a Redis server does not answer.</p>`;
   return renderTable(
     "Failed jobs",
     ["Failed", "Job", "Why", "Of"],
-    failed.map(({ id, failedAt, reason, voucherId, endpointId }) => {
+    failed.map(({ id, failedAt, reason, page }) => {
       const query = `?job=${encodeURIComponent(id)}`;
       const acts = [["retry", "Retry"] as const, ["clean", "Remove"] as const];
       return [
@@ -144,11 +144,7 @@ function renderFailed({ site, seesCredentials }: Visit, name: QueueName, failed:
         html`<code>${id}\
 </code>${linkActions(site, ["queues", name], ...acts.map(([verb, label]) => [verb + query, label] as const))}`,
         html`<bdi>${seesCredentials ? reason : CAUSE_HIDDEN}</bdi>`,
-        voucherId !== null
-          ? linkTo(site, "vouchers", voucherId)
-          : endpointId !== null
-            ? linkTo(site, "webhooks", endpointId)
-            : "",
+        page === null ? "" : linkTo(site, ...page),
       ];
     }),
     "No job has failed within the last day.",

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CONFIG_PARTS } from "../open/config-parts.ts";
 import { ConfigError, type GivenServers, resolveFiles } from "../platform/config.ts";
 import { identify, isRunning } from "./process-identity.ts";
 
@@ -121,7 +122,7 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
  * as named in either way. @throws ConfigError
  */
 export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const env = resolveFiles(given);
+  const env = resolveFiles(given, CONFIG_PARTS);
   const start = findStart(LOCAL_DIRECTORY);
   const own = env.DATABASE_URL ? env : withSettings(start, env);
   const isEmbedded = start !== null && !env.DATABASE_URL && !start.own.includes("DATABASE_URL");

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { CONFIG_PARTS } from "../open/config-parts.ts";
 import { ConfigError, readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertGiven, findStart, LOCAL_DIRECTORY, readSaved, type Start, withSettings } from "./directory.ts";
 import { firstFreePort } from "./ports.ts";
@@ -35,7 +36,7 @@ const LOOK_EVERY_MS = 500;
 
 try {
   readOptions();
-  const given = resolveFiles(process.env);
+  const given = resolveFiles(process.env, CONFIG_PARTS);
   const { databaseUrl, redisUrl } = readGivenServers(given);
   if (databaseUrl === null || redisUrl === null) await join(given);
 } catch (error) {

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { openAdminContext } from "../acts/open-acts.ts";
+import { CONFIG_PARTS } from "../open/config-parts.ts";
 import { readAddress, readConfig, readGivenServers } from "../platform/config.ts";
 import { openLogger } from "../platform/logger.ts";
 import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
@@ -18,7 +19,7 @@ try {
   const servers = await chooseServers(given, (line) => console.error(line));
   const { databaseUrl, redisUrl } = servers;
   // The secrets of the embedded servers are left out, because the demo uses none.
-  const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl });
+  const config = readConfig({ ...env, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl }, CONFIG_PARTS);
   const admin = openAdminContext(databaseUrl, openLogger("fatal", "demo"));
   try {
     if (marketplace && (!servers.embedded || env.AUTH_JWKS_URL)) {

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
+import { CONFIG_PARTS } from "../open/config-parts.ts";
 import { WINGS } from "../open/wings.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {
@@ -48,7 +49,7 @@ let env: NodeJS.ProcessEnv;
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void stop(0));
 try {
-  given = resolveFiles(process.env);
+  given = resolveFiles(process.env, CONFIG_PARTS);
   await assertPortFree(readAddress(given).port);
   const { databaseUrl, redisUrl } = readGivenServers(given);
   const started = [databaseUrl ? "" : "Postgres", redisUrl ? "" : "Redis"].filter(Boolean).join(" and ");
@@ -60,7 +61,7 @@ try {
     void stop(1);
   });
   env = await serviceEnvironment(given, servers);
-  const config = readApiConfig(env);
+  const config = readApiConfig(env, CONFIG_PARTS);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database begins without an operator's command.
@@ -91,7 +92,12 @@ try {
   const host = hostFrom(config.host);
   for (const each of apiPorts) await processes.untilReady(`http://${host}:${each}/readyz`);
   for (const each of workerMetricsPorts) await processes.untilReady(`http://${host}:${each}/metrics`);
-  rememberStart(LOCAL_DIRECTORY, { port, baseUrl, own: namesOfSecrets(given), settings: settingsOf(given) });
+  rememberStart(LOCAL_DIRECTORY, {
+    port,
+    baseUrl,
+    own: namesOfSecrets(given, CONFIG_PARTS),
+    settings: settingsOf(given, CONFIG_PARTS),
+  });
   if (localTlog !== null) save(LOCAL_DIRECTORY, { log: localTlog });
   // A database without a key is new, because every partner needs a key.
   const demo = await administer(config, async (admin) => ((await hasKeys(admin.pool)) ? null : makeDemo(admin)));
@@ -118,12 +124,12 @@ async function administer<T>({ databaseUrl }: Config, work: (admin: AdminContext
 
 /** What a new user needs first, on one screen. */
 function describeStart(config: Config, furtherPorts: readonly number[], demo: Demo | null): string {
-  const { baseUrl, ops, users, webhooks } = config;
+  const { baseUrl, ops, users } = config;
   const off = [
     ops.token === null && "operator pages (OPS_TOKEN)",
     users.jwksUrl === null && "marketplace (AUTH_JWKS_URL)",
     !env.LOG_KEY_FILE && "receipts (LOG_KEY_FILE)",
-    webhooks.secret === null && "webhooks (WEBHOOK_SECRET)",
+    !env.WEBHOOK_SECRET && "webhooks (WEBHOOK_SECRET)",
   ].filter(Boolean);
   const password = given.OPS_TOKEN ? "the password is OPS_TOKEN" : `password ${ops.token}`;
   const more = [

@@ -16,7 +16,7 @@ type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 /** Opens what operators need: alerts of faults, the sign-in, and the means to change something. */
 export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
-  const webhookSender = use(openWebhookSender({ ...config.webhooks, endRuns }));
+  const webhookSender = use(openWebhookSender({ allowPrivate: config.privateReceivers, endRuns }));
   const watch = use(new FaultWatch({ ...ctx, webhookSender }));
   return { webhookSender, watch, signIn: new OperatorSignIn(ctx), console: openConsole(ctx) };
 }

@@ -1,18 +1,21 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import {
+  type ConfigParts,
   DEVELOPMENT_TOKEN_SECRET,
   isAlertUrl,
   OPS_OFF,
   orNull,
-  PROCESS_SECRETS,
+  processSecrets,
   RESERVATION_MAX,
   ROLE_PASSWORDS,
-  SECRET_NAMES,
-  SETTING_NAMES,
+  secretNames,
+  settingNames,
   VARIABLES,
   type Values,
   type Variables,
+  variablesOf,
+  type WingVariables,
 } from "./environment.ts";
 
 type Environment = Record<string, string | undefined>;
@@ -24,8 +27,8 @@ export class ConfigError extends Error {}
 export class UnusableFile extends Error {}
 
 /** Reads and validates a process's configuration. @throws ConfigError when a variable is missing or invalid. */
-export function readConfig(env: Environment) {
-  const values = readVariables(VARIABLES, env);
+export function readConfig(env: Environment, parts: ConfigParts) {
+  const values = readVariables(variablesOf(parts), env);
   const shardsMax = Math.max(...values.queueShards);
   const unknown = values.workerShards?.find((shard) => shard >= shardsMax);
   if (unknown !== undefined) {
@@ -39,6 +42,8 @@ export function readConfig(env: Environment) {
   const baseUrl = baseUrlOf(values);
   return {
     ...values,
+    /** All queues of the service. */
+    queues: parts.queues,
     /** Without a trailing slash. */
     baseUrl,
     /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
@@ -53,8 +58,6 @@ export function readConfig(env: Environment) {
 
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
-export type TlogConfig = Config["transparencyLog"];
-export type WebhookConfig = Config["webhooks"];
 
 /** What is wrong with a public address that only this machine can reach, and the remedy. Null for another address. */
 export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string | null {
@@ -89,13 +92,16 @@ function opsSettings({ ops, databaseUrl, production }: Values<typeof VARIABLES>)
   return { ...ops, token: isOff ? null : ops.token, isOff, databaseUrl: ops.databaseUrl ?? databaseUrl };
 }
 
-function refusePrivateReceivers({ production, webhooks }: Pick<Config, "production" | "webhooks">): void {
-  if (!webhooks.allowPrivate || !production) return;
+function refusePrivateReceivers({
+  production,
+  privateReceivers,
+}: Pick<Config, "production" | "privateReceivers">): void {
+  if (!privateReceivers || !production) return;
   throw new ConfigError("WEBHOOK_ALLOW_PRIVATE is true, which NODE_ENV=production refuses");
 }
 
-function refuseBadAlertUrl({ alerts, webhooks }: Pick<Config, "alerts" | "webhooks">): void {
-  if (alerts.url === null || isAlertUrl(alerts.url, webhooks)) return;
+function refuseBadAlertUrl({ alerts, privateReceivers }: Pick<Config, "alerts" | "privateReceivers">): void {
+  if (alerts.url === null || isAlertUrl(alerts.url, privateReceivers)) return;
   throw new ConfigError(
     "ALERT_URL must be an https: address of a public host, without a user or a fragment; " +
       "WEBHOOK_ALLOW_PRIVATE=true also allows http: and any host",
@@ -123,8 +129,8 @@ function requirePrivateSecret(config: Config): void {
 }
 
 /** As {@link readConfig}, for an API process. */
-export function readApiConfig(env: Environment): Config {
-  const config = readConfig(env);
+export function readApiConfig(env: Environment, parts: ConfigParts): Config {
+  const config = readConfig(env, parts);
   requirePrivateSecret(config);
   return config;
 }
@@ -146,18 +152,15 @@ export function missingSignIn(): ConfigError {
 }
 
 /** As {@link readConfig}, for a worker process. @throws ConfigError also if it lacks what each of its queues needs. */
-export function readWorkerConfig(env: Environment): Config {
-  const config = readConfig(env);
-  const { workerQueues, transparencyLog, webhooks } = config;
+export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
+  const config = readConfig(env, parts);
+  const { workerQueues } = config;
   if (workerQueues.includes("redeem")) requirePrivateSecret(config);
-  const missing: Partial<Record<string, string>> = {
-    ...(transparencyLog.keyFile === null && { log: "LOG_KEY_FILE" }),
-    ...(webhooks.secret === null && { webhook: "WEBHOOK_SECRET" }),
-  };
-  const needed = workerQueues.map((queue) => missing[queue]).filter((name) => name !== undefined);
-  if (needed.length === workerQueues.length) {
-    const [are, queues] = [needed.length === 1 ? "is" : "are", workerQueues.join(",")];
-    throw new ConfigError(`${needed.join(" and ")} ${are} not set, which WORKER_QUEUES=${queues} requires`);
+  const needs = new Map(parts.queues.map(({ name, needs }) => [name, needs]));
+  const missing = workerQueues.flatMap((queue) => needs.get(queue) ?? []).filter((name) => !readText(env, name));
+  if (missing.length === workerQueues.length) {
+    const [are, queues] = [missing.length === 1 ? "is" : "are", workerQueues.join(",")];
+    throw new ConfigError(`${missing.join(" and ")} ${are} not set, which WORKER_QUEUES=${queues} requires`);
   }
   return config;
 }
@@ -165,20 +168,18 @@ export function readWorkerConfig(env: Environment): Config {
 // Commands read only the variables that they use. Each function throws a ConfigError when one of them is missing or
 // invalid.
 
-export function readTlogConfig(env: Environment): TlogConfig {
-  return readVariables(VARIABLES.transparencyLog, env);
-}
-
-export function readWebhookConfig(env: Environment): Config["webhooks"] {
-  const { production, webhooks } = VARIABLES;
-  const values = readVariables({ production, webhooks }, env);
+/** The configuration of a command that uses a wing. */
+export function readWingConfig(env: Environment, { name, table }: WingVariables) {
+  const { production, privateReceivers } = VARIABLES;
+  const ofWings: Variables = { [name]: table };
+  const values = readVariables({ production, privateReceivers, ofWings }, env);
   refusePrivateReceivers(values);
-  return values.webhooks;
+  return values;
 }
 
-export function readAlertConfig(env: Environment): Pick<Config, "alerts" | "webhooks" | "baseUrl"> {
-  const { production, webhooks, alerts, port, baseUrl } = VARIABLES;
-  const values = readVariables({ production, webhooks, alerts, port, baseUrl }, env);
+export function readAlertConfig(env: Environment): Pick<Config, "alerts" | "privateReceivers" | "baseUrl"> {
+  const { production, privateReceivers, alerts, port, baseUrl } = VARIABLES;
+  const values = readVariables({ production, privateReceivers, alerts, port, baseUrl }, env);
   refusePrivateReceivers(values);
   refuseBadAlertUrl(values);
   return { ...values, baseUrl: baseUrlOf(values) };
@@ -239,9 +240,9 @@ function readText(env: Environment, name: string, isSecret = true): string | und
 }
 
 /** The environment of processes that get the values of files, and not their names. @throws ConfigError */
-export function resolveFiles(env: Environment): Environment {
+export function resolveFiles(env: Environment, parts: ConfigParts): Environment {
   const resolved = { ...env };
-  for (const name of SECRET_NAMES) {
+  for (const name of secretNames(parts)) {
     const text = readText(env, name);
     if (text === undefined) delete resolved[name];
     else resolved[name] = text;
@@ -251,16 +252,16 @@ export function resolveFiles(env: Environment): Environment {
 }
 
 /** The names of the secrets that an environment gives a process. */
-export function namesOfSecrets(env: Environment): string[] {
-  return PROCESS_SECRETS.filter((name) => readText(env, name) !== undefined);
+export function namesOfSecrets(env: Environment, parts: ConfigParts): string[] {
+  return processSecrets(parts).filter((name) => readText(env, name) !== undefined);
 }
 
 /** Variables that differ between the processes of a service. */
 const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
 
 /** The variables of an environment that every process of a service gets, without secrets. */
-export function settingsOf(env: Environment): Record<string, string> {
-  const names = SETTING_NAMES.filter((name) => !OF_ONE_PROCESS.includes(name));
+export function settingsOf(env: Environment, parts: ConfigParts): Record<string, string> {
+  const names = settingNames(parts).filter((name) => !OF_ONE_PROCESS.includes(name));
   return Object.fromEntries(names.flatMap((name) => (env[name]?.trim() ? [[name, env[name]]] : [])));
 }
 

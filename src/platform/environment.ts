@@ -1,12 +1,11 @@
 import { isIP } from "node:net";
 import { z } from "zod";
-import { isKeyName } from "#tlog/note.ts";
 import { BARE_SEPARATOR, hasBareSeparator, isDatabaseUrl, isOrigin, namesSeveralHosts } from "./address-forms.ts";
 import { isNetwork } from "./addresses.ts";
 import { findAddressProblem } from "./db/client.ts";
 import { isWebhookSecret } from "./outgoing/webhook-signature.ts";
 import { findUrlProblem } from "./outgoing/webhook-url.ts";
-import { QUEUE_NAMES } from "./queues/queue-settings.ts";
+import type { QueueSettings } from "./queues/queue-settings.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 
@@ -36,12 +35,12 @@ export const orNull = <Schema extends z.ZodType>(schema: Schema) =>
     .nullable()
     .default(null)
     .meta(schema.meta() ?? {});
-const flag = z
+export const flag = z
   .enum(["true", "false"])
   .default("false")
   .transform((value) => value === "true");
-const list = z.string().transform(splitList);
-const integer = (min: number, max: number) =>
+export const list = z.string().transform(splitList);
+export const integer = (min: number, max: number) =>
   z.string().regex(/^\d+$/, "must be a whole number").pipe(z.coerce.number<string>().min(min).max(max));
 
 /** The address of a database. */
@@ -75,7 +74,7 @@ const tokens = (prefix: string) => ({
 });
 
 /** The title of a variable whose value may be in a file. */
-const secret = (title: string) => ({ title, isSecret: true });
+export const secret = (title: string) => ({ title, isSecret: true });
 
 const production = z
   .enum(["development", "test", "production"])
@@ -160,10 +159,6 @@ export const VARIABLES = {
     .default("info")
     .meta({ title: "LOG_LEVEL" }),
   workerConcurrency: integer(1, 1000).default(64).meta({ title: "WORKER_CONCURRENCY" }),
-  workerQueues: list
-    .prefault(QUEUE_NAMES.join(","))
-    .pipe(z.array(z.enum(QUEUE_NAMES)).min(1))
-    .meta({ title: "WORKER_QUEUES" }),
   /** How users' tokens are verified. */
   users: tokens("AUTH"),
   /** The operator pages and the queue dashboard: how to sign in, whether they may write, and their database. */
@@ -228,30 +223,8 @@ export const VARIABLES = {
     .meta({ title: "KEEP_ALIVE_SECONDS" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
-  transparencyLog: {
-    /** The file with the keys that sign checkpoints. Null: this process does not run the sequencer. */
-    keyFile: orNull(z.string()).meta({ title: "LOG_KEY_FILE" }),
-    /** The name that the key must have; null accepts any. */
-    origin: orNull(z.string().refine(isKeyName, "must be a name like vouchers.example.com/log")).meta({
-      title: "LOG_ORIGIN",
-    }),
-    /** Files in which the log's worker keeps the last checkpoint. */
-    anchors: list
-      .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
-      .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
-      .default([])
-      .meta({ title: "LOG_ANCHOR" }),
-    /** The file with the policy; null requires no witness. */
-    policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
-    /** At most half of the time for which sealed events may wait for a checkpoint without a fault. */
-    intervalMs: integer(100, 30_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
-  },
-  webhooks: {
-    /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
-    secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta(secret("WEBHOOK_SECRET")),
-    /** Whether requests may go to any address and port, and without TLS. Never in production. */
-    allowPrivate: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
-  },
+  /** Whether requests to others' servers may go to any address and port, and without TLS. Never in production. */
+  privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   /** Where messages about red faults are sent. */
   alerts: {
     /** Null: messages are not sent. The address contains a password. */
@@ -277,9 +250,40 @@ export const VARIABLES = {
   },
 };
 
-/** Whether requests may be sent to ALERT_URL: by the rules for webhooks. */
-export function isAlertUrl(url: string, { allowPrivate }: { allowPrivate: boolean }): boolean {
-  return findUrlProblem(url, allowPrivate) === null;
+/** The variables of a wing. */
+export interface WingVariables {
+  name: string;
+  table: Variables;
+}
+
+/** Declares the variables of a wing. `of` finds their values in a configuration that was read with them. */
+export const wingVariables = <Table extends Variables>(name: string, table: Table) => ({
+  name,
+  table,
+  of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as Values<Table>,
+});
+
+/** What the rooms above the platform add to a configuration. */
+export interface ConfigParts {
+  /** All queues of the service. */
+  queues: readonly QueueSettings[];
+  variables: readonly WingVariables[];
+}
+
+/** All variables of a process. */
+export const variablesOf = ({ queues, variables }: ConfigParts) => {
+  const names = queues.map(({ name }) => name);
+  const workerQueues = list
+    .prefault(names.join(","))
+    .pipe(z.array(z.enum(names)).min(1))
+    .meta({ title: "WORKER_QUEUES" });
+  const ofWings: Variables = Object.fromEntries(variables.map(({ name, table }) => [name, table]));
+  return { ...VARIABLES, workerQueues, ofWings };
+};
+
+/** Whether requests may be sent to ALERT_URL. */
+export function isAlertUrl(url: string, privateReceivers: boolean): boolean {
+  return findUrlProblem(url, privateReceivers) === null;
 }
 
 function splitList(text: string): string[] {
@@ -306,8 +310,11 @@ const namesIn = (table: Variables, isWanted: (isSecret: boolean) => boolean): st
   });
 
 /** The names of a process's variables whose values may be in files. */
-export const PROCESS_SECRETS = namesIn(VARIABLES, (isSecret) => isSecret);
+export const processSecrets = (parts: ConfigParts): string[] => namesIn(variablesOf(parts), (isSecret) => isSecret);
 /** The names of all variables whose values may be in files. */
-export const SECRET_NAMES = [...PROCESS_SECRETS, ...namesIn(ROLE_PASSWORDS, (isSecret) => isSecret)];
+export const secretNames = (parts: ConfigParts): string[] => [
+  ...processSecrets(parts),
+  ...namesIn(ROLE_PASSWORDS, (isSecret) => isSecret),
+];
 /** The names of a process's other variables. */
-export const SETTING_NAMES = namesIn(VARIABLES, (isSecret) => !isSecret);
+export const settingNames = (parts: ConfigParts): string[] => namesIn(variablesOf(parts), (isSecret) => !isSecret);

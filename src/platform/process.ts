@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type Config, ConfigError, type readConfig } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import type { Closable } from "./lifetime.ts";
 
 /** Longest time from the first signal to the end of the process. Milliseconds. */
@@ -11,7 +11,7 @@ export const CLOSE_MAX_MS = 15_000;
 const ONE_SIGNAL_MS = 2_000;
 
 /** Reads the configuration from the process's environment. If it is invalid, prints the reasons and exits. */
-export function configureProcess(read: typeof readConfig): Config {
+export function configureProcess(read: (env: NodeJS.ProcessEnv) => Config): Config {
   try {
     return read(process.env);
   } catch (error) {

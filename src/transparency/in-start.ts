@@ -3,7 +3,8 @@ import { join, resolve } from "node:path";
 import { writeKeyFile } from "#tlog/key-file.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { auditedCommand } from "../acts/with-audit-entry.ts";
-import { readTlogConfig } from "../platform/config.ts";
+import { readWingConfig } from "../platform/config.ts";
+import { tlogVariables } from "./declared.ts";
 import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
@@ -25,7 +26,7 @@ async function useLocalTlog(directory: string, baseUrl: string) {
  * @throws AppError `invalid_request` when the database does not match the key or the anchor.
  */
 async function beginLocalTlog(admin: AdminContext, env: Record<string, string>) {
-  const { keyFile, ...config } = readTlogConfig(env);
+  const { keyFile, ...config } = tlogVariables.of(readWingConfig(env, tlogVariables));
   const settings = await readTlogSettings({ ...config, keyFile: String(keyFile) });
   await initTlog({ ...admin, audited: auditedCommand("start", {}) }, settings, false);
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineQueue } from "../platform/queues/queue-settings.ts";
+import { TLOG_QUEUE } from "./declared.ts";
 
 /** One pass of the log's sequencer. The sequencer reads its work from Postgres. */
 const tlogJob = z.object({});
@@ -31,4 +32,4 @@ const tlogReport = z.object({
 });
 export type TlogReport = z.output<typeof tlogReport>;
 
-export const tlogQueue = defineQueue("log", { data: tlogJob, reply: tlogReport });
+export const tlogQueue = defineQueue(TLOG_QUEUE, { data: tlogJob, reply: tlogReport });

@@ -5,13 +5,14 @@ import type { Config } from "../platform/config.ts";
 import { closeAll } from "../platform/lifetime.ts";
 import { Schedule } from "../platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../platform/queues/worker.ts";
+import { tlogVariables } from "./declared.ts";
 import { tlogQueue } from "./job.ts";
 import { readTlogSettings } from "./log-settings.ts";
 import { Sequencer } from "./run-log.ts";
 
 /** What the worker takes from its process. */
 type Deps = WorkerDeps & {
-  config: Pick<Config, "transparencyLog">;
+  config: Pick<Config, "ofWings">;
   metrics: Pick<WorkerMetrics, "logClaims" | "logSetAside" | "logLeaves" | "logRefused"> | null;
 };
 
@@ -24,17 +25,16 @@ type Deps = WorkerDeps & {
  * @throws TlogSettingsError when the log's key or its policy cannot be used.
  */
 export async function prepare(ctx: Deps) {
-  const { transparencyLog } = ctx.config;
-  const { keyFile } = transparencyLog;
+  const { keyFile, ...settings } = tlogVariables.of(ctx.config);
   if (keyFile === null) return null;
-  const tlogSettings = await readTlogSettings({ ...transparencyLog, keyFile });
+  const tlogSettings = await readTlogSettings({ ...settings, keyFile });
   return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, tlogSettings })) };
 }
 
 function start(ctx: Deps, sequencer: Sequencer): RunningWorker {
   const { config } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
-  const schedule = new Schedule(tlogQueue, ctx.deployment, servers, config.transparencyLog.intervalMs, ctx.log);
+  const schedule = new Schedule(tlogQueue, ctx.deployment, servers, tlogVariables.of(config).intervalMs, ctx.log);
   let obstacle: (typeof METRICS.logRefused.zero)[number] | null = null;
   const worker = startWorker(tlogQueue, workerOptions(ctx, 1), async () => {
     let outcome: typeof obstacle = "failed";

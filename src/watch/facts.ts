@@ -14,6 +14,7 @@ import {
   type RefusingShard,
   type ShardBacklog,
 } from "../platform/queues/measure-queues.ts";
+import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
@@ -42,7 +43,7 @@ export interface FactDeps {
   pool: pg.Pool;
   redis: RedisClient;
   deployment: DatabaseFence;
-  config: Pick<Config, "queueShards">;
+  config: Pick<Config, "queueShards" | "queues">;
   probeServers: () => Promise<Probed>;
   redeemQueue: { readonly hasOpened: boolean };
   canary: Pick<Canary, "read">;
@@ -87,6 +88,8 @@ export interface Facts extends Standing {
   unready: string | null;
   shards: readonly Shard[];
   clockAheadMs: number;
+  /** All queues of the service. */
+  settings: readonly QueueSettings[];
   /** The backlogs; null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
   /** Who paused queues on a page of this service, and when. */
@@ -135,8 +138,9 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   const { deployment, config, log } = ctx;
   const isUsable = standing.problems.postgres === null;
   const mayAnswer = standing.problems.redis === null;
+  const newest = { ...config, queueShards: config.queueShards.slice(0, 1) };
   const [queues, database] = await Promise.all([
-    mayAnswer ? inTime(log, () => measureQueues(ctx.redis, deployment.id, config.queueShards.slice(0, 1))) : null,
+    mayAnswer ? inTime(log, () => measureQueues(ctx.redis, deployment.id, newest)) : null,
     isUsable ? inTime(log, () => readDatabase(ctx)) : null,
   ]);
   const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
@@ -147,6 +151,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
     unready,
     shards: knownId(deployment) === null ? [] : listShards(deployment.id, config.queueShards[0]),
     clockAheadMs: deployment.clock.aheadMs,
+    settings: config.queues,
     queues,
     database,
     pauses: (isUsable && (await inTime(log, () => readPauses(ctx.pool, namesOf(paused))))) || [],

@@ -1,7 +1,6 @@
 import { nameProcess } from "../core/processes/process-record.ts";
 import { SILENT_MS } from "../core/redeem/canary.ts";
 import { redeemQueue } from "../core/redeem/job.ts";
-import { QUEUES } from "../platform/queues/queue-settings.ts";
 import type { Stock } from "./db/activity.ts";
 import { type Facts, type FaultOfWing, type Finding, type Severity, STOCK } from "./facts.ts";
 import { backlogsOf, describePause, findCause, nameShards, withoutStop } from "./find-cause.ts";
@@ -104,7 +103,7 @@ const silentMsOf = ({ canary: { shards, silentShards } }: Facts) =>
 const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: "amber" } as const));
 
 function findPausedQueues(facts: Facts): Finding[] | null {
-  const found = QUEUES.flatMap(({ name }): Finding[] => {
+  const found = facts.settings.flatMap(({ name }): Finding[] => {
     if (!backlogsOf(facts, name).some(({ paused }) => paused)) return [];
     const since = facts.pauses.find(({ queue, isPaused }) => queue === name && isPaused)?.since ?? null;
     return [{ what: describePause(facts, name), subject: name, since, ...severityOf(name) }];
@@ -117,10 +116,10 @@ const WAITS_MAX_MS = 60_000;
 
 /** Queues whose jobs wait. A queue that needs no worker may have jobs only while it has one. */
 function findWaitingJobs(facts: Facts): Finding[] | null {
-  const found = QUEUES.flatMap(({ name, isOptional }): Finding[] => {
+  const found = facts.settings.flatMap(({ name, needs }): Finding[] => {
     const isServed = (facts.processes ?? []).some(({ isUp, queues }) => isUp && queues.includes(name));
     const waitMs = Math.max(0, ...backlogsOf(facts, name).map(({ oldestWaitingMs }) => oldestWaitingMs));
-    if (waitMs <= WAITS_MAX_MS || (isOptional && !isServed)) return [];
+    if (waitMs <= WAITS_MAX_MS || (needs !== undefined && !isServed)) return [];
     const why = isServed || facts.processes === null ? "" : ", and no worker runs for it";
     return [
       { what: `Jobs of the queue ${name} wait for more than a minute${why}`, subject: name, page: ["queues", name] },
@@ -130,7 +129,7 @@ function findWaitingJobs(facts: Facts): Finding[] | null {
 }
 
 function findFailedJobs(facts: Facts): Finding[] | null {
-  const found = QUEUES.flatMap(({ name }): Finding[] => {
+  const found = facts.settings.flatMap(({ name }): Finding[] => {
     const count = backlogsOf(facts, name).reduce((sum, { failed }) => sum + failed, 0);
     const what = `${count} ${count === 1 ? "job has" : "jobs have"} failed`;
     return count === 0 ? [] : [{ what, subject: name, page: ["queues"] }];

@@ -95,7 +95,7 @@ async function readShared(ctx: Deps, self: string): Promise<SharedBacklog | null
 
 // Async, because `deployment.id` throws while the id is unknown, and the returned promise must reject instead.
 async function measureJobs({ redis, deployment, config }: Deps): Promise<ShardBacklog[]> {
-  return measureQueues(redis, deployment.id, config.queueShards);
+  return measureQueues(redis, deployment.id, config);
 }
 
 async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeasures): Promise<DatabaseBacklog> {

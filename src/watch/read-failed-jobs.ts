@@ -1,5 +1,4 @@
 import type { Logger } from "pino";
-import type { QueueName } from "../platform/queues/queue-settings.ts";
 import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 
 /** A failed job, without the fields that the dashboard may not show. */
@@ -7,14 +6,14 @@ export interface FailedJob {
   id: string;
   reason: string;
   failedAt: Date;
-  voucherId: string | null;
-  endpointId: string | null;
+  /** The operator page of what the job is about, as segments after `/ops`; null without one. */
+  page: readonly [collection: string, id: string] | null;
 }
 
 /** The newest failed jobs of a queue, at most `max`; null when a Redis server does not answer. */
 export async function readFailedJobs(
   { queueViews, log }: { queueViews: Pick<QueueViews, "open">; log: Logger },
-  name: QueueName,
+  name: string,
   max: number,
 ): Promise<FailedJob[] | null> {
   try {
@@ -30,22 +29,18 @@ export async function readFailedJobs(
   }
 }
 
-async function readShard({ queue, shown }: QueueView, max: number): Promise<FailedJob[]> {
+async function readShard({ queue, settings: { about } }: QueueView, max: number): Promise<FailedJob[]> {
   const jobs = await queue.getJobs("failed", 0, max - 1);
   return jobs.flatMap((job): FailedJob[] => {
     // A job that was removed since the list was read is undefined.
     if (job === undefined || job.id === undefined) return [];
-    const textIn = (field: string) => {
-      const value: unknown = Object(job.data)[field];
-      return shown.data.includes(field) && typeof value === "string" ? value : null;
-    };
+    const id: unknown = Object(job.data)[about?.field ?? ""];
     return [
       {
         id: job.id,
         reason: job.failedReason ?? "",
         failedAt: new Date(job.finishedOn ?? job.timestamp),
-        voucherId: textIn("voucherId"),
-        endpointId: textIn("endpointId"),
+        page: about !== undefined && typeof id === "string" ? [about.collection, id] : null,
       },
     ];
   });

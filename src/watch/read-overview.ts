@@ -61,7 +61,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   const [ofMinutes, ofHours, shards, servers] = await Promise.all([
     inTime<CountFields[] | null>(() => readCounts(redis, deployment, "minute", minuteTimes), null),
     inTime<CountFields[] | null>(() => readCounts(redis, deployment, "hour", hourTimes), null),
-    inTime(() => measureQueues(redis, deployment.id, config.queueShards), []),
+    inTime(() => measureQueues(redis, deployment.id, config), []),
     inTime(() => readRedisServers(ctx), []),
   ]);
   // The last to be read, because the others may take seconds.
@@ -83,7 +83,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     },
     canary: { answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])), ...canary.latencyMs },
     liveReservations: database?.liveReservations ?? null,
-    queues: summarizeQueues(shards, processes ?? []),
+    queues: summarizeQueues(config.queues, shards, processes ?? []),
     stock: database?.stock ?? [],
     processes: processes ?? [],
     look,

@@ -42,7 +42,7 @@ export interface QueuesDeps {
   pool: pg.Pool;
   redis: RedisClient;
   deployment: DatabaseFence;
-  config: Pick<Config, "queueShards">;
+  config: Pick<Config, "queueShards" | "queues">;
   log: Logger;
 }
 
@@ -61,13 +61,13 @@ export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
   const now = deployment.clock.steadyNow();
   const minutes = timesUntil(now, "minute", MINUTES);
   const [shards, processes, counts] = await Promise.all([
-    inTime(measureQueues(redis, deployment.id, config.queueShards), []),
+    inTime(measureQueues(redis, deployment.id, config), []),
     inTime<ServiceProcess[] | null>(readProcesses(ctx.pool), null),
     inTime<Counts[] | null>(readCounts(redis, deployment, "minute", minutes), null),
   ]);
   const backlogs = shards.flatMap(({ queues }) => queues ?? []);
   if (backlogs.length === 0) throw new AppError("unavailable", SILENT);
-  const summaries = summarizeQueues(shards, processes ?? []);
+  const summaries = summarizeQueues(config.queues, shards, processes ?? []);
   const paused = summaries.flatMap((one) => (one.paused ? [one.name] : []));
   const pauses = await inTime<QueuePause[] | null>(readPauses(ctx.pool, paused), null);
   return summaries.map((summary) => {

@@ -1,11 +1,9 @@
 import type { ServiceProcess } from "../core/processes/db/processes.ts";
 import type { ShardBacklog } from "../platform/queues/measure-queues.ts";
-import type { QueueName } from "../platform/queues/queue-settings.ts";
-import { QUEUES } from "../platform/queues/queue-settings.ts";
 
 /** A queue, summed over its shards. Counts and ages are null if the server of a shard does not answer. */
 export interface QueueSummary {
-  name: QueueName;
+  name: string;
   waiting: number | null;
   active: number | null;
   failed: number | null;
@@ -19,6 +17,7 @@ export interface QueueSummary {
 
 /** Sums the shards of each queue, and counts its workers. Without shards, the result is as if no shard had answered. */
 export function summarizeQueues(
+  queues: readonly { name: string }[],
   shards: readonly ShardBacklog[],
   processes: readonly Pick<ServiceProcess, "queues" | "isUp">[],
 ): QueueSummary[] {
@@ -27,7 +26,7 @@ export function summarizeQueues(
     shards.flatMap(({ queues }) => queues ?? []),
     ({ queue }) => queue,
   );
-  return QUEUES.map(({ name }) => {
+  return queues.map(({ name }) => {
     const parts = backlogs.get(name) ?? [];
     const sum = (state: "waiting" | "active" | "failed") =>
       isWhole ? parts.reduce((total, part) => total + part[state], 0) : null;

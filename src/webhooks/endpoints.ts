@@ -4,7 +4,7 @@ import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { newId } from "../core/voucher/ids.ts";
 import { AppError, invalidField } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
-import type { WebhookConfig } from "../platform/config.ts";
+import type { Config } from "../platform/config.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import { sendWebhook, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { deriveWebhookSecret, openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
@@ -27,6 +27,7 @@ import {
   type WebhookActor,
   type WebhookRow,
 } from "./db/webhook-endpoints.ts";
+import { webhookVariables } from "./declared.ts";
 import { ENDPOINTS_MAX, PREVIOUS_SECRET_HOURS, PREVIOUS_SECRETS_MAX } from "./webhook-limits.ts";
 
 /** The connections for partners' calls about webhook endpoints. */
@@ -37,7 +38,7 @@ export interface WebhookCalls {
 
 /** The part of a process's configuration that webhooks need. */
 export interface WebhookDeps {
-  config: { webhooks: WebhookConfig };
+  config: Pick<Config, "ofWings" | "privateReceivers">;
 }
 
 /**
@@ -51,8 +52,9 @@ const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
  * @throws AppError `webhooks_off` when it is not configured.
  */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
-  if (config.webhooks.secret === null) throw new AppError("webhooks_off");
-  return config.webhooks.secret;
+  const { secret } = webhookVariables.of(config);
+  if (secret === null) throw new AppError("webhooks_off");
+  return secret;
 }
 
 /**
@@ -166,6 +168,6 @@ export function viewWebhook(row: WebhookRow): WebhookView {
 
 /** @throws AppError `invalid_request` unless requests may be sent to the URL. */
 export function assertWebhookUrl({ config }: WebhookDeps, url: string): void {
-  const problem = findUrlProblem(url, config.webhooks.allowPrivate);
+  const problem = findUrlProblem(url, config.privateReceivers);
   if (problem !== null) throw invalidField("url", problem);
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { JobRequests } from "../platform/queues/job-requests.ts";
 import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { defineQueue } from "../platform/queues/queue-settings.ts";
+import { WEBHOOK_QUEUE } from "./declared.ts";
 
 /** A request to send the due deliveries of one endpoint. The worker reads them from Postgres. */
 const webhookJob = z.object({ endpointId: z.string() });
@@ -16,7 +17,7 @@ const webhookReport = z.object({
 });
 export type WebhookReport = z.output<typeof webhookReport>;
 
-export const webhookQueue = defineQueue("webhook", { data: webhookJob, reply: webhookReport });
+export const webhookQueue = defineQueue(WEBHOOK_QUEUE, { data: webhookJob, reply: webhookReport });
 
 /**
  * Opens the requests for webhook jobs. An endpoint has at most one running job. If more jobs are requested meanwhile, a

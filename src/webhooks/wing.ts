@@ -1,7 +1,10 @@
 import type { Wing } from "../wing.ts";
+import { WEBHOOK_QUEUE, webhookVariables } from "./declared.ts";
 
 /** Webhooks: events of an organization's vouchers are sent to addresses that it has registered. */
 export const webhooks = {
+  variables: webhookVariables,
+  queues: [WEBHOOK_QUEUE],
   api: async () => (await import("./in-api.ts")).api,
   workers: { webhook: () => import("./worker.ts") },
   sweeper: async () => (await import("./sweep-tasks.ts")).openSweepTasks,

@@ -7,6 +7,7 @@ import { closeAll, type Lifetime } from "../platform/lifetime.ts";
 import { openWebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { type RunningWorker, startWorker } from "../platform/queues/worker.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
+import { webhookVariables } from "./declared.ts";
 import { deliverToTarget, FAILING_MAX, REQUESTS_MAX } from "./deliver.ts";
 import { FanOut } from "./fan-out.ts";
 import { openWebhookRequests, webhookQueue } from "./job.ts";
@@ -23,7 +24,7 @@ const WEBHOOK_READS = 1;
 type Deps = WorkerDeps &
   Pick<Lifetime, "use"> &
   ConstructorParameters<typeof AttemptRecorder>[0] & {
-    config: Pick<Config, "webhooks">;
+    config: Pick<Config, "ofWings" | "privateReceivers">;
     redis: RedisClient;
     metrics: DepsOf<typeof deliverToTarget>["metrics"];
     /** The process calls `listener` after a commit with events for webhooks. */
@@ -39,12 +40,12 @@ type Deps = WorkerDeps &
  * recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
  */
 export function prepare(service: Deps) {
-  const { secret, allowPrivate } = service.config.webhooks;
+  const { secret } = webhookVariables.of(service.config);
   if (secret === null) return null;
   const webhookReads = new FairSlots(WEBHOOK_READS);
   const links = { ...service, shards: service.config.queueShards[0] };
   const webhookRequests = service.use(openWebhookRequests(links));
-  const webhookSender = openWebhookSender({ allowPrivate });
+  const webhookSender = openWebhookSender({ allowPrivate: service.config.privateReceivers });
   const fanOut = service.use(new FanOut({ ...service, webhookRequests, webhookReads }));
   service.announcements.listener = () => fanOut.nudge();
   const ctx = {

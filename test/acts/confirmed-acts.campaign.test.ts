@@ -4,7 +4,7 @@ import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
 import { acceptContract } from "../../src/acts/contract/move.ts";
 import { offerContract } from "../../src/acts/contract/offer.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
-import { QUEUE_ACTS } from "../../src/acts/queue/acts.ts";
+import { queueActs } from "../../src/acts/queue/acts.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { confirmed } from "../../src/platform/db/durability.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
@@ -25,7 +25,7 @@ import { openVoucherctl } from "../support/voucherctl.ts";
 
 // The server's commits wait for a standby that does not exist. The tests end each of these waits.
 
-const ALL: readonly AnyAct[] = [...ACTS, ...(Object.values(WEBHOOK_ACTS) as AnyAct[]), ...(QUEUE_ACTS as AnyAct[])];
+const ALL = [ACTS, Object.values(WEBHOOK_ACTS), queueActs({ whilePaused: "" })].flat() as AnyAct[];
 
 let opened: Awaited<ReturnType<typeof open>>;
 beforeAll(async () => {

@@ -3,16 +3,21 @@ import { expect, it } from "vitest";
 import { actOfFurtherForm } from "../../src/acts/act.ts";
 import { ACTS, type AnyAct } from "../../src/acts/acts.ts";
 import { bodyOf, type Fields } from "../../src/acts/fields.ts";
-import { QUEUE_ACTS } from "../../src/acts/queue/acts.ts";
+import { queueActs } from "../../src/acts/queue/acts.ts";
 import { formPathOf } from "../../src/console/actions/act-form.ts";
-import { FORMS } from "../../src/console/actions/forms.ts";
+import { formsOf } from "../../src/console/actions/forms.ts";
 import { ISSUER_ENDPOINTS } from "../../src/issuer/endpoints.ts";
-import { buildVoucherctl } from "../../src/open/voucherctl.ts";
+import { buildVoucherctl } from "../../src/local/voucherctl.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 import { WEBHOOK_ACTIONS } from "../../src/webhooks/console/actions/webhook-actions.ts";
 
-const ALL: readonly AnyAct[] = [...ACTS, ...(Object.values(WEBHOOK_ACTS) as AnyAct[]), ...(QUEUE_ACTS as AnyAct[])];
-const forms = [...FORMS, ...WEBHOOK_ACTIONS];
+const ALL: readonly AnyAct[] = [
+  ...ACTS,
+  ...(Object.values(WEBHOOK_ACTS) as AnyAct[]),
+  ...(queueActs({ whilePaused: "" }) as AnyAct[]),
+];
+const forms = [...formsOf(CONFIG_PARTS.queues), ...WEBHOOK_ACTIONS];
 const leaves = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 const commands = new Map(

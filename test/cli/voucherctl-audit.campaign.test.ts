@@ -7,7 +7,7 @@ import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { createOperator } from "../../src/acts/operator/create.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { buildVoucherctl } from "../../src/open/voucherctl.ts";
+import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { makeNextTlogFiles, makeTlogFiles, NEXT_ORIGIN, ORIGIN, openSequencer, tamper } from "../support/log-setup.ts";
 import { makeContract, newUser } from "../support/marketplace.ts";
 import { findBatchOf } from "../support/recorded.ts";

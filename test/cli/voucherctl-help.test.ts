@@ -14,7 +14,7 @@ import { nameOf } from "../../src/cli/command.ts";
 import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
 import { explain } from "../../src/cli/explain.ts";
 import { writeCompletion } from "../../src/cli/program.ts";
-import { buildVoucherctl } from "../../src/open/voucherctl.ts";
+import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { problemIn } from "../../src/platform/api/problems.ts";
 import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 

@@ -3,8 +3,8 @@ import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { redeemQueue } from "../../src/core/redeem/job.ts";
 import { hashToken } from "../../src/core/reserve/reservation-token.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { translateInto } from "../../src/platform/api/sentences.ts";
-import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newAttempt, redeemJob } from "../support/redeem-jobs.ts";
 import { itOnOneRedis } from "../support/servers.ts";
@@ -38,6 +38,7 @@ const OPERATOR = basic(OPS_TOKEN, "operator");
 const BROWSER = { ...OPERATOR, accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 
+const QUEUE_NAMES = CONFIG_PARTS.queues.map(({ name }) => name);
 const QUEUES = "/ops/queues/jobs/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
 it("there is no dashboard without OPS_TOKEN, or with `off`, which is never a password", async () => {

@@ -1,7 +1,7 @@
 import { Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { recordProcess } from "../../src/core/processes/db/processes.ts";
-import { QUEUE_NAMES } from "../../src/platform/queues/queue-settings.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
@@ -188,7 +188,7 @@ describe("failed jobs", () => {
 
 it("what can be done to queues is a list: every other path and method answers 404 or 405", async () => {
   const acts = ["pause", "resume", "retry", "promote", "clean"];
-  for (const queue of QUEUE_NAMES) {
+  for (const { name: queue } of CONFIG_PARTS.queues) {
     for (const act of acts) expect((await open(`/queues/${queue}/${act}`)).status, `${queue} ${act}`).toBe(200);
     for (const act of ["empty", "obliterate", "concurrency", "add", "rate-limit", "clean/completed", "retry/failed"]) {
       for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH"]) {
@@ -232,7 +232,7 @@ describe("the page of all queues", () => {
     expect((await send("/queues/redeem/pause", { reason: evil })).status).toBe(303);
     for (let pid = 0; pid < 50; pid += 1) {
       const own = { id: `many ${pid}`, role: "worker", host: `${evil}${pid}`, pid, version: "0", busy: 0 };
-      await recordProcess(db, { ...own, queues: [...QUEUE_NAMES], problem: null });
+      await recordProcess(db, { ...own, queues: CONFIG_PARTS.queues.map(({ name }) => name), problem: null });
     }
     const { text } = await open("/queues");
     expect(text).toMatch(/\d\d more\./);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { buildVoucherctl } from "../../src/open/voucherctl.ts";
+import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { runNode, type Started, startNode } from "../support/child-process.ts";
 import { partnerClient, send } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";

@@ -2,23 +2,27 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
+import * as config from "../../src/platform/config.ts";
 import {
   ConfigError,
   describeLocalAddress,
   readAlertConfig,
-  readApiConfig,
-  readConfig,
   readDatabaseUrl,
   readRolePasswords,
-  readWebhookConfig,
-  readWorkerConfig,
-  resolveFiles,
+  readWingConfig,
 } from "../../src/platform/config.ts";
-import { SECRET_NAMES } from "../../src/platform/environment.ts";
+import { secretNames } from "../../src/platform/environment.ts";
 import { parseRedisUrl } from "../../src/platform/redis/addresses.ts";
+import { webhookVariables } from "../../src/webhooks/declared.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 type Environment = Record<string, string | undefined>;
+
+const readConfig = (env: Environment) => config.readConfig(env, CONFIG_PARTS);
+const readApiConfig = (env: Environment) => config.readApiConfig(env, CONFIG_PARTS);
+const readWorkerConfig = (env: Environment) => config.readWorkerConfig(env, CONFIG_PARTS);
+const readWebhookConfig = (env: Environment) => readWingConfig(env, webhookVariables);
 
 const REQUIRED = { DATABASE_URL: "postgres://app:secret@db.internal:5432/vouchers", REDIS_URL: "redis://cache:6379/0" };
 const OWN_SECRET = "a secret of our own that is long enough";
@@ -47,8 +51,9 @@ it("the configuration knows whether a variable of OpenTelemetry gives the servic
 });
 
 it("the configuration needs the addresses of Postgres and Redis and has a default for everything else", () => {
-  const { reservationTokenSecrets, workerQueues, ...config } = readConfig(REQUIRED);
-  expect(config).toEqual({
+  const { reservationTokenSecrets, workerQueues, queues, ...others } = readConfig(REQUIRED);
+  expect(queues).toBe(CONFIG_PARTS.queues);
+  expect(others).toEqual({
     production: false,
     port: 3000,
     host: null,
@@ -88,8 +93,11 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     chainCheckMs: 168 * 3_600_000,
     keepAliveMs: 620_000,
     metricsPort: null,
-    transparencyLog: { keyFile: null, origin: null, anchors: [], policyFile: null, intervalMs: 1_000 },
-    webhooks: { secret: null, allowPrivate: false },
+    privateReceivers: false,
+    ofWings: {
+      transparency: { keyFile: null, origin: null, anchors: [], policyFile: null, intervalMs: 1_000 },
+      webhooks: { secret: null },
+    },
     alerts: { url: null, secret: null },
     traces: { on: false, serviceNamed: false },
   });
@@ -156,8 +164,8 @@ it.each<[variable: string, value: string, read: object]>([
   ["AUTH_JWKS_URL", "file:///keys.json", { users: { jwksUrl: "file:///keys.json" } }],
   ["AUTH_ISSUER", "https://login.example/", { users: { issuer: "https://login.example/" } }],
   ["AUTH_AUDIENCE", "vouchers", { users: { audience: "vouchers" } }],
-  ["WEBHOOK_SECRET", "s".repeat(32), { webhooks: { secret: "s".repeat(32) } }],
-  ["WEBHOOK_ALLOW_PRIVATE", "true", { webhooks: { allowPrivate: true } }],
+  ["WEBHOOK_SECRET", "s".repeat(32), { ofWings: { webhooks: { secret: "s".repeat(32) } } }],
+  ["WEBHOOK_ALLOW_PRIVATE", "true", { privateReceivers: true }],
   ["ALERT_URL", "https://hooks.example.com/T0/x", { alerts: { url: "https://hooks.example.com/T0/x" } }],
 ])("the configuration reads %s=%s", (name, value, expected) => {
   expect(read({ [name]: value })).toMatchObject(expected);
@@ -355,14 +363,14 @@ it.each(
     expect(complaints({ ...VALID, [name]: text }), JSON.stringify(text)).toEqual([expect.stringMatching(`^${name} `)]);
 });
 
-it.each(SECRET_NAMES)("%s may be in a file, and not in a file and a variable at once", (name) => {
+it.each(secretNames(CONFIG_PARTS))("%s may be in a file, and not in a file and a variable at once", (name) => {
   const value = VALID[name] ?? "p".repeat(16);
   const { [name]: _, ...others } = VALID;
   const file = { [`${name}_FILE`]: secretFile };
   const readAll = (env: Environment) => ({ ...readConfig(env), ...readRolePasswords(env) });
   writeFileSync(secretFile, `${value}\n`);
   expect(readAll({ ...others, ...file })).toEqual(readAll({ ...others, [name]: value }));
-  expect(resolveFiles(file)).toMatchObject({ [name]: value });
+  expect(config.resolveFiles(file, CONFIG_PARTS)).toMatchObject({ [name]: value });
   expect(complaints({ ...VALID, [name]: value, ...file }, readAll)).toEqual([`${name} and ${name}_FILE are both set`]);
   writeFileSync(secretFile, "\n");
   expect(complaints({ [name]: undefined, ...file }, readAll)).toEqual([

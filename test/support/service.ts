@@ -1,4 +1,5 @@
 import type { api as marketplace } from "../../src/marketplace/in-api.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { type ApiContext, openApi } from "../../src/open/open-api.ts";
 import { learnRedis } from "../../src/open/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open/open-worker-service.ts";
@@ -23,7 +24,7 @@ type Environment = Record<string, string>;
 
 /** Returns the configuration of a test process, with a free port, no logging and no rate limits. */
 export function testConfig(servers: TestServers, env: Environment = {}) {
-  return readConfig(testEnvironment(servers, env));
+  return readConfig(testEnvironment(servers, env), CONFIG_PARTS);
 }
 
 /** Returns the variables that give a process this configuration. */

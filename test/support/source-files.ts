@@ -88,10 +88,8 @@ export function importsOf(from: string, text: string): Import[] {
 
 /** The entry of voucherctl, which is above all folders as `src/main.ts` is. */
 export const COMMAND_ENTRY = "src/cli/main.ts";
-/** Entries with files of their folder beside them, which others import. */
-const ENTRIES = [COMMAND_ENTRY, "src/local/start.ts"];
 
-/** Finds pairs of folders of `parent` that import each other, also over others. Its files and entries do not count. */
+/** Finds pairs of folders of `parent` that import each other, also over others. Files of its own do not count. */
 export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];
@@ -100,7 +98,7 @@ export function findFolderCircles(parent: string, imports: readonly Import[]): s
   const edges = new Map<string, Set<string>>();
   for (const edge of imports) {
     const [from, to] = [folderOf(edge.from), folderOf(edge.to)];
-    if (ENTRIES.includes(edge.from)) continue;
+    if (edge.from === COMMAND_ENTRY) continue;
     if (from !== undefined && to !== undefined && from !== to) edges.set(from, (edges.get(from) ?? new Set()).add(to));
   }
   const reach = (from: string, seen = new Set<string>()): Set<string> => {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { ServiceProcess } from "../../src/core/processes/db/processes.ts";
-import { QUEUES } from "../../src/platform/queues/queue-settings.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Stock } from "../../src/watch/db/activity.ts";
@@ -66,7 +66,7 @@ const api = (changes: Partial<ServiceProcess> = {}) =>
 const backlogs = (of: string, changes: object, only?: string): NonNullable<Facts["queues"]> =>
   SHARDS.map((shard) => ({
     shard,
-    queues: QUEUES.map(({ name: queue }) => ({
+    queues: CONFIG_PARTS.queues.map(({ name: queue }) => ({
       queue,
       shard: shard.name,
       waiting: 0,
@@ -105,6 +105,7 @@ const HEALTHY: Facts = {
   unready: null,
   shards: SHARDS,
   clockAheadMs: 0,
+  settings: CONFIG_PARTS.queues,
   queues: backlogs("", {}),
   pauses: [],
   database: DATABASE,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { QUEUES } from "../../src/platform/queues/queue-settings.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { hasPromtool, runPromtool } from "../support/promtool.ts";
 
 const RULES = fileURLToPath(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url));
@@ -52,7 +52,9 @@ describe.runIf(checked)("the files for Prometheus", () => {
     expect(result).toMatchObject({ ok: true, output: expect.stringContaining("SUCCESS") });
   });
 
-  it.each(QUEUES)("the files for Prometheus judge the queue $name by itself: unserved, then paused", (queue) => {
+  it.each(
+    CONFIG_PARTS.queues,
+  )("the files for Prometheus judge the queue $name by itself: unserved, then paused", (queue) => {
     const labels = `queue="${queue.name}",shard="0/2"`;
     const severity = queue.name === "redeem" ? "critical" : "warning";
     const withSeverity = (alerts: string[]) => ({
@@ -64,7 +66,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
       })),
     });
     const unserved = { ...HEALTHY, [`voucher_queue_fetchers{job="worker",${labels}}`]: "4x40 stale" };
-    const expected = queue.isOptional ? [] : ["VouchersShardUnserved"];
+    const expected = queue.needs ? [] : ["VouchersShardUnserved"];
     expect(testRules(unserved, { promql_expr_test: [withSeverity(expected)] })).toMatchObject({ ok: true });
     const paused = { ...HEALTHY, [`voucher_queue_paused{job="api",${labels}}`]: "0x40 1x200" };
     expect(testRules(paused, { promql_expr_test: [withSeverity(["VouchersQueuePaused"])] })).toMatchObject({
@@ -157,12 +159,12 @@ const HEALTHY: Series = {
 /** What API processes report about each queue, and worker processes about those that every deployment serves. */
 function seriesOfQueues(): Series {
   const series: Series = {};
-  for (const { name, shardBy, isOptional } of QUEUES)
+  for (const { name, shardBy, needs } of CONFIG_PARTS.queues)
     for (const shard of shardBy === undefined ? ["0/2"] : ["0/2", "1/2"]) {
       const labels = `queue="${name}",shard="${shard}"`;
       series[`voucher_queue_oldest_waiting_seconds{job="api",${labels}}`] = `${name === "redeem" ? 0.2 : 30}x240`;
       series[`voucher_queue_paused{job="api",${labels}}`] = "0x240";
-      if (!isOptional) series[`voucher_queue_fetchers{job="worker",${labels}}`] = "4x240";
+      if (needs === undefined) series[`voucher_queue_fetchers{job="worker",${labels}}`] = "4x240";
     }
   return series;
 }

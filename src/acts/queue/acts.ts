@@ -1,5 +1,5 @@
 import { AppError } from "../../platform/api/errors.ts";
-import type { QueueName } from "../../platform/queues/queue-settings.ts";
+import type { QueueSettings } from "../../platform/queues/queue-settings.ts";
 import type { QueueView, QueueViews } from "../../platform/queues/queue-views.ts";
 import { isRedisUnavailable } from "../../platform/redis/connections.ts";
 import { type Act, act, type Definition } from "../act.ts";
@@ -18,15 +18,6 @@ type Ctx = AuditContext & QueueAccess;
 
 /** Jobs that one Redis script moves or removes. A script takes some 10 ms. */
 const PORTION = 1_000;
-
-/** The effect of pausing each queue. */
-const PAUSED: Record<QueueName, string> = {
-  redeem: "While it is paused, every redeem is answered with 503. Jobs that run now end.",
-  seal: "While it is paused, claims and purchases are sealed later. Redemptions go on.",
-  sweep: "While it is paused, nothing is repaired or counted, and the ends of reservations are recorded later.",
-  log: "While it is paused, events get no place in the log and no receipt.",
-  webhook: "While it is paused, webhooks wait.",
-};
 
 const ON_QUEUE = { on: "queue", only: "console", examples: [""] } as const;
 const ON_ALL = { reason: text("Reason", 500, { hint: "Operators read it beside the queue, and in the audit." }) };
@@ -86,11 +77,13 @@ const onJobs = (verb: string, role: OperatorRole, { state, all, one, ...words }:
   });
 
 /**
- * All acts of operators on queues. Other acts on jobs would send redacted data back, or remove jobs whose callers still
- * wait.
+ * All acts of operators on a queue. Other acts on jobs would send redacted data back, or remove jobs whose callers
+ * still wait.
  */
-export const QUEUE_ACTS: readonly Act<Fields, object, QueueAccess>[] = [
-  pausing("pause", { title: "Pause the queue", about: (queue) => PAUSED[queue as QueueName] }),
+export const queueActs = ({
+  whilePaused,
+}: Pick<QueueSettings, "whilePaused">): readonly Act<Fields, object, QueueAccess>[] => [
+  pausing("pause", { title: "Pause the queue", about: whilePaused }),
   pausing("resume", { title: "Resume the queue", about: "Workers take its jobs again, in all of its shards." }),
   onJobs("retry", "operator", {
     title: "Retry failed jobs of the queue",

@@ -38,7 +38,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
     partly: (_done: number, _total: number, soFar?: object) => (soFar && act.partly?.(soFar as Result)) ?? null,
     fields: { ...confirmation, ...fieldsOfForm(act.fields) },
     unrecorded: Object.keys(confirmation),
-    ...(about !== undefined && { about: typeof about === "function" ? about(named ?? "") : about }),
+    ...(about !== undefined && { about }),
     ...(refused !== undefined && { refused }),
     ...(creates !== undefined && {
       creates: (id: string, parentId: string) => {

@@ -1,12 +1,12 @@
 import { actOfFurtherForm } from "../../acts/act.ts";
 import { ACTS } from "../../acts/acts.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
-import { QUEUE_ACTS } from "../../acts/queue/acts.ts";
+import { queueActs } from "../../acts/queue/acts.ts";
 import { voidVoucher } from "../../acts/voucher/void.ts";
 import { releaseEndedLease } from "../../core/reserve/lease.ts";
 import type { Html } from "../../pages/html.ts";
 import { linkActions } from "../../pages/operator-frame.ts";
-import { QUEUE_NAMES } from "../../platform/queues/queue-settings.ts";
+import type { QueueSettings } from "../../platform/queues/queue-settings.ts";
 import { formOf } from "./act-form.ts";
 
 /** Acts, besides those on queues, that need something from the process. Other forms follow from their acts alone. */
@@ -16,11 +16,11 @@ const PLAIN = ACTS.filter(({ only, name }) => only !== "command" && !TAKING.incl
 );
 
 /** The forms of all acts except those of wings. An act on queues has one form for each queue. */
-export const FORMS = [
+export const formsOf = (queues: readonly QueueSettings[]) => [
   ...PLAIN.map((act) => formOf(act)),
   formOf(voidVoucher, ({ api }) => ({ releaseLeaseOf: (voided) => releaseEndedLease(api, voided) })),
-  ...QUEUE_NAMES.flatMap((queue) =>
-    QUEUE_ACTS.map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue)),
+  ...queues.flatMap((queue) =>
+    queueActs(queue).map((act) => formOf(act, ({ api: { queueViews } }) => ({ queueViews }), queue.name)),
   ),
 ];
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { JobRequests } from "../../platform/queues/job-requests.ts";
 import type { QueueResources } from "../../platform/queues/open-queue.ts";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
+import { CORE_QUEUES } from "../queues.ts";
 
 /** A request to seal the Pending events of one voucher. */
 const sealJob = z.object({ voucherId: z.string() });
@@ -11,7 +12,7 @@ export type SealJob = z.output<typeof sealJob>;
 const sealReply = z.object({ sealed: z.number() });
 export type SealReply = z.output<typeof sealReply>;
 
-export const sealQueue = defineQueue("seal", { data: sealJob, reply: sealReply });
+export const sealQueue = defineQueue(CORE_QUEUES.seal, { data: sealJob, reply: sealReply });
 
 /** Requests seal jobs. Adds none for a voucher with a requested job that is waiting or running. */
 export function openSealRequests(resources: QueueResources) {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { REFUSAL_CODES } from "../../platform/api/errors.ts";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
+import { CORE_QUEUES } from "../queues.ts";
 import { redeemRequest } from "./api/redeem.ts";
 
 const { note } = redeemRequest.shape;
@@ -58,4 +59,7 @@ const redeemReply = z.discriminatedUnion("kind", [
 ]);
 export type RedeemReply = z.output<typeof redeemReply>;
 
-export const redeemQueue = defineQueue("redeem", { data: z.union([redeemJob, canaryJob]), reply: redeemReply });
+export const redeemQueue = defineQueue(CORE_QUEUES.redeem, {
+  data: z.union([redeemJob, canaryJob]),
+  reply: redeemReply,
+});

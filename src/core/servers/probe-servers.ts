@@ -5,7 +5,6 @@ import type { Config } from "../../platform/config.ts";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import { assertMigrated, UnusableDatabase } from "../../platform/db/schema.ts";
 import { probeShards, type RefusingShard } from "../../platform/queues/measure-queues.ts";
-import { QUEUES } from "../../platform/queues/queue-settings.ts";
 import { listServedShards, listShards, type Shard } from "../../platform/queues/shards.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { probeWrites } from "../../platform/redis/probe-writes.ts";
@@ -82,14 +81,14 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
 export function openWorkerProbe(
   ctx: RedisDeps & {
     deployment: DatabaseFence;
-    config: Pick<Config, "queueShards" | "workerShards" | "workerQueues">;
+    config: Pick<Config, "queueShards" | "workerShards" | "workerQueues" | "queues">;
   },
 ): () => Promise<boolean> {
   const { config, deployment } = ctx;
   const shards = () => {
-    const served = QUEUES.filter(({ name }) => config.workerQueues.includes(name)).flatMap((queue) =>
-      listServedShards(queue, deployment.id, config),
-    );
+    const served = config.queues
+      .filter(({ name }) => config.workerQueues.includes(name))
+      .flatMap((queue) => listServedShards(queue, deployment.id, config));
     return [...new Map(served.map((shard) => [shard.name, shard])).values()];
   };
   return shareFor(KEPT_MS, async () => (await findRedisProblem(ctx, shards())).redisProblem === null);

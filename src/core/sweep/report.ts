@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { defineQueue } from "../../platform/queues/queue-settings.ts";
+import { CORE_QUEUES } from "../queues.ts";
 
 /** One pass of the sweeper. The sweeper reads its work from Postgres. */
 const sweepJob = z.object({});
@@ -16,4 +17,4 @@ const sweepReport = z.object({
 });
 export type SweepReport<Task extends string = string> = z.output<typeof sweepReport> & { items: Record<Task, number> };
 
-export const sweepQueue = defineQueue("sweep", { data: sweepJob, reply: sweepReport });
+export const sweepQueue = defineQueue(CORE_QUEUES.sweep, { data: sweepJob, reply: sweepReport });

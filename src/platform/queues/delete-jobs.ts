@@ -1,14 +1,18 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
-import { QUEUES } from "./queue-settings.ts";
 import { listShards } from "./shards.ts";
 
 /** Keys per step of a scan. */
 const SCAN_COUNT = 1_000;
 
 /** Deletes all jobs of queues with `count` shards, which no process may use. Returns the number of deleted keys. */
-export async function deleteJobs(redis: RedisClient, deploymentId: string, count: number): Promise<number> {
+export async function deleteJobs(
+  redis: RedisClient,
+  deploymentId: string,
+  queues: readonly { name: string }[],
+  count: number,
+): Promise<number> {
   const prefixes = listShards(deploymentId, count).flatMap(({ prefix }) =>
-    QUEUES.map(({ name }) => `${prefix}:${name}:`),
+    queues.map(({ name }) => `${prefix}:${name}:`),
   );
   const queueKey = new RegExp(`^(${prefixes.map(escapeBraces).join("|")})`);
   let dropped = 0;

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { DeploymentIdentity } from "../deployment-identity.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
-import { QUEUES } from "./queue-settings.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Maximum number of jobs that one script of Redis removes, which takes some 10 ms. */
@@ -16,7 +16,7 @@ const PORTION = 1_000;
 export class FinishedJobs {
   readonly #redis: RedisClient;
   readonly #deployment: DeploymentIdentity;
-  readonly #queueShards: readonly number[];
+  readonly #config: { queueShards: readonly number[]; queues: readonly QueueSettings[] };
   readonly #log: Logger;
   /** Queues by the prefix of their keys. Each is opened when one of its jobs is to be removed. */
   readonly #queues = new Map<string, Queue>();
@@ -25,12 +25,12 @@ export class FinishedJobs {
   constructor(resources: {
     redis: RedisClient;
     deployment: DeploymentIdentity;
-    config: { queueShards: readonly number[] };
+    config: { queueShards: readonly number[]; queues: readonly QueueSettings[] };
     log: Logger;
   }) {
     this.#redis = resources.redis;
     this.#deployment = resources.deployment;
-    this.#queueShards = resources.config.queueShards;
+    this.#config = resources.config;
     this.#log = resources.log;
   }
 
@@ -39,9 +39,10 @@ export class FinishedJobs {
    * does not stop the others.
    */
   async removeOld(untilMs: number): Promise<number> {
-    const sets = QUEUES.flatMap((definition) => {
+    const { queues, queueShards } = this.#config;
+    const sets = queues.flatMap((definition) => {
       const { name, keep, keepFailed } = definition;
-      return listShardsOf(definition, this.#deployment.id, this.#queueShards).flatMap((shard) => [
+      return listShardsOf(definition, this.#deployment.id, queueShards).flatMap((shard) => [
         { name, shard, state: "completed" as const, keptMs: keep.age * 1_000 },
         { name, shard, state: "failed" as const, keptMs: keepFailed.age * 1_000 },
       ]);

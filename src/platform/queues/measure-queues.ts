@@ -2,7 +2,7 @@ import pTimeout from "p-timeout";
 import { nextPiece } from "../batching/fair-slots.ts";
 import type { RedisClient } from "../redis/connections.ts";
 import { probeWrites } from "../redis/probe-writes.ts";
-import { QUEUES } from "./queue-settings.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 import { listShards, type Shard } from "./shards.ts";
 
 /** One shard of a queue: its jobs by state, the age of the oldest waiting one, and whether workers may take jobs. */
@@ -45,18 +45,18 @@ async function onEach<T>(shards: readonly Shard[], work: (shard: Shard) => Promi
 }
 
 /**
- * Counts the jobs of every queue, in two round trips per shard. `shardCounts` has two entries while the number of
+ * Counts the jobs of every queue, in two round trips per shard. `queueShards` has two entries while the number of
  * shards changes. Never rejects.
  */
 export function measureQueues(
   redis: RedisClient,
   deploymentId: string,
-  shardCounts: readonly number[],
+  { queueShards, queues }: { queueShards: readonly number[]; queues: readonly QueueSettings[] },
 ): Promise<ShardBacklog[]> {
-  const shards = shardCounts.flatMap((count) => listShards(deploymentId, count));
+  const shards = queueShards.flatMap((count) => listShards(deploymentId, count));
   return onEach(shards, async (shard) => ({
     shard,
-    queues: await pTimeout(measureShard(redis, shard), { milliseconds: WAIT_MAX_MS }).catch(() => null),
+    queues: await pTimeout(measureShard(redis, queues, shard), { milliseconds: WAIT_MAX_MS }).catch(() => null),
   }));
 }
 
@@ -82,8 +82,12 @@ export async function probeShards(redis: RedisClient, shards: readonly Shard[]):
  * Reads BullMQ's own keys: the lists `wait` (oldest last) and `active`, the sorted set `failed`, the field `paused` of
  * `meta`, and a job's `timestamp`.
  */
-async function measureShard(redis: RedisClient, { prefix, index, name: shard }: Shard): Promise<QueueBacklog[]> {
-  const names = QUEUES.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
+async function measureShard(
+  redis: RedisClient,
+  queues: readonly QueueSettings[],
+  { prefix, index, name: shard }: Shard,
+): Promise<QueueBacklog[]> {
+  const names = queues.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
   // One node has all keys of a shard, so a pipeline can read them.
   const counts = redis.pipeline();
   for (const name of names) {

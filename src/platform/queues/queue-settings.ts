@@ -11,8 +11,10 @@ export interface QueueSettings {
   shardBy?: string;
   /** The field that names a job's owner. In a process, owners share the places of callers and of jobs in the queue. */
   ownedBy?: string;
-  /** Set if only some deployments have a worker for the queue. */
-  isOptional?: true;
+  /** The variable that its workers need. Only a deployment with a value of it has workers for the queue. */
+  needs?: string;
+  /** What happens while it is paused, as a sentence. */
+  whilePaused: string;
   /** Maximum number of jobs that wait for a worker, divided among the shards by {@link waitingMaxOfShard}. */
   waitingMax: number;
   /** Whether a caller that stops waiting removes its job, if no worker has started it. */
@@ -29,81 +31,9 @@ export interface QueueSettings {
    * Fields of jobs and replies that operators see. Others are redacted: they may contain a caller's text or a secret.
    */
   shown: { data: readonly string[]; reply: readonly string[] | "all" };
+  /** The field of a job that names what the job is about, and the operator page of it. */
+  about?: { field: string; collection: string; label: string };
 }
-
-const SETTINGS = [
-  {
-    name: "redeem",
-    shardBy: "voucherId",
-    ownedBy: "organizationId",
-    dataMaxBytes: 8_192,
-    // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs at 1 000 jobs/s in total.
-    waitingMax: 10_000,
-    // After the timeout the job's deadline has passed, so a worker would only refuse the job.
-    withdrawOnTimeout: true,
-    // 225 MB at 5 000 jobs/s. There is no `count`: it would raise the cost of a job in Redis by a tenth.
-    keep: { age: 30 },
-    keepFailed: { age: 86_400, count: 5_000 },
-    isPersonal: true,
-    shown: { data: ["voucherId", "organizationId", "keyId", "deadlineMs"], reply: ["kind", "code", "redeemedAtMs"] },
-  },
-  {
-    name: "seal",
-    shardBy: "voucherId",
-    ownedBy: "voucherId",
-    dataMaxBytes: 1_024,
-    waitingMax: 10_000,
-    // A seal is still needed after its caller has stopped waiting.
-    withdrawOnTimeout: false,
-    keep: { age: 30 },
-    keepFailed: { age: 86_400, count: 5_000 },
-    shown: { data: ["voucherId"], reply: ["sealed"] },
-  },
-  {
-    name: "sweep",
-    dataMaxBytes: 64,
-    waitingMax: 1,
-    withdrawOnTimeout: false,
-    keep: { age: 3_600, count: 1_000 },
-    keepFailed: { age: 86_400, count: 1_000 },
-    shown: { data: [], reply: "all" },
-  },
-  {
-    name: "log",
-    // Its workers need the log's key.
-    isOptional: true,
-    dataMaxBytes: 64,
-    waitingMax: 1,
-    withdrawOnTimeout: false,
-    // A pass runs every second.
-    keep: { age: 3_600, count: 1_000 },
-    keepFailed: { age: 86_400, count: 1_000 },
-    shown: { data: [], reply: "all" },
-  },
-  {
-    name: "webhook",
-    // Its workers need WEBHOOK_SECRET.
-    isOptional: true,
-    dataMaxBytes: 256,
-    // An endpoint has at most one waiting job.
-    waitingMax: 10_000,
-    withdrawOnTimeout: false,
-    keep: { age: 30, count: 1_000 },
-    keepFailed: { age: 86_400, count: 1_000 },
-    shown: { data: ["endpointId"], reply: "all" },
-  },
-] as const satisfies readonly QueueSettings[];
-
-type Settings = (typeof SETTINGS)[number];
-export type QueueName = Settings["name"];
-
-/**
- * All queues. WORKER_QUEUES, the metrics and the dashboard derive from this list. A queue also needs a worker in
- * `workers/`.
- */
-export const QUEUES: readonly (QueueSettings & { name: QueueName })[] = SETTINGS;
-
-export const QUEUE_NAMES = QUEUES.map(({ name }) => name);
 
 /** The least that a shard's share of `waitingMax` comes to: many shards have many workers, and a burst must fit. */
 const SHARD_WAITING_MIN = 500;
@@ -121,16 +51,14 @@ export interface QueueDefinition<Data = unknown, Reply = unknown> extends QueueS
 }
 
 /** The fields of a job that a queue's settings name. */
-type NamedBy<Name> =
-  Extract<Settings, { name: Name }> extends infer Own
-    ? (Own extends { shardBy: infer Field } ? Field : never) | (Own extends { ownedBy: infer Field } ? Field : never)
-    : never;
+type NamedBy<Own> =
+  | (Own extends { shardBy: infer Field } ? Field : never)
+  | (Own extends { ownedBy: infer Field } ? Field : never);
 
 /** Adds the schemas of a queue's jobs to its limits. The jobs must have the fields that the limits name. */
-export function defineQueue<Name extends QueueName, Data, Reply>(
-  name: Name,
-  schemas: NamedBy<Name> extends FieldOf<Data> ? { data: z.ZodType<Data>; reply: z.ZodType<Reply> } : never,
-): QueueDefinition<Data, Reply> & { name: Name } {
-  const settings = QUEUES.find((queue) => queue.name === name) as QueueSettings;
-  return { ...settings, ...schemas, name };
+export function defineQueue<Own extends QueueSettings, Data, Reply>(
+  settings: Own,
+  schemas: NamedBy<Own> extends FieldOf<Data> ? { data: z.ZodType<Data>; reply: z.ZodType<Reply> } : never,
+): QueueDefinition<Data, Reply> {
+  return { ...settings, ...schemas };
 }

@@ -6,7 +6,6 @@ import type { DeploymentIdentity } from "../deployment-identity.ts";
 import { openFailFast, type RedisClient } from "../redis/connections.ts";
 import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition, QueueSettings } from "./queue-settings.ts";
-import { QUEUES } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
 /** Longest wait for Redis at the first use. Milliseconds. */
@@ -15,11 +14,18 @@ const CONNECT_MS = 1_500;
 /** Views that are opened in one turn of the event loop. They take some milliseconds. */
 const PIECE = 64;
 
+/** The queues, and the servers that have them. */
+interface Servers {
+  redisUrl: string;
+  queueShards: readonly number[];
+  queues: readonly QueueSettings[];
+}
+
 /** A shard of a queue for the dashboard, and the fields that it may show. */
 export interface QueueView {
   queue: Queue;
   shard: Shard;
-  shown: QueueSettings["shown"];
+  settings: QueueSettings;
 }
 
 /**
@@ -27,17 +33,13 @@ export interface QueueView {
  * nothing.
  */
 export class QueueViews {
-  readonly #servers: { redisUrl: string; queueShards: readonly number[] };
+  readonly #servers: Servers;
   readonly #deployment: DeploymentIdentity;
   readonly #log: Logger;
   #redis: RedisClient | undefined;
   #views: Promise<QueueView[]> | undefined;
 
-  constructor(
-    servers: { redisUrl: string; queueShards: readonly number[] },
-    deployment: DeploymentIdentity,
-    log: Logger,
-  ) {
+  constructor(servers: Servers, deployment: DeploymentIdentity, log: Logger) {
     this.#servers = servers;
     this.#deployment = deployment;
     this.#log = log;
@@ -70,7 +72,7 @@ export class QueueViews {
 
   async #connect(): Promise<QueueView[]> {
     const { id } = this.#deployment;
-    const { redisUrl, queueShards } = this.#servers;
+    const { redisUrl, queueShards, queues } = this.#servers;
     const redis = openFailFast(redisUrl, "dashboard", this.#log);
     try {
       await once(redis, "ready", { signal: AbortSignal.timeout(CONNECT_MS) });
@@ -80,10 +82,10 @@ export class QueueViews {
     }
     this.#redis = redis;
     const views: QueueView[] = [];
-    for (const definition of QUEUES) {
+    for (const definition of queues) {
       for (const shard of listShardsOf(definition, id, queueShards)) {
         if (views.length % PIECE === 0) await nextPiece();
-        views.push({ queue: this.#openView(definition.name, shard.prefix, redis), shard, shown: definition.shown });
+        views.push({ queue: this.#openView(definition.name, shard.prefix, redis), shard, settings: definition });
       }
     }
     return views;

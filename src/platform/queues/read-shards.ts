@@ -1,7 +1,6 @@
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
 import { measureQueues } from "./measure-queues.ts";
-import type { QueueName } from "./queue-settings.ts";
-import { QUEUES } from "./queue-settings.ts";
+import type { QueueSettings } from "./queue-settings.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
 /** A division of the queues into a number of shards, and the processes that use it. */
@@ -38,7 +37,11 @@ interface Connected {
  * from BullMQ's keys. API processes of another deployment on the same Redis are counted too. @throws Error when Redis
  * does not respond.
  */
-export async function readDivisions(redis: RedisClient, deploymentId: string): Promise<Division[]> {
+export async function readDivisions(
+  redis: RedisClient,
+  deploymentId: string,
+  queues: readonly QueueSettings[],
+): Promise<Division[]> {
   const connected = await readConnected(redis, deploymentId);
   const counts = Array.from({ length: SHARDS_MAX }, (_, index) => index + 1);
   const used = await Promise.all(
@@ -49,7 +52,7 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
     }),
   );
   const found = counts.filter((_, index) => used[index]);
-  return Promise.all(found.map((count) => readDivision(redis, deploymentId, count, connected)));
+  return Promise.all(found.map((count) => readDivision(redis, deploymentId, queues, count, connected)));
 }
 
 /**
@@ -59,7 +62,7 @@ export async function readDivisions(redis: RedisClient, deploymentId: string): P
 export async function hasWorker(
   redis: RedisClient,
   deploymentId: string,
-  queue: QueueName,
+  queue: string,
   counts: readonly number[],
 ): Promise<boolean> {
   const connected = await readConnected(redis, deploymentId);
@@ -88,17 +91,20 @@ async function readConnected(redis: RedisClient, deploymentId: string): Promise<
 async function readDivision(
   redis: RedisClient,
   deploymentId: string,
+  queues: readonly QueueSettings[],
   count: number,
   connected: readonly Connected[],
 ): Promise<Division> {
-  const shards = QUEUES.flatMap((definition) =>
+  const shards = queues.flatMap((definition) =>
     listShardsOf(definition, deploymentId, [count]).map((shard) => ({
       name: `${definition.name} ${shard.name}`,
-      isOptional: definition.isOptional,
+      isOptional: definition.needs !== undefined,
       served: connected.some(({ workers }) => workers.has(workerName(definition.name, shard))),
     })),
   );
-  const backlog = (await measureQueues(redis, deploymentId, [count])).map(({ queues }) => queues);
+  const backlog = (await measureQueues(redis, deploymentId, { queueShards: [count], queues })).map(
+    ({ queues }) => queues,
+  );
   const jobs = backlog
     .flatMap((queues) => queues ?? [])
     .reduce((sum, { waiting, active }) => sum + waiting + active, 0);

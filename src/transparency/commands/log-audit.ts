@@ -1,19 +1,20 @@
 import { openLogSource } from "#tlog/log-source.ts";
 import type { Policy } from "#tlog/policy.ts";
 import { describeAge } from "#tlog/report.ts";
-import { type CommandContext, type Interaction, readEnvironment } from "../../cli/command.ts";
+import type { CommandContext, Interaction } from "../../cli/command.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { formatCount, paint, pluralize } from "../../cli/format.ts";
-import { readTlogConfig } from "../../platform/config.ts";
+import { readWingConfig } from "../../platform/config.ts";
 import { onSnapshot } from "../../platform/db/transaction.ts";
 import { askOutside, auditTlog } from "../audit-log.ts";
 import { auditServedTlog } from "../audit-served-log.ts";
 import { findTlogTree } from "../db/log-tree.ts";
+import { tlogVariables } from "../declared.ts";
 import { readPolicy } from "./receipt.ts";
 
 export async function auditDatabase(ctx: CommandContext): Promise<void> {
   const progress = ctx.progress("Compared", "events", (await findTlogTree(ctx.pool))?.size ?? 0);
-  const { anchors, policyFile } = readTlogConfig(readEnvironment());
+  const { anchors, policyFile } = tlogVariables.of(readWingConfig(ctx.host.readEnvironment(), tlogVariables));
   const begun = await askOutside(ctx.pool, anchors, policyFile === null ? null : await readPolicy(policyFile));
   const onEvents = (events: number) => {
     ctx.signal.throwIfAborted();

@@ -7,7 +7,6 @@ import {
   type CommandContext,
   confirmLoss,
   type Noun,
-  readEnvironment,
   verb,
   verbWithoutServers,
   withServers,
@@ -18,12 +17,13 @@ import { collect, flag, integer, option, required, YES } from "../../cli/options
 import { withRedis } from "../../cli/with-redis.ts";
 import { countIssuedVouchers } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
-import { readTlogConfig } from "../../platform/config.ts";
+import { readWingConfig } from "../../platform/config.ts";
 import { readDeploymentId } from "../../platform/db/deployment.ts";
 import { confirmed } from "../../platform/db/durability.ts";
 import { backfillTlog } from "../backfill-log.ts";
 import { findPublished } from "../db/log-checkpoints.ts";
 import { findTlogTree } from "../db/log-tree.ts";
+import { tlogVariables } from "../declared.ts";
 import { exportTlog } from "../export-log.ts";
 import { initTlog } from "../init-log.ts";
 import { readTlogSettings, type TlogSettings, TlogSettingsError } from "../log-settings.ts";
@@ -57,7 +57,7 @@ export const log: Noun = {
       options: { acceptAnchor: flag("write missing anchors; give it only if no other tree was ever signed") },
       help: "Reads LOG_KEY_FILE, LOG_ORIGIN, LOG_ANCHOR and LOG_POLICY.",
       async run(ctx, { acceptAnchor = false }) {
-        const result = await confirmed(ctx.pool, async () => initTlog(ctx, await readSettings(), acceptAnchor));
+        const result = await confirmed(ctx.pool, async () => initTlog(ctx, await readSettings(ctx), acceptAnchor));
         const { origin, size, begun, anchorsWritten } = result;
         const state = begun ? "begins" : `has ${leavesOf(size)}`;
         ctx.print(result, () => [`The log ${origin} ${state}.`, ...anchorsWritten.map(describeAnchor)].join("\n"));
@@ -134,7 +134,7 @@ missing, processes admit a server that they refused as set back.`,
       examples: ["--from /srv/mirror", "--from https://mirror.example.net/log"],
       async run(ctx, { from }) {
         const recovered = await confirmed(ctx.pool, async () =>
-          recoverTlog(ctx, await readSettings(), openLogSource(from)),
+          recoverTlog(ctx, await readSettings(ctx), openLogSource(from)),
         );
         const { firstIndex, leaves, lost, added, missing } = recovered;
         const lostLeaves = lost.reduce((sum, run) => sum + run.leaves, 0);
@@ -170,7 +170,7 @@ LOG_ANCHOR a new file, and LOG_POLICY names the new key. All events keep their
 leaves. Run it again if it was interrupted.`,
       examples: ['vouchers.example.com/log --reason "key leaked" --checkpoint log.anchor --to log-1'],
       async run(ctx, { reason, to, checkpoint = [], acceptLoss = false, yes }, origin) {
-        const settings = await readSettings();
+        const settings = await readSettings(ctx);
         await confirmLoss(ctx, yes, `This permanently ends the log ${origin}.`);
         await assertNoTlogWorker(ctx);
         const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
@@ -233,8 +233,8 @@ async function assertNoTlogWorker(ctx: CommandContext): Promise<void> {
 }
 
 /** Reads the log's settings from the environment. @throws ConfigError, TlogSettingsError */
-async function readSettings(): Promise<TlogSettings> {
-  const config = readTlogConfig(readEnvironment());
+async function readSettings(ctx: Pick<CommandContext, "host">): Promise<TlogSettings> {
+  const config = tlogVariables.of(readWingConfig(ctx.host.readEnvironment(), tlogVariables));
   const { keyFile } = config;
   if (keyFile === null) throw new TlogSettingsError("LOG_KEY_FILE is not set.");
   return readTlogSettings({ ...config, keyFile });

@@ -3,7 +3,7 @@ import { type CommandContext, type Noun, verb } from "../../cli/command.ts";
 import { EXIT } from "../../cli/exit-code.ts";
 import { formatTable, formatUtcWithZone, paint, type TableRow } from "../../cli/format.ts";
 import { integer, ORG, option } from "../../cli/options.ts";
-import { ConfigError, readWebhookConfig } from "../../platform/config.ts";
+import { ConfigError, readWingConfig } from "../../platform/config.ts";
 import { openWebhookSender } from "../../platform/outgoing/send-webhook.ts";
 import {
   createAnyWebhook,
@@ -17,6 +17,7 @@ import {
 import { selectOrganizationOfWebhook } from "../any-webhook.ts";
 import { DELIVERY_STATES, type TestedWebhook, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
 import type { WebhookView } from "../api/webhooks.ts";
+import { webhookVariables } from "../declared.ts";
 import { testWebhook, type WebhookDeps } from "../endpoints.ts";
 import { listAnyWebhookDeliveries, listWebhooksOf } from "../list-webhooks.ts";
 
@@ -34,7 +35,7 @@ const WITH_SETTINGS = {
 const TEST: CommandFace<TestedWebhook, WebhookTester> = {
   async around(ctx, _options, perform) {
     const settings = settingsOf(ctx);
-    const webhookSender = openWebhookSender(settings.config.webhooks);
+    const webhookSender = openWebhookSender({ allowPrivate: settings.config.privateReceivers });
     const testEndpoint = async (id: string) => {
       const organizationId = await selectOrganizationOfWebhook(ctx.pool, id);
       return testWebhook({ ...settings, webhookSender }, (read) => read(ctx.pool), organizationId, id);
@@ -84,9 +85,9 @@ export const webhook: Noun = {
 };
 
 function settingsOf(ctx: CommandContext): WebhookDeps {
-  const webhooks = readWebhookConfig(ctx.env);
-  if (webhooks.secret === null) throw new ConfigError("WEBHOOK_SECRET is not set");
-  return { config: { webhooks } };
+  const config = readWingConfig(ctx.env, webhookVariables);
+  if (webhookVariables.of(config).secret === null) throw new ConfigError("WEBHOOK_SECRET is not set");
+  return { config };
 }
 
 function toWebhookRow({ id, url, description, eventTypes, disabledReason, failingSince }: WebhookView): TableRow {

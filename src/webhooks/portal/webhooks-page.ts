@@ -8,6 +8,7 @@ import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { layOutForPortal, type PortalCaller, type PortalPage } from "../../portal/portal-frame.ts";
 import type { DeliveriesResponse } from "../api/webhook-deliveries.ts";
 import type { WebhookView } from "../api/webhooks.ts";
+import { webhookVariables } from "../declared.ts";
 import { readDeliveries } from "../deliveries.ts";
 import { listWebhooks } from "../partner-webhooks.ts";
 
@@ -21,7 +22,7 @@ type Deps = DepsOf<typeof readDeliveries> &
 export const webhooksPage: PortalPage<Deps> = {
   path: "/webhooks",
   label: ({ t }) => t("webhooks.title"),
-  isOpenTo: ({ config }, scopes) => scopes.has("voucher.webhook") && config.webhooks.secret !== null,
+  isOpenTo: ({ config }, scopes) => scopes.has("voucher.webhook") && webhookVariables.of(config).secret !== null,
   render(deps, caller) {
     const read = async () => {
       const endpoints: Endpoint[] = [];

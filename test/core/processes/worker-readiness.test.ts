@@ -1,7 +1,6 @@
 import { ReplyError } from "ioredis";
 import { expect, it } from "vitest";
 import { openWorkerProbe } from "../../../src/core/servers/probe-servers.ts";
-import type { QueueName } from "../../../src/platform/queues/queue-settings.ts";
 import { listShards } from "../../../src/platform/queues/shards.ts";
 import { itOnOneRedis } from "../../support/servers.ts";
 import { startWorkers } from "../../support/service.ts";
@@ -45,7 +44,7 @@ it.each<[isReady: boolean, why: string, probed: Probed]>([
 });
 
 interface Probed {
-  queues?: QueueName[];
+  queues?: string[];
   /** The shards that the worker serves, of two. All by default. */
   shards?: number[];
   /** The shards whose servers do not answer. */

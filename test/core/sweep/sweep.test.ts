@@ -7,10 +7,10 @@ import type { SweepReport } from "../../../src/core/sweep/report.ts";
 import { sweepQueue } from "../../../src/core/sweep/report.ts";
 import { isIdle, runPass } from "../../../src/core/sweep/sweep.ts";
 import { firstIdAt } from "../../../src/core/voucher/ids.ts";
+import { CONFIG_PARTS } from "../../../src/open/config-parts.ts";
 import { sweep } from "../../../src/open/open-sweep.ts";
 import { openLogger } from "../../../src/platform/logger.ts";
 import { CLOSE_MAX_MS } from "../../../src/platform/process.ts";
-import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
 import { Schedule } from "../../../src/platform/queues/schedule.ts";
 import { listShardsOf } from "../../../src/platform/queues/shards.ts";
 import { inSeconds, makeContract, newUser } from "../../support/marketplace.ts";
@@ -484,7 +484,7 @@ it("finished jobs of all queues and shards are removed after their time, even if
   const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
   onTestFinished(() => former.close());
   await untilStarted(() => former.redis.status === "ready");
-  const sets = QUEUES.flatMap(({ keep, keepFailed, ...definition }) =>
+  const sets = CONFIG_PARTS.queues.flatMap(({ keep, keepFailed, ...definition }) =>
     listShardsOf(definition, servers.deploymentId, [3, 2]).flatMap(({ prefix }) => [
       { key: `${prefix}:${definition.name}`, state: "completed", keptMs: keep.age * 1_000 },
       { key: `${prefix}:${definition.name}`, state: "failed", keptMs: keepFailed.age * 1_000 },

@@ -22,6 +22,7 @@ export const sumQueue: QueueDefinition<Sum, SumReply> = {
   withdrawOnTimeout: true,
   keep: { age: 60, count: 5_000 },
   keepFailed: { age: 60, count: 5_000 },
+  whilePaused: "",
   shown: { data: [], reply: [] },
 };
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
-import { QUEUES } from "../../../src/platform/queues/queue-settings.ts";
+import { CONFIG_PARTS } from "../../../src/open/config-parts.ts";
 import { findShard, shardOf } from "../../../src/platform/queues/shards.ts";
 import { type PartnerClient, type Reply, send } from "../../support/client.ts";
 import { scrape } from "../../support/scrape.ts";
@@ -58,7 +58,7 @@ it("six shards on a Redis Cluster are all in the metrics and on the dashboard", 
   const board = await (await fetch(`${api.url}/ops/queues/jobs/api/queues`, { headers })).json();
   const names = (board as { queues: { name: string }[] }).queues.map(({ name }) => name);
   // Two queues have shards; the others are in the first one.
-  expect(new Set(names).size).toBe(2 * SHARDS + QUEUES.length - 2);
+  expect(new Set(names).size).toBe(2 * SHARDS + CONFIG_PARTS.queues.length - 2);
   expect(names).toContain("3/6 redeem");
 });
 

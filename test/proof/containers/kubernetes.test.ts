@@ -10,9 +10,10 @@ import packageJson from "../../../package.json" with { type: "json" };
 import { API_CONNECTIONS_MAX } from "../../../src/core/callers/caller-kinds.ts";
 import { METRICS, type MetricDefinition } from "../../../src/core/metrics/metric-definitions.ts";
 import { onPath } from "../../../src/local/debian-packages.ts";
+import { buildVoucherctl } from "../../../src/local/voucherctl.ts";
+import { CONFIG_PARTS } from "../../../src/open/config-parts.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import { WORKER_CONNECTIONS_MAX } from "../../../src/open/open-worker-service.ts";
-import { buildVoucherctl } from "../../../src/open/voucherctl.ts";
 import {
   type Config,
   readAddress,
@@ -20,12 +21,13 @@ import {
   readDatabaseUrl,
   readGivenServers,
   readRolePasswords,
-  readWebhookConfig,
+  readWingConfig,
   readWorkerConfig,
 } from "../../../src/platform/config.ts";
 import { CLOSE_MAX_MS } from "../../../src/platform/process.ts";
-import { QUEUE_NAMES } from "../../../src/platform/queues/queue-settings.ts";
+import { tlogVariables } from "../../../src/transparency/declared.ts";
 import { readTlogSettings } from "../../../src/transparency/log-settings.ts";
+import { webhookVariables } from "../../../src/webhooks/declared.ts";
 import { readDockerfile } from "../../support/image.ts";
 import { selectorsOf } from "../../support/promql.ts";
 import { KNOWN_NAMES } from "../../support/variable-names.ts";
@@ -95,9 +97,9 @@ it.each([
   false,
   true,
 ])("the variables of the Kubernetes files give valid configurations (with the overlay: %s)", (withOverlay) => {
-  const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay));
-  const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay));
-  const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay));
+  const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay), CONFIG_PARTS);
+  const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay), CONFIG_PARTS);
+  const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay), CONFIG_PARTS);
   const loginOf = ({ databaseUrl }: Pick<Config, "databaseUrl">) => new URL(databaseUrl).username;
   expect([api, worker, log].map(loginOf)).toEqual(["pva_api", "pva_api", "pva_log"]);
   for (const config of [api, worker, log]) {
@@ -105,8 +107,10 @@ it.each([
     expect([config.redisUrl, config.queueShards]).toEqual([api.redisUrl, api.queueShards]);
   }
   expect(worker.reservationTokenSecrets).toEqual(api.reservationTokenSecrets);
-  expect(new Set([...worker.workerQueues, ...log.workerQueues])).toEqual(new Set(QUEUE_NAMES));
-  expect(log.transparencyLog.anchors).toHaveLength(1);
+  expect(new Set([...worker.workerQueues, ...log.workerQueues])).toEqual(
+    new Set(CONFIG_PARTS.queues.map(({ name }) => name)),
+  );
+  expect(tlogVariables.of(log).anchors).toHaveLength(1);
   for (const each of CONTAINERS.filter(({ pod }) => pod === "vouchers-migration")) {
     const env = environmentOf(each, withOverlay);
     expect(new URL(readDatabaseUrl(env)).username).toBe("owner");
@@ -118,7 +122,10 @@ it.each([
   }
   const admin = environmentOf(container("vouchers-admin"), withOverlay);
   expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);
-  expect([readAddress(admin).baseUrl, readWebhookConfig(admin)]).toEqual([api.baseUrl, api.webhooks]);
+  expect([readAddress(admin).baseUrl, webhookVariables.of(readWingConfig(admin, webhookVariables))]).toEqual([
+    api.baseUrl,
+    webhookVariables.of(api),
+  ]);
 });
 
 it("the Kubernetes files give each pod the secrets that it needs and no others", () => {
@@ -182,7 +189,10 @@ it("containers are probed at paths and ports that the processes serve", () => {
   const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
   for (const name of SERVING) {
     const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
-    const config = readApiConfig({ ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) });
+    const config = readApiConfig(
+      { ...environmentOf(container("vouchers-api"), true), ...environmentOf(rest, true) },
+      CONFIG_PARTS,
+    );
     const served: Record<string, number | null> = { http: config.port, metrics: config.metricsPort };
     for (const port of ports) expect(port.containerPort, name).toBe(served[port.name]);
     const isApi = name === "vouchers-api";
@@ -224,7 +234,9 @@ it("the log's key is copied to a file that the service accepts, because it refus
   execFileSync(program, [option, mode, keyFile, copy]);
   expect((await settings()).origin).toBe("vouchers.example.com/log");
   expect(statSync(copy).mode & 0o777).toBe(0o400);
-  const [anchor] = readWorkerConfig(environmentOf(container("vouchers-log"), true)).transparencyLog.anchors;
+  const [anchor] = tlogVariables.of(
+    readWorkerConfig(environmentOf(container("vouchers-log"), true), CONFIG_PARTS),
+  ).anchors;
   expect(mountOf(anchor ?? "", mounts)).toBe("anchor");
   const { persistentVolumeClaim } = spec.volumes.find(({ name }: Yaml) => name === "anchor");
   expect(find("PersistentVolumeClaim", persistentVolumeClaim.claimName)).toBeDefined();
@@ -271,7 +283,10 @@ it("the overlay patches only fields that the base has", () => {
 it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs, counted once", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
-  const { workerQueues, workerConcurrency } = readWorkerConfig(environmentOf(container("vouchers-worker"), true));
+  const { workerQueues, workerConcurrency } = readWorkerConfig(
+    environmentOf(container("vouchers-worker"), true),
+    CONFIG_PARTS,
+  );
   expect(threshold).toBe(String(workerConcurrency));
   const [selector, ...others] = selectorsOf(query);
   expect(others).toEqual([]);

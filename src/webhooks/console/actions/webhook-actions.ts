@@ -19,7 +19,7 @@ import { testWebhook } from "../../endpoints.ts";
 export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pick<FairSlots, "hasRoom" | "run"> };
 
 type Deps = Acting<WebhookActionDeps>;
-const settingsOf = ({ api }: Deps) => ({ config: { webhooks: api.config.webhooks } });
+const settingsOf = ({ api }: Deps) => ({ config: api.config });
 
 /** The forms of the acts on webhook endpoints. */
 export const WEBHOOK_ACTIONS = [

@@ -1,6 +1,7 @@
 import type { RedeemJob, RedeemReply } from "../../../../src/core/redeem/job.ts";
 import { openRedeemCommitter, runRedeemJob } from "../../../../src/core/redeem/redeem-committer.ts";
 import { createApp } from "../../../../src/open/app.ts";
+import { CONFIG_PARTS } from "../../../../src/open/config-parts.ts";
 import { type ApiContext, openApi } from "../../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../../src/platform/config.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
@@ -13,7 +14,7 @@ import type { WaitResult } from "../../../../src/platform/queues/awaited-queue.t
 /** Redeems that may wait in the process; WORKER_CONCURRENCY limits them in a worker. */
 const WAITING_MAX = 1_000;
 
-const config = configureProcess(readApiConfig);
+const config = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));
 const service = openApi(config);
 const redeemCommitter = service.use(
   openRedeemCommitter({

@@ -4,6 +4,7 @@ import type { Caller } from "../../../../src/core/keys/caller.ts";
 import { partnerKey } from "../../../../src/core/keys/routes/authenticate.ts";
 import { readiness } from "../../../../src/core/servers/health.ts";
 import { createApp } from "../../../../src/open/app.ts";
+import { CONFIG_PARTS } from "../../../../src/open/config-parts.ts";
 import { openApi } from "../../../../src/open/open-api.ts";
 import { readApiConfig } from "../../../../src/platform/config.ts";
 import { DatabaseFence } from "../../../../src/platform/db/database-fence.ts";
@@ -22,7 +23,7 @@ const POOL_MAX = 16;
  * a request in another way. `pool` is for that work.
  */
 export function openBaseline() {
-  const config = configureProcess(readApiConfig);
+  const config = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));
   const service = openApi(config);
   const { databaseUrl } = config;
   const { log } = service;

@@ -1,9 +1,9 @@
 import { duration, subject } from "../acts/fields.ts";
-import { LOCAL_DIRECTORY } from "../local/directory.ts";
+import { type Noun, verbWithoutServers } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-code.ts";
+import { optionOf } from "../cli/field-option.ts";
 import { readTokenClaims } from "../platform/config.ts";
-import { type Noun, readEnvironment, verbWithoutServers } from "./command.ts";
-import { UsageError } from "./exit-code.ts";
-import { optionOf } from "./field-option.ts";
+import { LOCAL_DIRECTORY } from "./directory.ts";
 
 export const user: Noun = {
   name: "user",
@@ -17,11 +17,11 @@ export const user: Noun = {
       },
       examples: ["--user alice", "--user alice --ttl 7d --json"],
       async run(ctx, { user, ttl }) {
-        const env = readEnvironment();
+        const env = ctx.host.readEnvironment();
         if (env.DATABASE_URL) {
           throw new UsageError("Only the embedded servers accept these tokens. Unset DATABASE_URL.");
         }
-        const { mintUserToken } = await import("../local/user-keys.ts");
+        const { mintUserToken } = await import("./user-keys.ts");
         const token = await mintUserToken(LOCAL_DIRECTORY, user, ttl, readTokenClaims(env));
         ctx.print({ token }, () => token);
       },

@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { isKeyName } from "#tlog/note.ts";
+import { integer, list, orNull, wingVariables } from "../platform/environment.ts";
+import type { QueueSettings } from "../platform/queues/queue-settings.ts";
+
+export const tlogVariables = wingVariables("transparency", {
+  /** The file with the keys that sign checkpoints. Null: this process does not run the sequencer. */
+  keyFile: orNull(z.string()).meta({ title: "LOG_KEY_FILE" }),
+  /** The name that the key must have; null accepts any. */
+  origin: orNull(z.string().refine(isKeyName, "must be a name like vouchers.example.com/log")).meta({
+    title: "LOG_ORIGIN",
+  }),
+  /** Files in which the log's worker keeps the last checkpoint. */
+  anchors: list
+    .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
+    .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
+    .default([])
+    .meta({ title: "LOG_ANCHOR" }),
+  /** The file with the policy; null requires no witness. */
+  policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
+  /** At most half of the time for which sealed events may wait for a checkpoint without a fault. */
+  intervalMs: integer(100, 30_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
+});
+
+export const TLOG_QUEUE = {
+  name: "log",
+  needs: "LOG_KEY_FILE",
+  dataMaxBytes: 64,
+  waitingMax: 1,
+  withdrawOnTimeout: false,
+  // A pass runs every second.
+  keep: { age: 3_600, count: 1_000 },
+  keepFailed: { age: 86_400, count: 1_000 },
+  shown: { data: [], reply: "all" },
+  whilePaused: "While it is paused, events get no place in the log and no receipt.",
+} as const satisfies QueueSettings;
