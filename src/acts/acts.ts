@@ -1,4 +1,5 @@
 import type { Act } from "./act.ts";
+import { extendBatch } from "./batch/extend.ts";
 import { issueBatch } from "./batch/issue.ts";
 import { voidBatch } from "./batch/void.ts";
 import { createBrand } from "./brand/create.ts";
@@ -19,6 +20,7 @@ import { rotateOperator } from "./operator/rotate.ts";
 import { createOrganization } from "./org/create.ts";
 import { erase } from "./person/erase.ts";
 import { createProduct } from "./product/create.ts";
+import { extendVoucher } from "./voucher/extend.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
 /** Any act of the table. The type hides its fields and dependencies. */
@@ -31,6 +33,8 @@ export const ACTS: readonly AnyAct[] = [
   renameBrand,
   createProduct,
   issueBatch,
+  extendBatch,
+  extendVoucher,
   voidBatch,
   voidVoucher,
   erase,

@@ -7,7 +7,7 @@ import { formsOf } from "../core/voucher/references.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
 import { inTransaction, retryConflicts, waitForLocks, write } from "../platform/db/transaction.ts";
-import { findOlderSessions } from "../platform/db/working-sessions.ts";
+import { assertUpgraded } from "./assert-upgraded.ts";
 import type { Entity } from "./db/audit-entries.ts";
 import {
   type ErasableEvent,
@@ -63,7 +63,7 @@ const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "vouch
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
   user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
-  voucher: [...OF_ACQUISITION, "voucher.instance.redeemed", "voucher.instance.voided"],
+  voucher: [...OF_ACQUISITION, "voucher.instance.redeemed", "voucher.instance.voided", "voucher.instance.extended"],
 };
 
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
@@ -219,17 +219,6 @@ function eraseAudited(
     });
   // An erasure of a user or a reference waits for its lock, and a claim locks several users, so deadlocks can occur.
   return retryConflicts(run);
-}
-
-/**
- * Refuses an erasure while processes of an earlier release have sessions: they may not recognize what was erased.
- * @throws AppError `wrong_status`.
- */
-async function assertUpgraded(tx: Transaction): Promise<void> {
-  const sessions = await findOlderSessions(tx);
-  if (sessions === null) return;
-  const sentence = `Processes of an earlier release use the database, and may not recognize an erased reference`;
-  throw new AppError("wrong_status", `${sentence}: replace them, then erase (${sessions}).`);
 }
 
 /** The entity that the audit entry names. A user is named by the replaced text. */

@@ -1,3 +1,4 @@
+import { findLineage } from "../core/catalog/db/catalog.ts";
 import { nextEvent } from "../core/chain/chain.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { type EndedReservation, endReservations } from "../core/reserve/db/reservations.ts";
@@ -5,7 +6,7 @@ import { normaliseCode } from "../core/voucher/codes.ts";
 import { findVoucherInOrganization } from "../core/voucher/db/voucher-ranges.ts";
 import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../core/voucher/db/vouchers.ts";
 import { liveReservation } from "../core/voucher/reservation.ts";
-import { finalRefusal } from "../core/voucher/voucher.ts";
+import { voucherRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
@@ -18,15 +19,17 @@ export interface VoidResult {
   endedTicket: string | null;
 }
 
-/** The id of an organization's voucher with this code. @throws AppError `voucher_not_found`. */
+/** The id of an organization's voucher with this code or id. @throws AppError `voucher_not_found`. */
 export async function findVoucherId(
   { pool }: Pick<AuditContext, "pool">,
   organizationId: string,
-  code: string,
+  codeOrId: string,
 ): Promise<string> {
-  const voucherId = await findVoucherInOrganization(pool, { organizationId, codeKey: normaliseCode(code) });
+  const lineage = codeOrId.startsWith("vch_") ? await findLineage(pool, codeOrId) : null;
+  if (lineage?.organizationId === organizationId && lineage.voucherId !== null) return lineage.voucherId;
+  const voucherId = await findVoucherInOrganization(pool, { organizationId, codeKey: normaliseCode(codeOrId) });
   if (voucherId !== null) return voucherId;
-  throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code.`);
+  throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code or id.`);
 }
 
 /**
@@ -39,7 +42,7 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
     const voucher = vouchers.get(voucherId);
     if (voucher === undefined) throw new AppError("voucher_not_found", "There is no voucher with this id.");
-    const final = finalRefusal(voucher, now);
+    const final = voucherRefusal(voucher, now);
     if (final !== null) throw new AppError(final, (t) => t(`inDetail.notVoided.${final}`));
     await voidActive(ctx, tx, [voucher], now, reason);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };

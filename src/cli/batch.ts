@@ -1,7 +1,7 @@
 import { type Codes, issueBatch } from "../acts/batch/issue.ts";
+import { readBatchSize } from "../acts/change-batch.ts";
 import { exportBatch } from "../acts/export-batch.ts";
 import { readBatch } from "../acts/read-batch.ts";
-import { readBatchSize } from "../acts/void-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
 import type { Window } from "../core/catalog/offer.ts";
 import { AppError } from "../platform/api/errors.ts";

@@ -2,6 +2,7 @@ import { findVouchersEverywhere, readAnyVoucherHistory } from "../acts/across-or
 import { readVoucher } from "../acts/read-voucher.ts";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findVoucherId } from "../acts/void-voucher.ts";
+import { extendVoucher } from "../acts/voucher/extend.ts";
 import { type LeaseRelease, voidVoucher } from "../acts/voucher/void.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
@@ -25,13 +26,17 @@ import { integer, option, required } from "./options.ts";
 const OWNER = required("<id>", "the organization that owns it");
 const REF = option("<reference>", "the partner's reference of its redemption");
 
-/** How the command line of `voucher void` names the voucher. */
-const VOID: CommandFace<object, LeaseRelease> = {
+/** How a command line names a voucher of an organization. */
+const BY_CODE: CommandFace<never> = {
   options: { org: OWNER },
   target: {
-    argument: "<code>",
-    find: (ctx, { org }, code) => findVoucherId(ctx, String(org), code),
+    argument: "<code|id>",
+    find: (ctx, { org }, codeOrId) => findVoucherId(ctx, String(org), codeOrId),
   },
+};
+
+const VOID: CommandFace<object, LeaseRelease> = {
+  ...BY_CODE,
   async around(ctx, _options, perform) {
     // Loaded on demand, because most commands need no Redis.
     const { releaseLeaseOfVoid } = await import("./release-lease.ts");
@@ -88,6 +93,7 @@ export const voucher: Noun = {
         ctx.print(history, () => describeHistory(history));
       },
     }),
+    ...verbOf(extendVoucher, BY_CODE),
     ...verbOf(voidVoucher, VOID),
   },
 };

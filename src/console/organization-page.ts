@@ -263,6 +263,7 @@ ${linkActions(
   ["batches", id],
   ["print", "Print sheet"],
   ...(listing === undefined ? [["listings/new", "List on the marketplace"] as const] : []),
+  ...(batch.active + batch.expired === 0 ? [] : [["extend", "Extend the batch"] as const]),
   ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
 )}
 ${

@@ -4,6 +4,7 @@ import type { OperatorReads } from "../core/callers/bulkhead.ts";
 import type { PastReservation } from "../core/look-up/api/voucher-history.ts";
 import { releaseReservation } from "../core/reserve/release-reservation.ts";
 import { codeEnd } from "../core/voucher/codes.ts";
+import type { VoucherStatus } from "../core/voucher/voucher.ts";
 import { type Html, html } from "../pages/html.ts";
 import { renderSandboxNotice } from "../pages/layout.ts";
 import {
@@ -20,7 +21,13 @@ import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
 
+const EXTEND = ["extend", "Extend this voucher"] as const;
 const VOID = ["void", "Void this voucher"] as const;
+/** The changes of a voucher that its page offers. */
+const CHANGES: Partial<Record<VoucherStatus, readonly (typeof EXTEND | typeof VOID)[]>> = {
+  Active: [EXTEND, VOID],
+  Expired: [EXTEND],
+};
 const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
@@ -63,7 +70,7 @@ ${renderFacts([
   ["Redeem code", credential(voucher.redeemCode)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-${linkActions(site, ["vouchers", voucher.id], ...(isUsable ? [VOID] : []), ERASE)}
+${linkActions(site, ["vouchers", voucher.id], ...(CHANGES[voucher.status] ?? []), ERASE)}
 ${renderLife(entries.map(({ entry }) => entry))}`,
   );
 };

@@ -6,12 +6,14 @@ import { batch } from "./routes/batch.ts";
 import { batchVouchers } from "./routes/batch-vouchers.ts";
 import { batches } from "./routes/batches.ts";
 import { brands } from "./routes/brands.ts";
+import { extendBatch } from "./routes/extend-batch.ts";
+import { extendVoucher } from "./routes/extend-voucher.ts";
 import { products } from "./routes/products.ts";
 import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 
-/** Acts with their own route: a voucher to void is named in the body, and a batch is voided in portions. */
-const OWN_ROUTE = ["voucher void", "batch void"];
+/** Acts with their own route: a voucher is named in the body, and a batch is changed in portions. */
+const OWN_ROUTE = ["voucher extend", "voucher void", "batch extend", "batch void"];
 
 /** The other acts for programs need nothing from the process, so their endpoints follow from the acts alone. */
 const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name)).map((act) =>
@@ -19,4 +21,15 @@ const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUT
 );
 
 /** The endpoints for an organization's own programs. */
-export const ISSUER_ENDPOINTS = [brands, products, batches, batch, batchVouchers, voidVoucher, voidBatch, ...derived];
+export const ISSUER_ENDPOINTS = [
+  brands,
+  products,
+  batches,
+  batch,
+  batchVouchers,
+  extendVoucher,
+  extendBatch,
+  voidVoucher,
+  voidBatch,
+  ...derived,
+];

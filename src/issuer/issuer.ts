@@ -35,8 +35,8 @@ export interface IssuerCall extends AuditContext {
 /** The same error for an entity that does not exist and for one of another organization. */
 export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
-/** Longest wait of a void for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */
-export const VOID_LOCK_WAIT_MS = 2_000;
+/** Longest wait of a change of vouchers for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */
+export const LOCK_WAIT_MS = 2_000;
 
 /** Thrown when the key was revoked or has expired during a long act. */
 export class KeyEnded extends AppError {

@@ -13,6 +13,7 @@ const LEAVE_UNUSED: readonly string[] = [
   "voucher.instance.issued",
   "voucher.instance.claimed",
   "voucher.instance.bought",
+  "voucher.instance.extended",
 ] satisfies EventType[];
 
 /** The words for an event type; for an unknown type, the type itself. */

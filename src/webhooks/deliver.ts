@@ -288,6 +288,9 @@ function webhookEventOf(delivery: DueDelivery): WebhookEvent {
   }
   const timestamp = occurredAt.toISOString();
   const data = { voucherId, sequence, recordHash };
+  if (eventType === "voucher.instance.extended") {
+    return { type: eventType, timestamp, data: { ...data, validUntil: JSON.parse(payload).data.validUntil } };
+  }
   if (eventType !== "voucher.instance.redeemed") return { type: eventType, timestamp, data };
   const { externalRef, redeemCode } = JSON.parse(payload).data;
   return { type: eventType, timestamp, data: { ...data, externalRef, redeemCode } };

@@ -479,7 +479,7 @@ it("an erasure by any face is refused while a process that knows an older schema
   const { id, code, body } = await redeem();
   const ctl = openVoucherctl(servers);
   const args = ["person", "erase", "--org", partner.organizationId, "--ref", body.externalRef, "--yes"];
-  const refusal = /may not recognize an erased reference: replace them, then erase \(pid \d+ of (api|worker).*\)/;
+  const refusal = /do not recognize this change: replace them, then repeat it \(pid \d+ of (api|worker).*\)/;
   const items = [{ voucherId: id, sequences: [2], erasedAt: "2099-01-01T00:00:00Z" }];
   const list = { items, users: [], usersErasedAt: {}, references: [] };
   const beside = async (name: string, work: () => Promise<unknown>) => {

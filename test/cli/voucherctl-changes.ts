@@ -168,6 +168,12 @@ export const CHANGES: Record<string, Change[]> = {
       },
     },
     {
+      line: "batch extend {id} --valid-until 2099-12-31 --reason 'closed for repairs'",
+      printed: { extended: 3, alreadyFinal: 0 },
+      from: { vouchersExtended: 0 },
+      to: { vouchersExtended: 3 },
+    },
+    {
       line: "batch void {id} --reason 'printed twice'",
       printed: { voided: 3, alreadyFinal: 0 },
       from: { vouchersVoided: 0 },

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
 import { withAuditEntry } from "../../src/acts/with-audit-entry.ts";
-import { VOID_LOCK_WAIT_MS } from "../../src/issuer/issuer.ts";
+import { LOCK_WAIT_MS } from "../../src/issuer/issuer.ts";
 import { isDatabaseUnavailable } from "../../src/platform/db/transaction.ts";
 import { send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
@@ -196,7 +196,7 @@ async function whileBothWait<One, Other>(
   id: string,
   start: () => readonly [Promise<One>, Promise<Other>],
 ): Promise<[One, Other] | null> {
-  const inBoth = await inTime(VOID_LOCK_WAIT_MS, () =>
+  const inBoth = await inTime(LOCK_WAIT_MS, () =>
     whileLocked(db, [id], async () => {
       const pending = start();
       return (await untilWaitingOr(Promise.race(pending), db, 2)) && { pending };

@@ -209,6 +209,26 @@ it("a voucher is voided by its code or its id, and a repeat is a success", async
   expect((await post("vouchers/void", { id, code })).body.error).toBe("code and id must not be given together.");
 });
 
+it("a voucher is extended by its code or its id and a batch in portions, and a wrong end is named", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  const body = { validUntil: "2099-12-31", reason: "she was ill" };
+  const extended = { id, validUntil: "2099-12-31T23:59:59.999Z", extended: true };
+  expect((await post("vouchers/extend", { code, ...body })).body).toEqual(extended);
+  expect((await post("vouchers/extend", { id, ...body })).body).toEqual(extended);
+  const [entry] = await auditOf(id);
+  expect(entry).toMatchObject({ os_user: keyId, by: "key", command: "voucher extend", arguments: { id } });
+  const earlier = await post("vouchers/extend", { id, validUntil: "2098-12-31" });
+  const name = extended.validUntil;
+  expect(earlier).toMatchObject({ status: 400, body: { error: `validUntil must be later than ${name}.` } });
+  expect((await post("vouchers/extend", { id })).body.error).toBe("validUntil is required.");
+  expect((await post("vouchers/extend", body)).body.error).toBe("code or id is required.");
+  const { batchId } = await issueTestBatch(db, partner, 2);
+  const whole = await post(`batches/${batchId}/extend`, body);
+  expect(whole.body).toEqual({ extended: 2, alreadyFinal: 0, remaining: 0 });
+  const again = await post(`batches/${batchId}/extend`, body);
+  expect(again.body).toEqual({ extended: 0, alreadyFinal: 2, remaining: 0 });
+});
+
 it("a batch is voided until nothing remains, with what was final before counted apart", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   await till.redeem({ code: vouchers[0]?.code, externalRef: newRef() });
@@ -238,6 +258,7 @@ it("what belongs to another organization is answered byte by byte as what does n
     [`batches?product=${partner.productId}`, `batches?product=${newId("prd")}`],
     [`products?brand=${partner.brandId}`, "products?brand=%00"],
     [`batches/${batchId}/void`, "batches/%00/void", {}],
+    [`batches/${batchId}/extend`, "batches/%00/extend", { validUntil: "2099-12-31" }],
     [`batches/${batchId}/listings`, `batches/${newId("bat")}/listings`, {}],
     [`brands/${partner.brandId}/contracts`, `brands/${newId("brd")}/contracts`, { user: "bob" }],
     ...["accept", "decline", "end"].map((move): [string, string, object] => [

@@ -6,6 +6,8 @@ type Schemas = components["schemas"];
 type Item<Page extends "BrandsPage" | "ProductsPage" | "BatchesPage" | "BatchVouchersPage"> =
   Schemas[Page]["items"][number];
 
+const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
+
 /** The calls of a back office, with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
 export function issuerCalls(call: Call, patienceMs: number) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
@@ -13,7 +15,6 @@ export function issuerCalls(call: Call, patienceMs: number) {
   /** Makes a call that must not be repeated, because a repeat is refused or takes effect again. */
   const once = <Answer>(path: string, body: object = {}) =>
     call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
-  const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
   const batch = (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`);
   async function* each<Item>(path: string, filters: Record<string, string> = {}): AsyncGenerator<Item> {
     let query: Record<string, string> = { ...filters, limit: "1000" };
@@ -44,6 +45,46 @@ export function issuerCalls(call: Call, patienceMs: number) {
       batch: Partial<Schemas["IssueBatchRequest"]> & Pick<Schemas["IssueBatchRequest"], "issueRef">,
     ) => repeated<Schemas["IssueBatchResult"]>(of("products", productId, "batches"), batch),
     createListing: (batchId: string) => once<Schemas["CreateListingResult"]>(of("batches", batchId, "listings")),
+    ...changesOf(repeated, batch, patienceMs),
+    offerContract: (brandId: string, contract: { user: string; endsAt?: string | null }) =>
+      once<Schemas["OfferContractResult"]>(of("brands", brandId, "contracts"), contract),
+    acceptContract: (id: string) => once<Schemas["AcceptContractResult"]>(of("contracts", id, "accept")),
+    declineContract: (id: string) => once<Schemas["DeclineContractResult"]>(of("contracts", id, "decline")),
+    endContract: (id: string) => once<Schemas["EndContractResult"]>(of("contracts", id, "end")),
+    createLink: (contractId: string, product: string) =>
+      once<Schemas["CreateLinkResult"]>(of("contracts", contractId, "links"), { product }),
+  };
+}
+
+/** Posts a body, and repeats the call until it is answered. */
+type Repeated = <Answer>(path: string, body?: object) => Promise<Answer>;
+
+/** The calls that change vouchers that were issued. */
+function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["Batch"]>, patienceMs: number) {
+  return {
+    /** Gives a voucher a later end, an expired one too. The same end again is a success. */
+    extendVoucher: (voucher: ({ code: string } | { id: string }) & { validUntil: string; reason?: string }) =>
+      repeated<Schemas["ExtendedVoucher"]>("vouchers/extend", voucher),
+    /**
+     * Repeats the call until no voucher remains. Returns how many vouchers the calls that were answered have extended.
+     * @throws OutcomeUnknown as `voidBatch`.
+     */
+    extendBatch: async (batchId: string, validUntil: string, reason: string | null = null) => {
+      let extended = 0;
+      const { damaged } = await untilNoneRemains(
+        async () => {
+          const done = await repeated<Schemas["ExtendedBatch"]>(of("batches", batchId, "extend"), {
+            validUntil,
+            reason,
+          });
+          extended += done.extended;
+          return done;
+        },
+        `of the batch ${batchId} are not extended yet`,
+        patienceMs,
+      );
+      return { extended, ...(damaged !== undefined && { damaged }) };
+    },
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
     /**
@@ -57,13 +98,6 @@ export function issuerCalls(call: Call, patienceMs: number) {
         () => repeated<Schemas["VoidedBatch"]>(of("batches", batchId, "void"), { reason }),
         patienceMs,
       ),
-    offerContract: (brandId: string, contract: { user: string; endsAt?: string | null }) =>
-      once<Schemas["OfferContractResult"]>(of("brands", brandId, "contracts"), contract),
-    acceptContract: (id: string) => once<Schemas["AcceptContractResult"]>(of("contracts", id, "accept")),
-    declineContract: (id: string) => once<Schemas["DeclineContractResult"]>(of("contracts", id, "decline")),
-    endContract: (id: string) => once<Schemas["EndContractResult"]>(of("contracts", id, "end")),
-    createLink: (contractId: string, product: string) =>
-      once<Schemas["CreateLinkResult"]>(of("contracts", contractId, "links"), { product }),
   };
 }
 
@@ -73,16 +107,23 @@ async function voidAll(
   patienceMs: number,
 ): Promise<{ voided: number; alreadyFinal: number; damaged?: number }> {
   const before = await read();
-  let damaged = 0;
-  let least = Number.POSITIVE_INFINITY;
-  for (let giveUpAt = 0; least > 0; ) {
-    const { remaining, ...done } = await voidSome();
-    damaged = done.damaged ?? 0;
-    if (remaining < least) giveUpAt = performance.now() + patienceMs;
-    least = Math.min(least, remaining);
-    if (least > 0 && performance.now() > giveUpAt)
-      throw new OutcomeUnknown(`${remaining} vouchers of the batch ${before.id} are not voided yet`);
-  }
+  const { damaged = 0 } = await untilNoneRemains(voidSome, `of the batch ${before.id} are not voided yet`, patienceMs);
   const voided = (await read()).voided - before.voided;
   return { voided, alreadyFinal: before.count - voided - damaged, ...(damaged > 0 && { damaged }) };
+}
+
+/** Repeats a call that changes a part of a batch, until no voucher remains. Returns its last answer. */
+async function untilNoneRemains<Answer extends { remaining: number }>(
+  changeSome: () => Promise<Answer>,
+  what: string,
+  patienceMs: number,
+): Promise<Answer> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let giveUpAt = 0; ; ) {
+    const answer = await changeSome();
+    if (answer.remaining < least) giveUpAt = performance.now() + patienceMs;
+    least = Math.min(least, answer.remaining);
+    if (least === 0) return answer;
+    if (performance.now() > giveUpAt) throw new OutcomeUnknown(`${answer.remaining} vouchers ${what}`);
+  }
 }

@@ -6,6 +6,7 @@ type Schemas = components["schemas"];
 export type WebhookEvent =
   | Schemas["WebhookRedeemed"]
   | Schemas["WebhookVoided"]
+  | Schemas["WebhookExtended"]
   | Schemas["WebhookExpired"]
   | Schemas["WebhookClaimed"]
   | Schemas["WebhookBought"]

@@ -85,6 +85,16 @@ it.each([
   expect(remaining.length - left.length).toBe(calls);
 });
 
+it("extendVoucher and extendBatch give later ends, and count what the answered calls extended", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
+  const issuer = await backOffice(fetch);
+  const id = String(vouchers[0]?.id);
+  const extended = await issuer.extendVoucher({ id, validUntil: "2099-12-31", reason: "she was ill" });
+  expect(extended).toEqual({ id, validUntil: "2099-12-31T23:59:59.999Z", extended: true });
+  expect(await issuer.extendBatch(batchId, "2099-12-31")).toEqual({ extended: 2 });
+  expect(await issuer.extendBatch(batchId, "2099-12-31")).toEqual({ extended: 0 });
+});
+
 /** The calls of a key that may issue. */
 async function backOffice(send: typeof fetch, patienceMs = 60_000) {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });

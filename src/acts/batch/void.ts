@@ -1,6 +1,7 @@
 import { normaliseText } from "../../platform/text.ts";
 import { act } from "../act.ts";
-import { type BatchVoidResult, readBatchSize, remainingOf, voidBatch as voidAll } from "../void-batch.ts";
+import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
+import { voidBatch as voidAll } from "../void-batch.ts";
 import { REASON } from "../voucher/void.ts";
 import { formatCount, pluralize } from "../words.ts";
 
@@ -29,7 +30,7 @@ export const voidBatch = act({
     },
   },
   progress: { doing: "Voiding", of: "vouchers", done: "voided" },
-  async run(ctx, id, { reason }, advance): Promise<BatchVoidResult> {
+  async run(ctx, id, { reason }, advance): Promise<BatchResult<"voided">> {
     const size = await readBatchSize(ctx, id);
     return voidAll(ctx, id, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
   },

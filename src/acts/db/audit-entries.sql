@@ -38,8 +38,8 @@ SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount
 -- name: state_of_voucher(id)
 -- A voucher without its code. Locks the row, as every change of a voucher does first.
 SELECT v.organization_id AS "organizationId", v.batch_id AS "batchId", v.serial, v.status, v.redeemed_at AS "redeemedAt",
-       v.last_sequence AS "lastSequence"
-  FROM vouchers AS v WHERE v.id = $1::text FOR UPDATE;
+       v.last_sequence AS "lastSequence", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil"
+  FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id WHERE v.id = $1::text FOR UPDATE OF v;
 
 -- name: state_of_member(organization_and_user)
 -- The two ids are separated by a slash.

@@ -36,7 +36,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
   FROM voucher_events AS e
  CROSS JOIN LATERAL (SELECT coalesce(e.payload::jsonb -> 'data', e.data::jsonb) AS said OFFSET 0) AS d
  WHERE e.voucher_id = ANY ($1::text[]) AND e.event_type = ANY ($2::text[]) AND e.erased_by IS NULL
-   AND (e.event_type <> 'voucher.instance.voided' OR d.said ? 'reason')
+   AND (e.event_type NOT IN ('voucher.instance.voided', 'voucher.instance.extended') OR d.said ? 'reason')
    AND ($3::text IS NULL OR d.said->>'referrer' = $3::text
         OR EXISTS (SELECT FROM claims AS c
                     WHERE c.voucher_id = e.voucher_id AND c.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)]))

@@ -16,6 +16,7 @@ export const EVENT_CODES = {
   "voucher.instance.voided": "VCH005",
   "voucher.instance.expired": "VCH006",
   "voucher.instance.erased": "VCH007",
+  "voucher.instance.extended": "VCH008",
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
 

@@ -1,6 +1,6 @@
 import { sameTokenHash } from "../reserve/reservation-token.ts";
 import { liveReservation, type Reservation } from "../voucher/reservation.ts";
-import { type FinalRefusal, finalRefusal, type VoucherState } from "../voucher/voucher.ts";
+import { type VoucherRefusal, type VoucherState, voucherRefusal } from "../voucher/voucher.ts";
 
 /** The part of an attempt to redeem that decides its result. */
 export interface RedeemAttempt {
@@ -35,7 +35,7 @@ export type RedeemDecision =
   | { kind: "confirmed" }
   /** The reference was ended or the deadline has passed, so nothing is redeemed. */
   | { kind: "late" }
-  | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
+  | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
 
 /**
  * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
@@ -55,7 +55,7 @@ export function decideRedeem(
   if (confirmation?.attemptId === attempt.attemptId) return { kind: "redeemed_before", confirmation };
   if (confirmation !== null) return { kind: "confirmed" };
   if (attempt.isEnded || now.getTime() > attempt.deadlineMs) return { kind: "late" };
-  const final = finalRefusal(voucher, now);
+  const final = voucherRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);
   if (attempt.ticket !== null && live?.ticket !== attempt.ticket) return { kind: "refused", code: "reservation_ended" };

@@ -48,7 +48,7 @@ export async function advanceSandbox(
       ctx,
       endedTickets.map((ticket, index) => ({ ticket, voucherId: endedVoucherIds[index] ?? "" })),
     );
-    if (expiredBatchIds.length > 0) {
+    if (vouchersExpired > 0) {
       await recordExpiries(ctx, performance.now() + RECORD_MAX_MS, expiredBatchIds).catch((error) =>
         ctx.log.warn({ err: error }, "the sweeper will record the expiries of a sandbox"),
       );

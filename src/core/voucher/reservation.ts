@@ -1,4 +1,4 @@
-import { type FinalRefusal, finalRefusal, type VoucherState } from "./voucher.ts";
+import { type VoucherRefusal, type VoucherState, voucherRefusal } from "./voucher.ts";
 
 /** A reservation's row in state Live. The reservation is live only until `expiresAt`, by the database's clock. */
 export interface Reservation {
@@ -17,7 +17,7 @@ export function liveReservation(reservation: Reservation | null, now: Date): Res
 export type ReservationOutcome =
   | { kind: "opened"; reservation: Reservation }
   | { kind: "repeated"; reservation: Reservation }
-  | { kind: "refused"; code: FinalRefusal | "reservation_ended" | "voucher_reserved" };
+  | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "voucher_reserved" };
 
 export interface ReservationRequest {
   /** The ticket by which the caller names the voucher, or null if it sent the code. */
@@ -41,7 +41,7 @@ export function decideReservation(
   request: ReservationRequest,
   now: Date,
 ): ReservationOutcome {
-  const final = finalRefusal(voucher, now);
+  const final = voucherRefusal(voucher, now);
   if (final !== null) return { kind: "refused", code: final };
   const live = liveReservation(reservation, now);
   if (request.namedTicket !== null && live?.ticket !== request.namedTicket)

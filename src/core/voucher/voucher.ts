@@ -25,7 +25,7 @@ export function statusAt(voucher: VoucherState, now: Date): VoucherStatus {
   return voucher.status === "Active" && voucher.validUntil <= now ? "Expired" : voucher.status;
 }
 
-const FINAL_REFUSALS = {
+const REFUSALS = {
   Active: null,
   Redeemed: "voucher_used",
   Voided: "voucher_voided",
@@ -37,12 +37,31 @@ export function hasFinalStatus({ status }: VoucherState): boolean {
   return status !== "Active";
 }
 
-/** The error code of a voucher that can never be reserved or redeemed again. */
-export type FinalRefusal = NonNullable<(typeof FINAL_REFUSALS)[VoucherStatus]>;
+/** The error code of a voucher that cannot be reserved or redeemed. */
+export type VoucherRefusal = NonNullable<(typeof REFUSALS)[VoucherStatus]>;
 
-/** Why a voucher can never be reserved or redeemed again. Null while it is Active. */
-export function finalRefusal(voucher: VoucherState, now: Date): FinalRefusal | null {
-  return FINAL_REFUSALS[statusAt(voucher, now)];
+/**
+ * Why a voucher cannot be reserved or redeemed at `now`. Null while it is Active. Only an extension makes an Expired
+ * voucher Active again.
+ */
+export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal | null {
+  return REFUSALS[statusAt(voucher, now)];
+}
+
+/** What a wanted end does to a voucher. `unchanged`: it has this end. `tooEarly`: the end must be after `floor`. */
+export type Extension =
+  | { kind: "extended" }
+  | { kind: "unchanged" }
+  | { kind: "refused"; code: VoucherRefusal }
+  | { kind: "tooEarly"; floor: Date };
+
+/** Decides whether a voucher gets another end. Active and Expired ones do, if it is later than their end and `now`. */
+export function decideExtension(voucher: VoucherState, validUntil: Date, now: Date): Extension {
+  const code = voucherRefusal(voucher, now);
+  if (code !== null && code !== "voucher_expired") return { kind: "refused", code };
+  if (validUntil.getTime() === voucher.validUntil.getTime()) return { kind: "unchanged" };
+  const floor = voucher.validUntil > now ? voucher.validUntil : now;
+  return validUntil > floor ? { kind: "extended" } : { kind: "tooEarly", floor };
 }
 
 /** The state of a chain as the voucher's row stores it. */

@@ -186,6 +186,8 @@ export const ERRORS_OF = {
   listBatches: ISSUER,
   readBatch: ISSUER,
   listBatchVouchers: ISSUER,
+  extendVoucher: [...ISSUER, "voucher_used", "voucher_voided", "voucher_busy", "too_many_misses"],
+  extendBatch: ISSUER,
   voidVoucher: [...ISSUER, "voucher_used", "voucher_expired", "voucher_busy", "too_many_misses"],
   voidBatch: ISSUER,
   health: [],

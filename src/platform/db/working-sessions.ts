@@ -14,5 +14,5 @@ const findSessionsBefore = sql.requiredValue("find_older_sessions", { sessions: 
 /** The name of a process in its sessions. It tells the schema that the process knows. */
 export const nameOfProcess = (role: string) => `${role} (schema ${SCHEMA})`;
 
-/** The sessions of processes that know an older schema than this one, for people. Null: there is none. */
-export const findOlderSessions = (db: Queryable) => findSessionsBefore(db, SCHEMA);
+/** The sessions of processes that know an older schema than the given one, for people. Null: there is none. */
+export const findOlderSessions = (db: Queryable, schema: number = SCHEMA) => findSessionsBefore(db, schema);

@@ -51,6 +51,7 @@ it("the sealed form of an event has the code of each type", () => {
     "voucher.instance.voided": "VCH005",
     "voucher.instance.expired": "VCH006",
     "voucher.instance.erased": "VCH007",
+    "voucher.instance.extended": "VCH008",
   });
 });
 

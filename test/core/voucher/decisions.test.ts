@@ -8,11 +8,11 @@ import {
 import { hashToken } from "../../../src/core/reserve/reservation-token.ts";
 import { decideReservation, liveReservation, type Reservation } from "../../../src/core/voucher/reservation.ts";
 import {
-  finalRefusal,
   hasFinalStatus,
   type StoredStatus,
   statusAt,
   type VoucherState,
+  voucherRefusal,
 } from "../../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
@@ -53,7 +53,7 @@ it.each<StatusCase>([
   ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
 ])("a %s voucher that is valid until %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
-  expect(finalRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
+  expect(voucherRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
   expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored !== "Active");
 });
 

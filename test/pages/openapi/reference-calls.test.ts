@@ -461,6 +461,12 @@ const VALID: Record<string, () => Promise<Call>> = {
   listBatches: async () => ({ headers: asIssuer(), query: `?product=${partner.productId}&limit=5` }),
   readBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() } }),
   listBatchVouchers: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, query: "?cursor=1" }),
+  extendVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, validUntil: "2099-12-31" } }),
+  extendBatch: async () => ({
+    headers: asIssuer(),
+    parameters: { id: await newBatch() },
+    body: { validUntil: "2099-12-31" },
+  }),
   voidVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, reason: "returned" } }),
   voidBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, body: {} }),
   renameBrand: async () => ({

@@ -754,6 +754,8 @@ describe("the events of a chain", () => {
     const expired = { event_type: "voucher.instance.expired" };
     await accepted(...sealed(expired)(voucherId));
     await rejected(UNIQUE, "voucher_events_one_expiry", ...pending({ ...expired, sequence: 3 })(voucherId));
+    await accepted(...pending({ event_type: "voucher.instance.extended", sequence: 3 })(voucherId));
+    await accepted(...pending({ ...expired, sequence: 4 })(voucherId));
     await accepted(...pending(expired)(await newVoucher()));
   });
 

@@ -3,6 +3,7 @@ import { insertRedemptions } from "../../../src/core/redeem/db/redemptions.ts";
 import { endReservations, openReservations } from "../../../src/core/reserve/db/reservations.ts";
 import {
   advanceChains,
+  extendVouchers,
   type LockedVoucher,
   redeemVouchers,
   voidVouchers,
@@ -74,6 +75,18 @@ export const CASES: Record<string, Case> = {
     meanwhile: (two) => advanceChains(advance(two).slice(1)),
     writes: (two) => voidVouchers(advance(two)),
   },
+  "the extension of a redeemed voucher": {
+    meanwhile: (two) => redeemVouchers(advance(two).slice(1), two.now),
+    writes: (two) => extendVouchers(advance(two), END),
+  },
+  "the extension of a voucher whose chain has changed": {
+    meanwhile: (two) => advanceChains(advance(two).slice(1)),
+    writes: (two) => extendVouchers(advance(two), END),
+  },
+  "the redemption of a voucher that was extended meanwhile": {
+    meanwhile: (two) => extendVouchers(advance(two).slice(1), END),
+    writes: (two) => redeemVouchers(advance(two), two.now),
+  },
   "a claim that exists": {
     meanwhile: (two) => insertAcquisitions([{ ...claimOf(two, 0), userId: secondOf(two) }], two.now),
     writes: (two) => insertAcquisitions([{ ...claimOf(two, 1), userId: secondOf(two) }], two.now),
@@ -98,6 +111,9 @@ export const CASES: Record<string, Case> = {
     needsMeanwhile: true,
   },
 };
+
+/** After the ends of all vouchers of the tests. */
+const END = new Date("2999-12-31T00:00:00Z");
 
 const reservation = ({ now, partner, keyId }: Two, voucherId: string, ticket = newId("rsv")) => ({
   ticket,

@@ -154,7 +154,7 @@ export function reserve(model: Model, key: KeyName, named: Named): Expected {
   if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
-  const final = finalRefusal(model, voucher);
+  const final = voucherRefusal(model, voucher);
   if (final !== null) return refused(final);
   const live = liveReservation(model, voucher);
   if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
@@ -219,7 +219,7 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const voucher = find(model, key, named);
   if (before !== undefined) return redeemed(before, true, voucher?.name !== before.voucher);
   if (voucher === null) return notFound();
-  const final = finalRefusal(model, voucher);
+  const final = voucherRefusal(model, voucher);
   if (final !== null) return refused(final);
   const live = liveReservation(model, voucher);
   if (named.by === "ticket" && live?.name !== named.reservation) return refused("reservation_ended");
@@ -272,7 +272,7 @@ export function voidVoucher(
 ): string | null {
   const voucher = inOrganization(model, organization, { by: "code", voucher: name });
   if (voucher === null) return "voucher_not_found";
-  const final = finalRefusal(model, voucher);
+  const final = voucherRefusal(model, voucher);
   if (final !== null) return final;
   const live = liveReservation(model, voucher);
   if (live !== null) live.ended = "Released";
@@ -302,7 +302,7 @@ export function reservationOf(model: Model, voucher: VoucherName, before: number
 
 /** Whether a voucher can still be reserved or redeemed. */
 export function isActive(model: Model, voucher: VoucherName): boolean {
-  return finalRefusal(model, model.vouchers[voucher]) === null;
+  return voucherRefusal(model, model.vouchers[voucher]) === null;
 }
 
 export function isReserved(model: Model, voucher: VoucherName): boolean {
@@ -336,7 +336,7 @@ function statusOf(model: Model, voucher: Voucher): string {
 }
 
 /** Used comes before voided, and voided before expired. */
-function finalRefusal(model: Model, voucher: Voucher): string | null {
+function voucherRefusal(model: Model, voucher: Voucher): string | null {
   const refusals: Record<string, string> = {
     Redeemed: "voucher_used",
     Voided: "voucher_voided",

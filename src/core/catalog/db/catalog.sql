@@ -58,8 +58,8 @@ SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_win
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", o.sandbox,
-       count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until > clock_timestamp()) AS active,
-       count(v.id) FILTER (WHERE v.status = 'Active' AND b.valid_until <= clock_timestamp()) AS expired,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()) AS active,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) <= clock_timestamp()) AS expired,
        count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
        count(v.id) FILTER (WHERE v.status = 'Voided') AS voided,
        count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS "left"
@@ -113,6 +113,11 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id 
 -- name: is_past(at)
 -- Whether a time has passed by the database's clock.
 SELECT $1::timestamptz <= clock_timestamp() AS past;
+
+-- name: extend_batch(id, valid_until)
+-- Moves the end of a batch to a later time. Its vouchers keep theirs. Without a change if it ends then or later.
+UPDATE batches AS b SET valid_until = $2::timestamptz, issued_until = coalesce(b.issued_until, b.valid_until)
+ WHERE b.id = $1::text AND b.valid_until < $2::timestamptz;
 
 -- name: insert_listing(id, batch_id)
 INSERT INTO listings (id, batch_id) VALUES ($1::text, $2::text);

@@ -8,7 +8,7 @@ WITH opened AS (
          AS w (ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
     JOIN vouchers AS v ON v.id = ANY (ARRAY[w.voucher_id])
     JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
-   WHERE v.status = 'Active' AND b.valid_until > w.started_at
+   WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > w.started_at
       ON CONFLICT DO NOTHING
   RETURNING 1
 )

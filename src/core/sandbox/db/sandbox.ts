@@ -12,7 +12,7 @@ export const moveSandbox = sql.requiredRow(
     endedVoucherIds: arrayOf(text),
     /** Batches that the move has expired. Their vouchers' expiry events are not inserted yet. */
     expiredBatchIds: arrayOf(text),
-    /** Number of active vouchers in these batches. */
+    /** Number of active vouchers in these batches, and of extended vouchers, that the move has expired. */
     vouchersExpired: bigint,
   },
   { organizationId: text, seconds: integer, keyId: text, osUser: text, host: text },

@@ -3,10 +3,12 @@
 SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
--- name: select_active_of_batch(batch_id, after, limit)
--- The next vouchers of a batch that are neither redeemed nor voided, in order of serials.
-SELECT v.id, v.serial FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active' ORDER BY v.serial LIMIT $3::int;
+-- name: select_active_of_batch(batch_id, after, limit, ends_before?)
+-- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only those that end earlier.
+SELECT v.id, v.serial FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id
+ WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active'
+   AND ($4::timestamptz IS NULL OR voucher_end(v.valid_until, b.issued_until, b.valid_until) < $4::timestamptz)
+ ORDER BY v.serial LIMIT $3::int;
 
 -- name: find_voucher_in_organization(organization_id, code_key?)
 -- A voucher's id by its code within one organization.
@@ -22,7 +24,8 @@ SELECT DISTINCT br.organization_id AS id FROM brands AS br;
 -- issue and every redemption slower. The expression in the join with vouchers keeps the planner from searching by the organization.
 WITH searched AS (SELECT unnest($1::text[]) AS id)
 SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
-       v.redeemed_at AS "redeemedAt", b.valid_until AS "validUntil", p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       v.redeemed_at AS "redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
+       p.name AS "productName", p.key AS "productKey", br.name AS brand,
        rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
  CROSS JOIN LATERAL (
@@ -69,11 +72,11 @@ SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count 
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries(batch_id, after, last)
--- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones. OFFSET 0
--- keeps a plan that was made while there were no expiries from reading all of them.
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and those
+-- with an end of their own, which lock_own_expiries finds. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
-   AND v.status = 'Active'
+   AND v.status = 'Active' AND v.valid_until IS NULL
    AND NOT EXISTS (SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
  ORDER BY v.id FOR NO KEY UPDATE OF v SKIP LOCKED;
 
@@ -85,12 +88,23 @@ UPDATE batches AS b
    SET expiry_recorded_to = coalesce((
          SELECT min(v.serial) - 1 FROM vouchers AS v
           WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.serial <= $3::int AND v.status = 'Active'
-            AND NOT EXISTS (
+            AND v.valid_until IS NULL AND NOT EXISTS (
                   SELECT 1 FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.event_type = 'voucher.instance.expired' OFFSET 0)
             AND v.id <> ALL ($4::text[])
        ), $3::int)
  WHERE b.id = $1::text
 RETURNING b.expiry_recorded_to AS "recordedTo";
+
+-- name: lock_own_expiries(limit, latest?)
+-- Locks the next vouchers whose own end has passed without a record, in order of their ends. Skips locked ones. Includes redeemed, voided and
+-- damaged ones, whose expiry is never recorded.
+SELECT v.id FROM vouchers AS v
+ WHERE v.expiry_due AND v.valid_until <= (SELECT least(clock_timestamp(), $2::timestamptz))
+ ORDER BY v.valid_until LIMIT $1::int FOR NO KEY UPDATE OF v SKIP LOCKED;
+
+-- name: end_own_expiries(voucher_id)
+-- Marks the expiry of locked vouchers as done with.
+UPDATE vouchers AS v SET expiry_due = false WHERE v.id = ANY ($1::text[]);
 
 -- name: estimate_voucher_count
 -- An estimate of the number of vouchers, from the last ANALYZE; 0 before the first ANALYZE.

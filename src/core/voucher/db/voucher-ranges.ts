@@ -20,7 +20,7 @@ export const selectVouchersOfBatch = sql.rows(
 export const selectActiveOfBatch = sql.rows(
   "select_active_of_batch",
   { id: text, serial: integer },
-  { batchId: text, after: integer, limit: integer },
+  { batchId: text, after: integer, limit: integer, endsBefore: orNull(timestamptz) },
 );
 export const findVoucherInOrganization = sql.value(
   "find_voucher_in_organization",
@@ -55,6 +55,8 @@ export const advanceExpiry = sql.requiredValue(
   { recordedTo: integer },
   { batchId: text, after: integer, last: integer, damaged: arrayOf(text) },
 );
+export const lockOwnExpiries = withLatest(sql.values("lock_own_expiries", { id: text }, { limit: integer, ...LATEST }));
+export const endOwnExpiries = sql.execute("end_own_expiries", { voucherId: arrayOf(text) });
 export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real });
 export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text });
 const findVouchers = sql.rows(

@@ -5,7 +5,7 @@
 -- the reference's last end (0 without one) with the generation of ends. The database's time and the closed time stand only in the first
 -- wanted entry's row, because writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
-       v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", b.valid_until AS "voucher.validUntil",
+       v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        b.retail_price_usd AS "voucher.retailPriceUsd", b.price_usd AS "voucher.priceUsd", b.benefit_months AS "voucher.benefitMonths",
        b.usage_unit_label AS "voucher.usageUnitLabel", p.name AS "voucher.productName", p.key AS "voucher.productKey",
        p.type AS "voucher.type", br.name AS "voucher.brand",
@@ -46,7 +46,8 @@ SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 -- state Live, even past its end. Inserting a redemption before closedUntil fails.
 -- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
-       v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash", b.valid_until AS "validUntil",
+       v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash",
+       voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", o.sandbox,
        h.ticket AS "reservation.ticket", h.key_id AS "reservation.keyId", h.started_at AS "reservation.startedAt",
        h.expires_at AS "reservation.expiresAt", h.token_secret_id AS "reservation.tokenSecretId"
@@ -94,6 +95,21 @@ WITH voided AS (
   RETURNING 1
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
+
+-- name: extend_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?, valid_until)
+-- Gives locked, Active vouchers a later end and writes their chain heads. Raises VS001 when one is not Active, does not end earlier, or its
+-- chain has changed.
+WITH extended AS (
+  UPDATE vouchers AS v
+     SET valid_until = $6::timestamptz, expiry_due = true, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
+         sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
+         AS w (id, last_before, last_after, sealed_after, hash_after), batches AS b
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before
+     AND b.id = ANY (ARRAY[v.batch_id]) AND voucher_end(v.valid_until, b.issued_until, b.valid_until) < $6::timestamptz
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an earlier end and an unchanged chain') FROM extended;
 
 -- name: read_chain_heads(voucher_id)
 -- The chain heads of vouchers.

@@ -98,13 +98,6 @@ const selectLocked = sql.rows(
   },
   { voucherId: arrayOf(text) },
 );
-const advanceRows = sql.prepare("advance_chains", {
-  voucherId: arrayOf(text),
-  lastSequenceBefore: arrayOf(integer),
-  lastSequence: arrayOf(integer),
-  sealedSequence: arrayOf(integer),
-  sealedHash: arrayOf(orNull(text)),
-});
 const redeemRows = sql.prepare("redeem_vouchers", {
   voucherId: arrayOf(text),
   lastSequenceBefore: arrayOf(integer),
@@ -112,13 +105,16 @@ const redeemRows = sql.prepare("redeem_vouchers", {
   sealedHash: arrayOf(orNull(text)),
   redeemedAt: timestamptz,
 });
-const voidRows = sql.prepare("void_vouchers", {
+const ADVANCE = {
   voucherId: arrayOf(text),
   lastSequenceBefore: arrayOf(integer),
   lastSequence: arrayOf(integer),
   sealedSequence: arrayOf(integer),
   sealedHash: arrayOf(orNull(text)),
-});
+};
+const advanceRows = sql.prepare("advance_chains", ADVANCE);
+const voidRows = sql.prepare("void_vouchers", ADVANCE);
+const extendRows = sql.prepare("extend_vouchers", { ...ADVANCE, validUntil: timestamptz });
 
 /** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
 export interface WantedVoucher {
@@ -209,6 +205,12 @@ export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Da
 export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
   return [voidRows(advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
+}
+
+/** Statements that give locked, Active vouchers a later end. The caller inserts the events up to the new heads. */
+export function extendVouchers(advances: readonly ChainAdvance[], validUntil: Date): PreparedStatements {
+  if (advances.length === 0) return [];
+  return [extendRows({ ...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"), validUntil })];
 }
 
 /** A voucher's chain head, or null when there is no such voucher. */

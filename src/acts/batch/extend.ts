@@ -1,0 +1,30 @@
+import { act } from "../act.ts";
+import { type BatchResult, readBatchSize, remainingOf } from "../change-batch.ts";
+import { extendBatch as extendAll } from "../extend-batch.ts";
+import { EXTENSION } from "../voucher/extend.ts";
+import { formatCount, pluralize } from "../words.ts";
+
+export const extendBatch = act({
+  name: "batch extend",
+  on: "batch",
+  role: "admin",
+  scope: "issuer",
+  title: "Extend the batch",
+  about:
+    "Its active and expired vouchers get a later end, and its windows and listings with the last of them. If you " +
+    "stop the run, another one continues it.",
+  examples: ['bat_… --valid-until 2028-12-31 --reason "shop closed for repairs"'],
+  fields: EXTENSION,
+  refused: "validUntil",
+  progress: { doing: "Extending", of: "vouchers", done: "extended" },
+  async run(ctx, id, { validUntil, reason }, advance): Promise<BatchResult<"extended">> {
+    const size = await readBatchSize(ctx, id);
+    return extendAll(ctx, id, validUntil, reason, (soFar) => advance(size - remainingOf(size, soFar), size, soFar));
+  },
+  said: ({ extended, alreadyFinal, damaged = 0 }, _values, id) =>
+    `Batch ${id}: ${pluralize(extended, "voucher")} extended.${
+      alreadyFinal === 0 ? "" : ` Redeemed, voided or extended as far before: ${formatCount(alreadyFinal)}.`
+    }${damaged === 0 ? "" : ` Damaged, so not extended: ${formatCount(damaged)}.`}`,
+  partly: ({ extended }) => `Extended so far: ${formatCount(extended)}. The same command extends the rest.`,
+  isReport: true,
+});

@@ -1,0 +1,118 @@
+import { findBatchSize } from "../core/catalog/db/catalog.ts";
+import { findDamaged } from "../core/chain/db/broken-chains.ts";
+import { selectActiveOfBatch } from "../core/voucher/db/voucher-ranges.ts";
+import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
+import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/**
+ * Vouchers changed in one transaction. It keeps their rows locked for some 150 ms, and its events fit into one batch of
+ * leaves.
+ */
+const RANGE = 1_000;
+
+/** What a run does to each voucher of a batch that is neither redeemed nor voided. */
+export interface BatchChange<Done extends string> {
+  /** The name of the number of changed vouchers. */
+  done: Done;
+  /** Leaves out vouchers that end at this time or later. Null leaves out none. */
+  endsBefore: Date | null;
+  /** Whether the change applies to a voucher that the transaction has locked. */
+  applies(voucher: LockedVoucher, now: Date): boolean;
+  /** Writes the change of vouchers to which it applies, with their events. */
+  write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
+}
+
+/** How many vouchers a run has changed, and to how many the change did not apply when it reached them. */
+export type BatchResult<Done extends string> = Record<Done, number> & {
+  alreadyFinal: number;
+  /** How many vouchers it left out, because their chains accept no further event. Absent without any. */
+  damaged?: number;
+};
+
+/** How many vouchers of a batch of this size a run has not reached. */
+export function remainingOf(size: number, { damaged = 0, ...counts }: BatchResult<string>): number {
+  return size - damaged - Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+/** Returns the number of a batch's vouchers. @throws AppError `not_found`. */
+export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: string): Promise<number> {
+  const size = await findBatchSize(ctx.pool, batchId);
+  if (size === null) throw new AppError("not_found", `There is no batch ${batchId}.`);
+  return size;
+}
+
+/**
+ * Changes the vouchers of a batch, range by range in order of serials. Each range is one transaction that has its own
+ * audit entry and seals its own events. A run can therefore end at any point, and the next run changes the rest.
+ * Damaged vouchers are left out, and those that another call has locked come last. A run with an `endBy` begins no
+ * range after that time, and skips a voucher whose lock it does not get.
+ * @param onRange receives the counts so far. If it throws, the run ends with that error.
+ * @throws AppError `not_found`; DatabaseError 55P03 when a lock is not granted in time: of another run on the batch or,
+ * without `endBy`, of a voucher.
+ */
+export async function changeBatch<Done extends string>(
+  ctx: AuditContext,
+  batchId: string,
+  change: BatchChange<Done>,
+  onRange: (soFar: BatchResult<Done>) => void = () => undefined,
+): Promise<BatchResult<Done>> {
+  const { done, endsBefore } = change;
+  const size = await readBatchSize(ctx, batchId);
+  const total = { changed: 0, alreadyFinal: 0, damaged: 0 };
+  const report = () => {
+    const { changed, alreadyFinal, damaged } = total;
+    return { [done]: changed, alreadyFinal, ...(damaged > 0 && { damaged }) } as BatchResult<Done>;
+  };
+  const counted = `vouchers${done.charAt(0).toUpperCase()}${done.slice(1)}`;
+  const changeRange = async (voucherIds: readonly string[], lock: Lock): Promise<Set<string>> => {
+    const { locked, changed, damaged } = await withAuditEntry(
+      ctx,
+      { type: "Batch", id: batchId },
+      async (tx) => {
+        await usePlansOfService(tx);
+        const locked = await lock(tx, voucherIds);
+        return { locked, ...(await changeLocked(tx, [...locked], change)) };
+      },
+      { before: { [counted]: 0 }, after: (range) => ({ [counted]: range.changed }) },
+    );
+    total.changed += changed;
+    total.alreadyFinal += locked.size - changed - damaged;
+    total.damaged += damaged;
+    onRange(report());
+    return locked;
+  };
+
+  const findRanges = async function* () {
+    for (let after = 0; after < size; ) {
+      const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE, endsBefore });
+      // Serials have no gaps, so the change does not apply to skipped vouchers. A short range is the last one.
+      const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
+      total.alreadyFinal += last - after - range.length;
+      after = last;
+      if (range.length > 0) yield range.map(({ id }) => id);
+    }
+  };
+  await lockBusyLast(ctx, findRanges(), changeRange);
+  return report();
+}
+
+/** Changes the given vouchers to which the change applies, except damaged ones. Returns the numbers of both. */
+async function changeLocked(
+  tx: Transaction,
+  voucherIds: readonly string[],
+  { applies, write }: BatchChange<string>,
+): Promise<{ changed: number; damaged: number }> {
+  if (voucherIds.length === 0) return { changed: 0, damaged: 0 };
+  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
+  const fitting = [...vouchers.values()].filter((voucher) => applies(voucher, now));
+  const damaged = await findDamaged(
+    tx,
+    fitting.map(({ id }) => id),
+  );
+  const whole = fitting.filter(({ id }) => !damaged.includes(id));
+  if (whole.length > 0) await write(tx, whole, now);
+  return { changed: whole.length, damaged: damaged.length };
+}

@@ -1,0 +1,42 @@
+import { extendBatchRow, findLineage } from "../core/catalog/db/catalog.ts";
+import { decideExtension } from "../core/voucher/voucher.ts";
+import { assertUpgraded } from "./assert-upgraded.ts";
+import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./change-batch.ts";
+import { ENDS_SCHEMA, extendLocked, tooEarly } from "./extend-voucher.ts";
+import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
+
+/**
+ * Gives every Active or Expired voucher of a batch a later end as `extendById` does, except those that end then or
+ * later. Runs as {@link changeBatch}. When it has reached all of them, the batch itself, whose windows and listings end
+ * with it, gets the end too. A repeat changes nothing.
+ * @throws InvalidValues for an end before that of the batch; AppError `unavailable` during an upgrade.
+ */
+export async function extendBatch(
+  ctx: AuditContext,
+  batchId: string,
+  validUntil: Date,
+  reason: string | null,
+  onRange?: (soFar: BatchResult<"extended">) => void,
+): Promise<BatchResult<"extended">> {
+  const size = await readBatchSize(ctx, batchId);
+  const end = (await findLineage(ctx.pool, batchId))?.validUntil;
+  if (end && validUntil < end) throw tooEarly(end);
+  const result = await changeBatch(
+    ctx,
+    batchId,
+    {
+      done: "extended",
+      endsBefore: validUntil,
+      applies: (voucher, now) => decideExtension(voucher, validUntil, now).kind === "extended",
+      async write(tx, vouchers, now) {
+        await assertUpgraded(tx, ENDS_SCHEMA, "unavailable");
+        await extendLocked(ctx, tx, vouchers, now, validUntil, reason);
+      },
+    },
+    onRange,
+  );
+  if (remainingOf(size, result) === 0) {
+    await withAuditEntry(ctx, { type: "Batch", id: batchId }, (tx) => extendBatchRow(tx, { id: batchId, validUntil }));
+  }
+  return result;
+}

@@ -1,0 +1,247 @@
+import { expect, it } from "vitest";
+import { extendBatch as batchAct } from "../../src/acts/batch/extend.ts";
+import { extendBatch } from "../../src/acts/extend-batch.ts";
+import { ENDS_SCHEMA } from "../../src/acts/extend-voucher.ts";
+import { extendVoucher as voucherAct } from "../../src/acts/voucher/extend.ts";
+import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
+import { connectClient } from "../../src/platform/db/client.ts";
+import { findOlderSessions } from "../../src/platform/db/working-sessions.ts";
+import { partnerClient } from "../support/client.ts";
+import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
+import {
+  besideTransaction,
+  bypassTriggers,
+  lockRows,
+  untilPast,
+  untilWaiting,
+  untilWaitingOr,
+  whileLocked,
+} from "../support/outside-transaction.ts";
+import { readRecorded } from "../support/recorded.ts";
+import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
+import { useService } from "../support/use-service.ts";
+
+// The end of the file checks every chain and every rule.
+const service = useService({ users: true });
+const { api, db, partner, till } = service;
+
+const ctx = () => provisioning(db);
+const later = (days: number) => new Date(Date.now() + days * 86_400_000);
+const past = () => new Date(Date.now() - 1_000);
+const extend = (id: string, validUntil: Date, reason: string | null = null) =>
+  voucherAct.run(ctx(), id, { validUntil, reason });
+const typesOf = async (id: string) =>
+  (await readRecorded(db, id)).events.map(({ eventType }) => eventType.replace("voucher.instance.", ""));
+
+it("an expired voucher with a recorded expiry is active again after its extension, and is redeemed", async () => {
+  const ended = past();
+  const { id, code } = await issueVoucher(db, partner, { validUntil: ended });
+  await recordExpiries(ctx(), 0);
+  expect((await till.lookUp(code)).body.voucher).toMatchObject({ status: "Expired" });
+  const validUntil = later(30);
+  const answer = { id, validUntil: validUntil.toISOString(), extended: true };
+  expect(await extend(id, validUntil, "she was ill")).toEqual(answer);
+  expect((await till.lookUp(code)).body.voucher).toMatchObject({
+    status: "Active",
+    validUntil: validUntil.toISOString(),
+  });
+  const { events } = (await till.events(code)).body;
+  expect(events[2]).toMatchObject({ code: "VCH008", actorConnectedId: null, sealStatus: "Sealed" });
+  expect(JSON.parse(events[2].payload).data).toMatchObject({
+    validUntil: validUntil.toISOString(),
+    previousValidUntil: ended.toISOString(),
+    reason: "she was ill",
+  });
+  expect(await till.redeem({ code, externalRef: `extended ${id}` })).toMatchObject({ status: 200 });
+  expect(await typesOf(id)).toEqual(["issued", "expired", "extended", "redeemed"]);
+});
+
+it("the same end again changes nothing and gets the same answer", async () => {
+  const { id } = await issueVoucher(db, partner);
+  const validUntil = later(30);
+  const answers = [await extend(id, validUntil), await extend(id, validUntil)];
+  expect(answers[1]).toEqual(answers[0]);
+  expect(await typesOf(id)).toEqual(["issued", "extended"]);
+  const { rows } = await db.query("SELECT before, after FROM audit_entries WHERE entity_id = $1", [id]);
+  expect(rows).toMatchObject([{ after: { validUntil: validUntil.toISOString() } }]);
+});
+
+it("a reservation goes on while its voucher is extended", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  const { ticket, expiresAt } = (await till.reserve(code)).body;
+  await extend(id, later(30));
+  expect((await till.lookUp(code)).body.reservation).toMatchObject({ ticket, expiresAt });
+  expect(await till.redeem({ ticket, externalRef: `reserved ${id}` })).toMatchObject({ status: 200 });
+});
+
+it("refuses an end that is not later than the present one or has passed, and names the field", async () => {
+  const { id } = await issueVoucher(db, partner, { validUntil: later(30) });
+  await expect(extend(id, later(29))).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(/^validUntil must be later than 2/),
+  });
+  await expect(extend(id, past())).rejects.toMatchObject({
+    message: expect.stringMatching(/^validUntil is in the past/),
+  });
+  const { batchId } = await issueTestBatch(db, partner, 1, { validUntil: later(30) });
+  const earlier = batchAct.run(ctx(), batchId, { validUntil: later(29), reason: null });
+  await expect(earlier).rejects.toMatchObject({ message: expect.stringMatching(/^validUntil must be later than 2/) });
+  expect(await typesOf(id)).toEqual(["issued"]);
+});
+
+it("refuses a redeemed and a voided voucher as a till does, and Postgres keeps their ends", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  await till.redeem({ code, externalRef: `used ${id}` });
+  await expect(extend(id, later(30))).rejects.toMatchObject({ code: "voucher_used" });
+  const move = db.query("UPDATE vouchers SET valid_until = now() WHERE id = $1", [id]);
+  await expect(move).rejects.toThrow("a redeemed or voided voucher keeps its status and its end");
+});
+
+it("the expiry of an extended voucher is recorded again once its new end has passed", async () => {
+  const { id, code } = await issueVoucher(db, partner, { validUntil: past() });
+  await recordExpiries(ctx(), 0);
+  await extend(id, later(1));
+  await recordExpiries(ctx(), 0);
+  expect(await typesOf(id)).toEqual(["issued", "expired", "extended"]);
+  await bypassTriggers(db, "UPDATE vouchers SET valid_until = now() - interval '1 second' WHERE id = $1", [id]);
+  expect((await till.lookUp(code)).body.voucher.status).toBe("Expired");
+  expect(await recordExpiries(ctx(), 0)).toBe(1);
+  expect(await recordExpiries(ctx(), 0)).toBe(0);
+  expect(await typesOf(id)).toEqual(["issued", "expired", "extended", "expired"]);
+});
+
+it("the sweeper passes over extended vouchers that were redeemed or that others have locked", async () => {
+  const { vouchers } = await issueTestBatch(db, partner, 3);
+  const [used, locked, free] = vouchers.map(({ id }) => id) as [string, string, string];
+  for (const id of [used, locked, free]) await extend(id, later(30));
+  await till.redeem({ code: vouchers[0]?.code ?? "", externalRef: `used ${used}` });
+  const ended = "UPDATE vouchers SET valid_until = now() - interval '1 second' WHERE id = ANY ($1)";
+  await bypassTriggers(db, ended, [[used, locked, free]]);
+  expect(await whileLocked(db, [locked], () => recordExpiries(ctx(), 0))).toBe(1);
+  expect(await recordExpiries(ctx(), 0)).toBe(1);
+  expect(await typesOf(used)).toEqual(["issued", "extended", "redeemed"]);
+  expect([await typesOf(locked), await typesOf(free)]).toEqual(Array(2).fill(["issued", "extended", "expired"]));
+  const { rows } = await db.query("SELECT FROM vouchers WHERE id = ANY ($1) AND expiry_due", [[used, locked, free]]);
+  expect(rows).toEqual([]);
+});
+
+it("an extension is refused while a process runs whose release reads only the ends of batches", async () => {
+  const { id } = await issueVoucher(db, partner);
+  const session = await connectClient(service.servers.databaseUrl, `worker (schema ${ENDS_SCHEMA - 1})`);
+  await expect(extend(id, later(30))).rejects.toMatchObject({ code: "unavailable" });
+  await session.end();
+  await until(async () => (await findOlderSessions(db, ENDS_SCHEMA)) === null);
+  await extend(id, later(30));
+});
+
+it("extendBatch extends active and expired vouchers, then the batch, and a repeat changes nothing", async () => {
+  const windows = { claim: { opensAt: null, closesAt: null } };
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 4, { windows });
+  const [used, alone] = vouchers;
+  if (used === undefined || alone === undefined) throw new Error("no vouchers");
+  await till.redeem({ code: used.code, externalRef: `used ${used.id}` });
+  await extend(alone.id, later(60));
+  const [before, validUntil] = [(await till.lookUp(used.code)).body.voucher.validUntil, later(30)];
+  const run = () => batchAct.run(ctx(), batchId, { validUntil, reason: "closed for repairs" });
+  expect(await run()).toEqual({ extended: 2, alreadyFinal: 2 });
+  expect(await run()).toEqual({ extended: 0, alreadyFinal: 4 });
+  const { rows } = await db.query("SELECT valid_until FROM batches WHERE id = $1", [batchId]);
+  expect(rows).toEqual([{ valid_until: validUntil }]);
+  expect((await till.lookUp(used.code)).body.voucher).toMatchObject({ status: "Redeemed", validUntil: before });
+  const ends = await Promise.all(vouchers.slice(2).map(async ({ code }) => (await till.lookUp(code)).body.voucher));
+  expect(ends.map(({ validUntil: end }) => end)).toEqual(Array(2).fill(validUntil.toISOString()));
+  expect(await Promise.all(vouchers.map(({ id }) => typesOf(id)))).toEqual([
+    ["issued", "redeemed"],
+    ...Array(3).fill(["issued", "extended"]),
+  ]);
+});
+
+it("extendBatch that is interrupted leaves the batch's end and each voucher whole, and goes on later", async () => {
+  const ended = past();
+  const { batchId } = await issueTestBatch(db, partner, 2_500, { validUntil: ended });
+  const validUntil = later(30);
+  const interrupt = () => {
+    throw new Error("interrupted");
+  };
+  await expect(extendBatch(ctx(), batchId, validUntil, null, interrupt)).rejects.toThrow("interrupted");
+  const { rows } = await db.query(
+    `SELECT b.valid_until, count(v.valid_until)::int AS extended,
+            (SELECT count(*)::int FROM voucher_events AS e JOIN vouchers AS w ON w.id = e.voucher_id
+              WHERE w.batch_id = b.id AND e.event_type = 'voucher.instance.extended') AS events
+       FROM batches AS b JOIN vouchers AS v ON v.batch_id = b.id WHERE b.id = $1 GROUP BY b.id`,
+    [batchId],
+  );
+  expect(rows).toEqual([{ valid_until: ended, extended: 1_000, events: 1_000 }]);
+  expect(await extendBatch(ctx(), batchId, validUntil, null)).toEqual({ extended: 1_500, alreadyFinal: 1_000 });
+});
+
+it("a redeem that waits together with an extension beyond the end is decided by the end under the lock", async () => {
+  const { id, answers } = await until(async () => {
+    const end = new Date(Date.now() + 1_500);
+    const { id, code } = await issueVoucher(db, partner, { validUntil: end });
+    const both = await whileLocked(db, [id], async () => {
+      const pending = [extend(id, later(30)), till.redeem({ code, externalRef: `beside ${id}` })] as const;
+      if (!(await untilWaitingOr(Promise.race(pending), db, 2))) return null;
+      await untilPast(db, end);
+      return { pending };
+    });
+    return both && { id, answers: await Promise.all(both.pending) };
+  });
+  const [extended, redeemed] = answers;
+  expect(extended).toMatchObject({ extended: true });
+  const outcome = redeemed.body.code ?? redeemed.status;
+  expect(["voucher_expired", 200]).toContain(outcome);
+  expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
+});
+
+it("an extension before the sweeper prevents the record of the expiry, and one after it follows it", async () => {
+  const { vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
+  const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
+  // The sweeper leaves a locked voucher to a later pass. By then, it is extended.
+  const { waiting } = await besideTransaction(db, async (outside) => {
+    await lockRows(outside, [extendedFirst]);
+    const waiting = extend(extendedFirst, later(30));
+    await untilWaiting(db, 1);
+    await recordExpiries(ctx(), 0);
+    return { waiting };
+  });
+  await waiting;
+  await recordExpiries(ctx(), 0);
+  await extend(swept, later(30));
+  expect(await typesOf(extendedFirst)).toEqual(["issued", "extended"]);
+  expect(await typesOf(swept)).toEqual(["issued", "expired", "extended"]);
+});
+
+it("a claim during an extension of its batch gets a voucher, and its history has both events", async () => {
+  const user = await signedIn(api.url, service.issuer, newUser());
+  const offer = await makeOffer(db, 1);
+  const { id = "" } = offer.vouchers[0] ?? {};
+  const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [id]);
+  const validUntil = later(3_000);
+  const { pending } = await whileLocked(db, [id], async () => {
+    const pending = [extendBatch(ctx(), rows[0].id, validUntil, null), user.claimProduct(offer.productId)] as const;
+    await untilWaiting(db, 2);
+    return { pending };
+  });
+  const [extended, claimed] = await Promise.all(pending);
+  expect([extended, claimed.status]).toEqual([{ extended: 1, alreadyFinal: 0 }, 200]);
+  expect((await typesOf(id)).toSorted()).toEqual(["claimed", "extended", "issued"]);
+});
+
+it("a sandbox's clock moves the ends of extended vouchers, and their expiries are recorded", async () => {
+  const sandbox = await makePartner(db, { sandbox: true });
+  const own = partnerClient(api.url, (await makeKey(db, sandbox.organizationId)).key);
+  const { id, code } = await issueVoucher(db, sandbox);
+  await extend(id, later(30));
+  const { pending } = await whileLocked(db, [id], async () => {
+    const pending = own.advance(2 * 86_400);
+    await untilWaiting(db, 1);
+    return { pending };
+  });
+  expect((await pending).body).toMatchObject({ vouchersExpired: 0 });
+  expect((await own.lookUp(code)).body.voucher.status).toBe("Active");
+  expect((await own.advance(28 * 86_400)).body).toMatchObject({ vouchersExpired: 1 });
+  expect((await own.lookUp(code)).body.voucher.status).toBe("Expired");
+  expect(await typesOf(id)).toEqual(["issued", "extended", "expired"]);
+});
