@@ -1,10 +1,10 @@
 import type pg from "pg";
 import type { Logger } from "pino";
+import { reportPrefix } from "../core/processes/minute-counts.ts";
 import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { reportPrefix } from "../platform/redis/kept-values.ts";
 import { type AlertSending, sendAlert, type Told } from "./alerts.ts";
 import {
   beginFaults,

@@ -4,11 +4,13 @@ import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Closable } from "../../platform/lifetime.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
-import { reportPrefix } from "../../platform/redis/kept-values.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
 /** Interval at which a process adds its counts. Milliseconds. */
 const SEND_EVERY_MS = 5_000;
+/** The prefix of everything that processes report. The braces keep it in one slot of a Redis Cluster. */
+export const reportPrefix = ({ id }: { readonly id: string }) => `{pva:${id}:overview}`;
+
 /** The length of a minute and an hour, and how long their counts are kept. Milliseconds. */
 const SPANS = {
   minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },

@@ -6,7 +6,6 @@ import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
-import { reportPrefix } from "../../../src/platform/redis/kept-values.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { appendPending } from "../../support/pending-events.ts";
 import { exchange } from "../../support/raw-http.ts";
@@ -323,36 +322,6 @@ it("the event loop's longest stall since the last scrape is reported once", asyn
   while (performance.now() - startedAt < 400);
   expect(await stall()).toBeGreaterThanOrEqual(0.38);
   expect(await until(async () => (await stall()) < 0.38)).toBe(true);
-});
-
-it("the backlog is measured by one API, and the others report what it measured for ten seconds", async () => {
-  const other = await service.startApi();
-  const key = `${reportPrefix(api.ctx.deployment)}:backlog`;
-  const reservations = async ({ metricsUrl }: { metricsUrl: string }) =>
-    (await scrape(metricsUrl)).value("voucher_live_reservations");
-  const real = await reservations(api);
-  const mark = async () => {
-    const stored = JSON.parse((await servers.redis.get(key)) ?? "null");
-    await servers.redis.set(
-      key,
-      JSON.stringify({ ...stored, database: { ...stored.database, liveReservations: 77 } }),
-      "KEEPTTL",
-    );
-  };
-  // A process waits half a second for what another has measured, and a busy machine may be later.
-  await until(async () => {
-    await servers.redis.del(key);
-    await reservations(api);
-    await mark();
-    return (await reservations(other)) === 77;
-  });
-  expect(await servers.redis.pttl(key)).toBeLessThanOrEqual(10_000);
-  // A process uses again what others have measured, and measures anew what it has measured itself.
-  expect(await reservations(api)).toBe(real);
-  await mark();
-  await servers.redis.del(key);
-  expect(await reservations(other)).toBe(real);
-  await other.close();
 });
 
 /** The value of a metric of the API now. */
