@@ -2,7 +2,7 @@ import { removeUnseenProcesses } from "../core/processes/db/processes.ts";
 import type { SweepReport } from "../core/sweep/report.ts";
 import { CORE_TASKS, type Deps, nameTasks, runPass, type Tasks } from "../core/sweep/sweep.ts";
 import type { QueueResources } from "../platform/queues/open-queue.ts";
-import { countActivity } from "../watch/count-activity.ts";
+import { countActivity } from "../watch/db/activity.ts";
 import type { WorkerService } from "./open-worker-service.ts";
 import { WINGS } from "./wings.ts";
 

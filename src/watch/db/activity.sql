@@ -61,9 +61,8 @@ UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_
 
 -- name: read_activity(organization_id?)
 -- The counts of an organization, or of all except sandboxes, in the last 60 minutes and 48 hours. Returns at least one
--- row, because it also has the times; its counts are null if nothing was counted. `sweepMark` changes with each pass of
--- the sweeper: lock_activity writes the id of the pass's transaction to the row, even if the pass counts nothing.
-SELECT clock.now, a.counted_until AS "completeUntil", a.xmin::text || '/' || a.xmax::text AS "sweepMark", s.span, s.at, s.redemptions, s.claims
+-- row, because it also has the times; its counts are null if nothing was counted.
+SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
   LEFT JOIN LATERAL (

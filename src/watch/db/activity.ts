@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { findCompleteUntil } from "../../core/redeem/db/redemptions.ts";
 import { arrayOf, bigint, boolean, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
 import type { Queryable } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
@@ -36,7 +37,7 @@ export type PostgresState = Row<typeof POSTGRES>;
 
 export const sql = new Statements(new URL("./activity.sql", import.meta.url));
 
-export const findTrustedAt = sql.requiredValue("find_trusted_at", { trustedAt: orNull(timestamptz) });
+const findTrustedAt = sql.requiredValue("find_trusted_at", { trustedAt: orNull(timestamptz) });
 export const readStock = sql.rows("read_stock", STOCK, {
   organizationId: orNull(text),
   batchesMax: integer,
@@ -69,7 +70,6 @@ const selectActivity = sql.rows(
   {
     now: timestamptz,
     completeUntil: timestamptz,
-    sweepMark: text,
     span: orNull(text),
     at: orNull(timestamptz),
     redemptions: orNull(integer),
@@ -108,6 +108,13 @@ export function countNextActivity(pool: pg.Pool, until: Date, trustedAt: Date | 
   });
 }
 
+/** Counts redemptions and claims by minute and hour, up to the time before which lists of redemptions are complete. */
+export async function countActivity({ pool }: { pool: pg.Pool }, untilMs: number): Promise<void> {
+  const trustedAt = await findTrustedAt(pool);
+  const completeUntil = await findCompleteUntil(pool);
+  while ((await countNextActivity(pool, completeUntil, trustedAt)) && performance.now() < untilMs);
+}
+
 /** Redemptions and claims in the minute or hour that began `at`. */
 export interface ActivityCount {
   at: Date;
@@ -121,10 +128,10 @@ export interface ActivityCount {
  */
 export async function readActivity(db: Queryable, organizationId: string | null) {
   const rows = await selectActivity(db, organizationId);
-  const [{ now, completeUntil, sweepMark }] = rows as [(typeof rows)[number]];
+  const [{ now, completeUntil }] = rows as [(typeof rows)[number]];
   const ofSpan = (span: string): ActivityCount[] =>
     rows.flatMap(({ at, redemptions, claims, ...row }) =>
       row.span === span && at !== null ? [{ at, redemptions: redemptions ?? 0, claims: claims ?? 0 }] : [],
     );
-  return { now, completeUntil, sweepMark, minutes: ofSpan("minute"), hours: ofSpan("hour") };
+  return { now, completeUntil, minutes: ofSpan("minute"), hours: ofSpan("hour") };
 }
