@@ -13,9 +13,7 @@ import {
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
-import { type FailedJob, readFailedJobs } from "../watch/read-failed-jobs.ts";
-import type { QueuesDeps } from "../watch/read-queues.ts";
-import { type QueueState, readQueues } from "../watch/read-queues.ts";
+import { type FailedJob, type QueueState, type QueuesDeps, readFailedJobs, readQueues } from "../watch/read-queues.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 import type { Page, Visit } from "./visit.ts";
 

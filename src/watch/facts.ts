@@ -1,25 +1,19 @@
-import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
-import { findNewestPause } from "../acts/db/audit-entries.ts";
 import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
 import type { ProcessRecord } from "../core/processes/process-record.ts";
 import type { Canary, CanaryState } from "../core/redeem/canary.ts";
 import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
-import {
-  measureQueues,
-  type QueueBacklog,
-  type RefusingShard,
-  type ShardBacklog,
-} from "../platform/queues/measure-queues.ts";
+import { measureQueues, type RefusingShard, type ShardBacklog } from "../platform/queues/measure-queues.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
 import { type PostgresState, readPostgres, type Stock, selectBrokenChains } from "./db/activity.ts";
 import { type RecordedFault, selectFaults } from "./db/faults.ts";
+import { inTime } from "./in-time.ts";
 
 /**
  * `red`: partners' calls fail, or the data may be wrong. `amber`: can wait for working hours. `grey`: worth knowing.
@@ -92,14 +86,11 @@ export interface Facts extends Standing {
   settings: readonly QueueSettings[];
   /** The backlogs; null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
-  /** Who paused queues on a page of this service, and when. */
-  pauses: readonly QueuePause[];
   /** What Postgres holds; null if it does not answer. */
   database: DatabaseFacts | null;
 }
 
 interface DatabaseFacts {
-  now: Date;
   server: PostgresState;
   recorded: readonly RecordedFault[];
   brokenChains: readonly { voucherId: string; since: Date }[];
@@ -118,18 +109,11 @@ export const STOCK = { batchesMax: 100, leftMax: 20_000, soonDays: 7 };
 /** Longest wait for a part of the facts. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
-/** Reads a part, or returns null if it does not come in time. */
-async function inTime<T>(log: Logger, read: () => Promise<T>): Promise<T | null> {
-  return pTimeout((async () => read())(), { milliseconds: WAIT_MAX_MS }).catch((error): null => {
-    log.debug({ err: error }, "cannot read a fact");
-    return null;
-  });
-}
-
 export async function readStanding(ctx: FactDeps): Promise<Standing> {
   const probed = await ctx.probeServers();
   const problems = readinessOf(probed, ctx.redeemQueue.hasOpened);
-  const processes = problems.postgres === null ? await inTime(ctx.log, () => readProcesses(ctx.pool)) : null;
+  const processes =
+    problems.postgres === null ? await inTime(ctx.log, WAIT_MAX_MS, () => readProcesses(ctx.pool), null) : null;
   return { problems, refusing: probed.shards, canary: ctx.canary.read(), processes };
 }
 
@@ -139,11 +123,11 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   const isUsable = standing.problems.postgres === null;
   const mayAnswer = standing.problems.redis === null;
   const newest = { ...config, queueShards: config.queueShards.slice(0, 1) };
+  const measure = () => measureQueues(ctx.redis, deployment.id, newest);
   const [queues, database] = await Promise.all([
-    mayAnswer ? inTime(log, () => measureQueues(ctx.redis, deployment.id, newest)) : null,
-    isUsable ? inTime(log, () => readDatabase(ctx)) : null,
+    mayAnswer ? inTime(log, WAIT_MAX_MS, measure, null) : null,
+    isUsable ? inTime(log, WAIT_MAX_MS, () => readDatabase(ctx), null) : null,
   ]);
-  const paused = (queues ?? []).flatMap(({ queues }) => (queues ?? []).filter((one) => one.paused));
   return {
     ...standing,
     now: nowOf(deployment),
@@ -154,7 +138,6 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
     settings: config.queues,
     queues,
     database,
-    pauses: (isUsable && (await inTime(log, () => readPauses(ctx.pool, namesOf(paused))))) || [],
   };
 }
 
@@ -163,36 +146,12 @@ async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   const ofWings: FindingsOfWing[] = [];
   for (const read of ctx.readFindings) ofWings.push(await read(ctx));
   return {
-    now: nowOf(ctx.deployment),
     server: await readPostgres(ctx.pool),
     recorded: await selectFaults(ctx.pool),
     brokenChains: await selectBrokenChains(ctx.pool, FAULTS_MAX),
     stock: await ctx.readStock(),
     ofWings: Object.assign({}, ...ofWings),
   };
-}
-
-const namesOf = (backlogs: readonly QueueBacklog[]) => [...new Set(backlogs.map(({ queue }) => queue))];
-
-/** The last pause or resumption of a queue by an operator on a page of this service. */
-export interface QueuePause {
-  queue: string;
-  isPaused: boolean;
-  by: string;
-  reason: string | null;
-  since: Date;
-}
-
-/** Reads one queue after the other, because each read uses a connection. */
-export async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<QueuePause[]> {
-  const pauses: QueuePause[] = [];
-  for (const queue of queues) {
-    const newest = await findNewestPause(pool, queue);
-    if (newest === null) continue;
-    const { command, osUser: by, reason, at: since } = newest;
-    pauses.push({ queue, isPaused: command === "queue pause", by, reason, since });
-  }
-  return pauses;
 }
 
 /** The database's time, or this host's time before the database was reached. */

@@ -105,8 +105,7 @@ const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ seve
 function findPausedQueues(facts: Facts): Finding[] | null {
   const found = facts.settings.flatMap(({ name }): Finding[] => {
     if (!backlogsOf(facts, name).some(({ paused }) => paused)) return [];
-    const since = facts.pauses.find(({ queue, isPaused }) => queue === name && isPaused)?.since ?? null;
-    return [{ what: describePause(facts, name), subject: name, since, ...severityOf(name) }];
+    return [{ what: describePause(facts, name), subject: name, page: ["queues", name], ...severityOf(name) }];
   });
   return unlessHidden(facts, found);
 }
@@ -167,10 +166,10 @@ function findFailingAlerts({ database }: Facts): Finding[] | null {
   return since === undefined ? [] : [{ what: "Messages about red faults do not arrive", subject: "ALERT_URL", since }];
 }
 
-function findBatchEnds({ database }: Facts): Finding[] | null {
+function findBatchEnds({ database, now }: Facts): Finding[] | null {
   if (database === null) return null;
   return database.stock.flatMap((batch): Finding[] => {
-    const what = describeStock(batch, database.now);
+    const what = describeStock(batch, now);
     if (what === null) return [];
     return [{ what, subject: `${batch.brand}: ${batch.product}`, page: ["batches", batch.batchId] }];
   });

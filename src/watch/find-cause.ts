@@ -1,7 +1,6 @@
 import { redeemQueue } from "../core/redeem/job.ts";
 import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
 import { refuses } from "../platform/redis/requirements.ts";
-import { countMissingStandbys } from "./count-missing-standbys.ts";
 import type { Facts } from "./facts.ts";
 
 /** Removes the full stop, because the sentence about a fault has none. */
@@ -37,6 +36,30 @@ function findMissingStandby({ database }: Facts): string | null {
   return missing === 1 ? "A synchronous standby is away" : `${missing} synchronous standbys are away`;
 }
 
+/** A name in synchronous_standby_names, with or without double quotes. */
+const NAME = /"((?:[^"]|"")*)"|[^\s,()"]+/g;
+
+/**
+ * The number of standbys that Postgres waits for but that are not connected. Its setting has their number, or names one
+ * of them. A standby that the setting does not name is asynchronous and replaces none.
+ * @param standbys the names of the connected standbys.
+ */
+export function countMissingStandbys({
+  standbyNames,
+  standbys,
+}: {
+  standbyNames: string;
+  standbys: readonly string[];
+}) {
+  const [, number, list = ""] = /^\s*(?:(?:FIRST\s+|ANY\s+)?(\d+)\s*\()?([\s\S]*)$/i.exec(standbyNames) ?? [];
+  const named = Array.from(list.matchAll(NAME), ([name, quoted]) =>
+    (quoted?.replaceAll('""', '"') ?? name).toLowerCase(),
+  );
+  if (named.length === 0) return 0;
+  const synchronous = standbys.filter((name) => named.includes("*") || named.includes(name.toLowerCase()));
+  return Math.max(0, Number(number ?? 1) - synchronous.length);
+}
+
 function findRefusal({ refusing }: Facts, shards: readonly string[]): string | null {
   const [own] = refusing.filter(({ shard }) => shards.includes(shard.name));
   if (own === undefined) return null;
@@ -48,13 +71,11 @@ function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string
   return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
 }
 
-/** A pause that was not made with this service has no known author. */
+/** The page of the queue says who paused it. */
 export function describePause(facts: Facts, queue: string): string {
   const backlogs = backlogsOf(facts, queue);
   const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));
-  const pause = facts.pauses.find((one) => one.queue === queue && one.isPaused);
-  const what = `The queue ${queue} is paused${nameShards(paused, backlogs.length)}`;
-  return pause === undefined ? what : `${what} by ${pause.by}`;
+  return `The queue ${queue} is paused${nameShards(paused, backlogs.length)}`;
 }
 
 function findNoWorker({ processes }: Facts): string | null {

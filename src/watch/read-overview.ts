@@ -16,7 +16,7 @@ import { measureQueues } from "../platform/queues/measure-queues.ts";
 import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
 import { type FactDeps, nowOf, STOCK } from "./facts.ts";
-import { summarizeQueues } from "./summarize-queues.ts";
+import { summarizeQueues } from "./read-queues.ts";
 import type { FaultWatch } from "./watch.ts";
 
 /**

@@ -1,9 +1,8 @@
-import pTimeout from "p-timeout";
 import type pg from "pg";
 import type { Logger } from "pino";
+import { findNewestPause } from "../acts/db/audit-entries.ts";
 import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
 import {
-  type Counts,
   inLastMinute,
   type JobTimes,
   jobsIn,
@@ -14,15 +13,30 @@ import {
 import { AppError } from "../platform/api/errors.ts";
 import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
-import { measureQueues } from "../platform/queues/measure-queues.ts";
+import { measureQueues, type ShardBacklog } from "../platform/queues/measure-queues.ts";
+import type { QueueView, QueueViews } from "../platform/queues/queue-views.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { knownId, type QueuePause, readPauses } from "./facts.ts";
-import { type QueueSummary, summarizeQueues } from "./summarize-queues.ts";
+import { knownId } from "./facts.ts";
+import { inTime } from "./in-time.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
 /** How many of the last minutes are read, including the present one. */
 const MINUTES = 5;
+
+/** A queue, summed over its shards. Counts and ages are null if the server of a shard does not answer. */
+interface QueueSummary {
+  name: string;
+  waiting: number | null;
+  active: number | null;
+  failed: number | null;
+  /** 0 when no job waits. */
+  oldestWaitingMs: number | null;
+  /** Whether any shard that answered is paused. */
+  paused: boolean;
+  /** Worker processes that serve the queue and were seen lately. */
+  workers: number;
+}
 
 /** A queue as operators see it. */
 export interface QueueState extends Omit<QueueSummary, "workers"> {
@@ -36,6 +50,14 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
   jobsPerMinute: number | null;
   /** The times of the last five minutes; null while Redis does not answer. */
   times: JobTimes | null;
+}
+
+/** The last pause or resumption of a queue by an operator on a page of this service. */
+interface QueuePause {
+  isPaused: boolean;
+  by: string;
+  reason: string | null;
+  since: Date;
 }
 
 export interface QueuesDeps {
@@ -53,23 +75,18 @@ export interface QueuesDeps {
 export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
   const { redis, deployment, config, log } = ctx;
   if (knownId(deployment) === null) throw new AppError("unavailable", UNKNOWN);
-  const inTime = <T>(read: Promise<T>, fallback: T) =>
-    pTimeout(read, { milliseconds: WAIT_MAX_MS }).catch((error): T => {
-      log.debug({ err: error }, "cannot read a part of the queues");
-      return fallback;
-    });
   const now = deployment.clock.steadyNow();
   const minutes = timesUntil(now, "minute", MINUTES);
   const [shards, processes, counts] = await Promise.all([
-    inTime(measureQueues(redis, deployment.id, config), []),
-    inTime<ServiceProcess[] | null>(readProcesses(ctx.pool), null),
-    inTime<Counts[] | null>(readCounts(redis, deployment, "minute", minutes), null),
+    inTime(log, WAIT_MAX_MS, () => measureQueues(redis, deployment.id, config), []),
+    inTime(log, WAIT_MAX_MS, () => readProcesses(ctx.pool), null),
+    inTime(log, WAIT_MAX_MS, () => readCounts(redis, deployment, "minute", minutes), null),
   ]);
   const backlogs = shards.flatMap(({ queues }) => queues ?? []);
   if (backlogs.length === 0) throw new AppError("unavailable", SILENT);
   const summaries = summarizeQueues(config.queues, shards, processes ?? []);
   const paused = summaries.flatMap((one) => (one.paused ? [one.name] : []));
-  const pauses = await inTime<QueuePause[] | null>(readPauses(ctx.pool, paused), null);
+  const pauses = await inTime(log, WAIT_MAX_MS, () => readPauses(ctx.pool, paused), null);
   return summaries.map((summary) => {
     const { name } = summary;
     const parts = backlogs.filter(({ queue }) => queue === name);
@@ -77,7 +94,7 @@ export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
       ...summary,
       shards: parts.length,
       pausedShards: parts.filter((part) => part.paused).length,
-      newestPause: pauses === null ? "unknown" : (pauses.find(({ queue }) => queue === name) ?? null),
+      newestPause: pauses === null ? "unknown" : (pauses.get(name) ?? null),
       workers: processes?.filter(({ queues, isUp }) => isUp && queues.includes(name)) ?? null,
       jobsPerMinute: counts && inLastMinute(counts, now, (minute) => jobsIn(minute, name)),
       times: counts && jobTimesIn(counts, name),
@@ -85,6 +102,90 @@ export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
   });
 }
 
+/** Reads one queue after the other, because each read uses a connection. */
+async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<Map<string, QueuePause>> {
+  const pauses = new Map<string, QueuePause>();
+  for (const queue of queues) {
+    const newest = await findNewestPause(pool, queue);
+    if (newest === null) continue;
+    const { command, osUser: by, reason, at: since } = newest;
+    pauses.set(queue, { isPaused: command === "queue pause", by, reason, since });
+  }
+  return pauses;
+}
+
+/** Sums the shards of each queue, and counts its workers. Without shards, the result is as if no shard had answered. */
+export function summarizeQueues(
+  queues: readonly { name: string }[],
+  shards: readonly ShardBacklog[],
+  processes: readonly Pick<ServiceProcess, "queues" | "isUp">[],
+): QueueSummary[] {
+  const isWhole = shards.length > 0 && shards.every(({ queues }) => queues !== null);
+  const backlogs = Map.groupBy(
+    shards.flatMap(({ queues }) => queues ?? []),
+    ({ queue }) => queue,
+  );
+  return queues.map(({ name }) => {
+    const parts = backlogs.get(name) ?? [];
+    const sum = (state: "waiting" | "active" | "failed") =>
+      isWhole ? parts.reduce((total, part) => total + part[state], 0) : null;
+    return {
+      name,
+      waiting: sum("waiting"),
+      active: sum("active"),
+      failed: sum("failed"),
+      oldestWaitingMs: isWhole ? Math.max(0, ...parts.map((part) => part.oldestWaitingMs)) : null,
+      paused: parts.some((part) => part.paused),
+      workers: processes.filter(({ queues, isUp }) => isUp && queues.includes(name)).length,
+    };
+  });
+}
+
 const SILENT = "Redis does not answer, so the queues and their workers are not known.";
 const UNKNOWN =
   "Postgres has not been reached since this process started, so it does not know which queues are its own.";
+
+/** A failed job, without the fields that the dashboard may not show. */
+export interface FailedJob {
+  id: string;
+  reason: string;
+  failedAt: Date;
+  /** The operator page of what the job is about, as segments after `/ops`; null without one. */
+  page: readonly [collection: string, id: string] | null;
+}
+
+/** The newest failed jobs of a queue, at most `max`; null when a Redis server does not answer. */
+export async function readFailedJobs(
+  { queueViews, log }: { queueViews: Pick<QueueViews, "open">; log: Logger },
+  name: string,
+  max: number,
+): Promise<FailedJob[] | null> {
+  try {
+    const views = (await queueViews.open()).filter(({ queue }) => queue.name === name);
+    const found = await Promise.all(views.map((view) => readShard(view, max)));
+    return found
+      .flat()
+      .toSorted((a, b) => b.failedAt.getTime() - a.failedAt.getTime())
+      .slice(0, max);
+  } catch (error) {
+    log.debug({ err: error }, "cannot read failed jobs");
+    return null;
+  }
+}
+
+async function readShard({ queue, settings: { about } }: QueueView, max: number): Promise<FailedJob[]> {
+  const jobs = await queue.getJobs("failed", 0, max - 1);
+  return jobs.flatMap((job): FailedJob[] => {
+    // A job that was removed since the list was read is undefined.
+    if (job === undefined || job.id === undefined) return [];
+    const id: unknown = Object(job.data)[about?.field ?? ""];
+    return [
+      {
+        id: job.id,
+        reason: job.failedReason ?? "",
+        failedAt: new Date(job.finishedOn ?? job.timestamp),
+        page: about !== undefined && typeof id === "string" ? [about.collection, id] : null,
+      },
+    ];
+  });
+}

@@ -17,7 +17,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   erased_users: "user_id",
   erasure_keys: "owner",
   erasures: "voucher_id",
-  faults: "kind page severity subject told",
+  faults: "kind page severity subject told what",
   issue_references: "batch_id organization_id terms",
   listings: "batch_id id",
   log_batches: "places",

@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import type { ServiceProcess } from "../../src/core/processes/db/processes.ts";
 import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
-import { countMissingStandbys } from "../../src/watch/count-missing-standbys.ts";
 import type { Stock } from "../../src/watch/db/activity.ts";
 import type { RecordedFault } from "../../src/watch/db/faults.ts";
 import type { Facts } from "../../src/watch/facts.ts";
 import { FAULTS } from "../../src/watch/faults.ts";
+import { countMissingStandbys } from "../../src/watch/find-cause.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
 const alerts = Array.from(
@@ -79,7 +79,6 @@ const backlogs = (of: string, changes: object, only?: string): NonNullable<Facts
   }));
 
 const DATABASE: NonNullable<Facts["database"]> = {
-  now: NOW,
   server: {
     version: "17",
     isStandby: false,
@@ -107,7 +106,6 @@ const HEALTHY: Facts = {
   clockAheadMs: 0,
   settings: CONFIG_PARTS.queues,
   queues: backlogs("", {}),
-  pauses: [],
   database: DATABASE,
 };
 /** Nothing is redeemed. */
@@ -124,15 +122,7 @@ it.each<[cause: string, changes: Partial<Facts>]>([
   ["no answer from Postgres", { problems: { postgres: "No answer from Postgres.", redis: "No answer from Redis." } }],
   ["a synchronous standby is away", { database: { ...DATABASE, server: { ...DATABASE.server, standbys: [] } } }],
   ["Redis refuses writes: OOM", { problems: { postgres: null, redis: "Redis refuses writes: OOM." } }],
-  [
-    "the queue redeem is paused by Ada",
-    {
-      queues: backlogs("redeem", { paused: true, waiting: 1 }),
-      pauses: [{ queue: "redeem", isPaused: true, by: "Ada", reason: null, since: NOW }],
-      processes: [],
-    },
-  ],
-  ["the queue redeem is paused", { queues: backlogs("redeem", { paused: true }) }],
+  ["the queue redeem is paused", { queues: backlogs("redeem", { paused: true, waiting: 1 }), processes: [] }],
   ["no worker runs for the queue redeem", { processes: [process({ isUp: false }), process({ queues: ["seal"] })] }],
   ["workers do not finish the redeems that they have begun", { queues: backlogs("redeem", { active: 1, waiting: 9 }) }],
   ["redeems wait, and no worker takes them", { queues: backlogs("redeem", { waiting: 1 }) }],
@@ -189,9 +179,8 @@ it("a shard in which nothing is redeemed is named with its cause, while others r
 });
 
 it("the fault of a paused queue is red for redeems, and stays while Redis does not answer", () => {
-  const pauses = [{ queue: "redeem", isPaused: true, by: "Ada", reason: null, since: EARLIER }];
-  expect(find("VouchersQueuePaused", { queues: backlogs("redeem", { paused: true }, "1/2"), pauses })).toEqual([
-    { subject: "redeem", what: "The queue redeem is paused in shard 1/2 by Ada", since: EARLIER },
+  expect(find("VouchersQueuePaused", { queues: backlogs("redeem", { paused: true }, "1/2") })).toEqual([
+    { subject: "redeem", what: "The queue redeem is paused in shard 1/2", page: ["queues", "redeem"] },
   ]);
   expect(find("VouchersQueuePaused", { queues: backlogs("sweep", { paused: true }) })).toMatchObject([
     { subject: "sweep", severity: "amber" },
