@@ -5,7 +5,7 @@ import { headersOf } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
-import { type Overview, readOverview, viewOverview } from "../watch/read-overview.ts";
+import { type Overview, readOverview } from "../watch/read-overview.ts";
 import type { OperatorRoute } from "./operator-route.ts";
 import { renderOverviewPage } from "./overview-page.ts";
 import { actingOf } from "./sign-in/signed-in.ts";
@@ -32,14 +32,14 @@ export function overviewRoutes(ctx: OverviewPageDeps): OperatorRoute[] {
   const showPage: RequestHandler = async (request, response) => {
     const { query, site, operator } = visitOf(ctx, request);
     const overview = await read(query("organization"));
-    await record(request, overview.organizationId);
+    await record(request, overview.organization);
     sendPage(response, 200, renderOverviewPage(site, operator, overview));
   };
   const sendJson: RequestHandler = async (request, response) => {
     response.setHeader("Cache-Control", "no-store");
-    const overview = await read(visitOf(ctx, request).query("organization"));
-    await record(request, overview.organizationId);
-    response.json(viewOverview(overview));
+    const { organizations: _, ...shown } = await read(visitOf(ctx, request).query("organization"));
+    await record(request, shown.organization);
+    response.json(shown);
   };
   return [
     { method: "get", path: "/", role: "viewer", handlers: [overviewHeaders, showPage] },

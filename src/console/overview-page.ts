@@ -24,7 +24,7 @@ import type { SignedIn } from "./sign-in/signed-in.ts";
  * the tables.
  */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
-  const { look, minutes, hours, completeUntil } = overview;
+  const { attention, at, minutes, hours, completeUntil } = overview;
   const exactness =
     completeUntil === null
       ? html`Postgres does not tell redemptions and claims.`
@@ -35,7 +35,7 @@ ${renderFacts([
   ["Last two days", renderSum(hours)],
 ])}`;
   const sections = [
-    renderSection("attention", "Needs attention", live("faults", renderAttention(site, look.attention, look.at))),
+    renderSection("attention", "Needs attention", live("faults", renderAttention(site, attention, at))),
     renderSection("now", "Now", live("figures", renderNow(overview))),
     renderSection(
       "activity",
@@ -78,12 +78,13 @@ const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(v
 const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
 
 /** The most important figures, large and at the top. */
-function renderNow({ redeems, latencyMs, canary, liveReservations, queues, processes }: Overview): Html {
+function renderNow({ redeems, latencyMs, canary, reservations, queues, processes }: Overview): Html {
   // Without redeems, the canaries show how long one would take.
-  const [latency, { p50, p99 }] = latencyMs.p50 === null ? ["Canary", canary] : ["Redeem", latencyMs];
+  const [latency, p50, p99] =
+    latencyMs.p50 === null ? ["Canary", canary.p50Ms, canary.p99Ms] : ["Redeem", latencyMs.p50, latencyMs.p99];
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
   const workers = queues.find(({ name }) => name === "redeem")?.workers ?? 0;
-  const apis = processes.filter(({ role, isUp }) => role === "api" && isUp).length;
+  const apis = processes.filter(({ role, state }) => role === "api" && state === "up").length;
   return renderFigures(
     ["Redeems, last minute", show(redeems?.answered ?? null)],
     ["Without an answer", show(redeems?.unanswered ?? null)],
@@ -91,7 +92,7 @@ function renderNow({ redeems, latencyMs, canary, liveReservations, queues, proce
     [`${latency} latency p99`, ms(p99)],
     ["Redeems that wait", show(waiting)],
     ["APIs + redeem workers", `${show(apis)} + ${show(workers)}`],
-    ["Live reservations", show(liveReservations)],
+    ["Live reservations", show(reservations.live)],
   );
 }
 
@@ -125,7 +126,7 @@ about: ${what}, ${subject}</span></a></p></li>
 }
 
 /** The form that chooses an organization. Works without script. */
-function renderChoice(site: Site, { organizationId, organizations }: Overview): Html {
+function renderChoice(site: Site, { organization, organizations }: Overview): Html {
   const namesakes = Map.groupBy(organizations, ({ name }) => name);
   const show = ({ id, name }: OrganizationName) => (namesakes.get(name)?.length === 1 ? name : `${name}, ${id}`);
   return html`<form class="choice" method="get" action="${opsPath(site)}">
@@ -134,7 +135,7 @@ function renderChoice(site: Site, { organizationId, organizations }: Overview): 
 <option value="">All live organizations</option>
 ${organizations.map(
   (one) =>
-    html`<option value="${one.id}"${one.id === organizationId ? html` selected` : null}>\
+    html`<option value="${one.id}"${one.id === organization ? html` selected` : null}>\
 ${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
 )}</select>
 <button type="submit">Show</button></div>
@@ -203,23 +204,23 @@ function renderProcesses({ processes }: Overview): Html {
   return renderTable(
     "Processes",
     ["Process", "State", "Queues", "Version", "Busy", "Since"],
-    processes.map(({ role, host, pid, isUp, problem, seenAt, queues, version, busy, since }) => [
+    processes.map(({ role, host, pid, state, problem, seenAt, queues, version, busy, since }) => [
       html`${role} ${String(pid)}<br>${host}`,
-      isUp
+      state === "up"
         ? html`<span class="badge good">up</span>${problem === null ? null : html`<br>not ready: ${problem}`}`
         : html`<span class="badge plain">gone</span><br>${renderTime(seenAt, MINUTES)}`,
       queues.join(", "),
       version,
-      isUp ? `${Math.round(busy * 100)} %` : "–",
+      state === "up" ? `${Math.round(busy * 100)} %` : "–",
       renderTime(since, MINUTES),
     ]),
     html`No process is known.`,
   );
 }
 
-function renderServers({ postgres, redis }: Overview): Html {
+function renderServers({ servers: { postgres, redis } }: Overview): Html {
   const away = (server: string) => [server, html`<span class="badge bad">does not answer</span>`, "", ""];
-  const servers = redis.map(({ address, version, memoryBytes, clients }) => [
+  const masters = redis.map(({ address, version, memoryBytes, clients }) => [
     html`Redis ${version} <code>${address}</code>`,
     "master",
     COUNT.format(clients),
@@ -230,12 +231,12 @@ function renderServers({ postgres, redis }: Overview): Html {
     ["Server", "Role", "Connections", "Size"],
     [
       postgres === null ? away("Postgres") : describePostgres(postgres),
-      ...(servers.length === 0 ? [away("Redis")] : servers),
+      ...(masters.length === 0 ? [away("Redis")] : masters),
     ],
   );
 }
 
-function describePostgres(postgres: NonNullable<Overview["postgres"]>): string[] {
+function describePostgres(postgres: NonNullable<Overview["servers"]["postgres"]>): string[] {
   const { version, isStandby, standbyNames, standbys, lagMs, connections, connectionsMax, sizeBytes } = postgres;
   const connected = standbys.length === 1 ? "1 standby" : `${standbys.length} standbys`;
   const none = standbyNames === "" ? "; none synchronous" : "";

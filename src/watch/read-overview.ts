@@ -16,6 +16,7 @@ import { measureQueues } from "../platform/queues/measure-queues.ts";
 import { mastersOf } from "../platform/redis/connections.ts";
 import { type ActivityCount, readActivity, readPostgres, readStock } from "./db/activity.ts";
 import { type FactDeps, nowOf, STOCK } from "./facts.ts";
+import { inTime } from "./in-time.ts";
 import { summarizeQueues } from "./read-queues.ts";
 import type { FaultWatch } from "./watch.ts";
 
@@ -50,26 +51,21 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
   const { problems } = (await ctx.watch.look()).standing;
   const database = problems.postgres === null ? await readDatabase(ctx, organizationId) : null;
   const now = database?.now ?? nowOf(deployment);
-  // Async, because reading the id throws while it is unknown, and the returned promise must reject instead.
-  const inTime = <T>(read: () => Promise<T>, fallback: T) =>
-    pTimeout((async () => read())(), { milliseconds: WAIT_MAX_MS }).catch((error): T => {
-      ctx.log.debug({ err: error }, "cannot read a part of the overview");
-      return fallback;
-    });
+  const inRedis = <T, F>(read: () => Promise<T>, fallback: F) => inTime(ctx.log, WAIT_MAX_MS, read, fallback);
   const minuteTimes = timesUntil(now, "minute", 60);
   const hourTimes = timesUntil(now, "hour", 48);
   const [ofMinutes, ofHours, shards, servers] = await Promise.all([
-    inTime<CountFields[] | null>(() => readCounts(redis, deployment, "minute", minuteTimes), null),
-    inTime<CountFields[] | null>(() => readCounts(redis, deployment, "hour", hourTimes), null),
-    inTime(() => measureQueues(redis, deployment.id, config), []),
-    inTime(() => readRedisServers(ctx), []),
+    inRedis(() => readCounts(redis, deployment, "minute", minuteTimes), null),
+    inRedis(() => readCounts(redis, deployment, "hour", hourTimes), null),
+    inRedis(() => measureQueues(redis, deployment.id, config), []),
+    inRedis(() => readRedisServers(ctx), []),
   ]);
   // The last to be read, because the others may take seconds.
-  const look = await ctx.watch.look();
-  const { canary, processes } = look.standing;
+  const { attention, standing } = await ctx.watch.look();
+  const { canary, processes } = standing;
   return {
     at: now,
-    organizationId,
+    organization: organizationId,
     /** Redemptions and claims before this time are completely counted. */
     completeUntil: database?.completeUntil ?? null,
     minutes: merge(minuteTimes, database?.minutes ?? null, ofMinutes, organizationId),
@@ -81,14 +77,20 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
       answered: inLastMinute(ofMinutes, now, answeredIn),
       unanswered: inLastMinute(ofMinutes, now, unansweredIn),
     },
-    canary: { answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])), ...canary.latencyMs },
-    liveReservations: database?.liveReservations ?? null,
+    canary: {
+      answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])),
+      p50Ms: canary.latencyMs.p50,
+      p99Ms: canary.latencyMs.p99,
+    },
+    reservations: { live: database?.liveReservations ?? null },
     queues: summarizeQueues(config.queues, shards, processes ?? []),
     stock: database?.stock ?? [],
-    processes: processes ?? [],
-    look,
-    postgres: database?.postgres ?? null,
-    redis: servers,
+    processes: (processes ?? []).map(({ isUp, ...one }) => ({
+      ...one,
+      state: isUp ? ("up" as const) : ("gone" as const),
+    })),
+    servers: { postgres: database?.postgres ?? null, redis: servers },
+    attention,
     organizations: database?.organizations ?? [],
   };
 }
@@ -142,30 +144,4 @@ async function readRedisServers({ redis }: OverviewDeps) {
       };
     }),
   );
-}
-
-/** The overview as programs read it. Refusals and latencies are approximate. */
-export function viewOverview(overview: Overview) {
-  const counts = ({ at, redemptions, claims, refusals }: PeriodCounts) => ({ at, redemptions, claims, refusals });
-  return {
-    at: overview.at,
-    organization: overview.organizationId,
-    completeUntil: overview.completeUntil,
-    minutes: overview.minutes.map(counts),
-    hours: overview.hours.map(counts),
-    latencyMs: overview.latencyMs,
-    redeems: overview.redeems,
-    canary: {
-      answeredAt: overview.canary.answeredAt,
-      p50Ms: overview.canary.p50,
-      p99Ms: overview.canary.p99,
-    },
-    reservations: { live: overview.liveReservations },
-    queues: overview.queues,
-    stock: overview.stock.map(({ batchId, left, runsOutAt }) => ({ batchId, left, runsOutAt })),
-    processes: overview.processes.map(({ role, host, pid, version, queues, since, isUp, problem }) => {
-      return { role, host, pid, version, queues, since, state: isUp ? ("up" as const) : ("gone" as const), problem };
-    }),
-    attention: overview.look.attention.map(({ page: _, ...fault }) => fault),
-  };
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { recordProcess } from "../../src/core/processes/db/processes.ts";
 import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
-import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
+import { readOverview } from "../../src/watch/read-overview.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { besideTransaction, untilWaiting } from "../support/outside-transaction.ts";
 import { itOnOneRedis } from "../support/servers.ts";
@@ -42,7 +42,7 @@ describe("a pause", () => {
     expect(await paused()).toEqual([true, true, true]);
     // On a busy machine, Redis may answer too late for some views.
     const names = await until(async () => {
-      const { queues } = viewOverview(await readOverview(api.ctx, null));
+      const { queues } = await readOverview(api.ctx, null);
       return queues.some(({ paused }) => paused) && queues.flatMap(({ name, paused }) => (paused ? [name] : []));
     });
     expect(names).toEqual(["redeem"]);

@@ -7,7 +7,7 @@ import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import { insertTlogTree } from "../../src/transparency/db/log-tree.ts";
 import { countActivity, readStock, type Stock } from "../../src/watch/db/activity.ts";
 import { STOCK } from "../../src/watch/facts.ts";
-import { readOverview, viewOverview } from "../../src/watch/read-overview.ts";
+import { type Overview, readOverview } from "../../src/watch/read-overview.ts";
 import { FaultWatch } from "../../src/watch/watch.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
@@ -427,8 +427,6 @@ async function countRefusalsOf(method: string, path: string) {
   return (await countRefusals()) - before;
 }
 
-type View = ReturnType<typeof viewOverview>;
-
 /** What the sweeper does to count: it does not run here. */
 async function countPast() {
   await moveCompleteUntil(ctx);
@@ -448,8 +446,7 @@ const countedUntil = async (): Promise<Date> =>
   (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
 
 /** Reads past the pages' memory of some seconds. */
-const read = async (organizationId: string | null = null): Promise<View> =>
-  viewOverview(await readOverview(api.ctx, organizationId));
+const read = async (organizationId: string | null = null): Promise<Overview> => readOverview(api.ctx, organizationId);
 
 /** The look of a process that has remembered nothing. */
 const lookAnew = (changes: object = {}) =>
@@ -457,7 +454,7 @@ const lookAnew = (changes: object = {}) =>
 
 const faultsOf = async (runbook: string) => (await lookAnew()).attention.filter((fault) => fault.runbook === runbook);
 
-const sumOf = (counts: View["minutes"]) => {
+const sumOf = (counts: Overview["minutes"]) => {
   const add = (field: "redemptions" | "claims" | "refusals") =>
     counts.reduce((sum, count) => sum + (count[field] ?? 0), 0);
   return { redemptions: add("redemptions"), claims: add("claims"), refusals: add("refusals") };
