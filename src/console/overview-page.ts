@@ -4,6 +4,7 @@ import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import {
   COUNT,
+  describeMs,
   layOutForOperators,
   linkTo,
   type OperatedSite,
@@ -74,7 +75,7 @@ function renderOperator({ name, role }: Named): Html {
 }
 
 const live = (id: string, content: Html) => html`<div id="${id}" data-live>${content}</div>`;
-const ms = (value: number | null) => (value === null ? "–" : `${COUNT.format(value)} ms`);
+const ms = (value: number | null) => (value === null ? "–" : describeMs(value));
 const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_576))} MB`;
 
 /** The most important figures, large and at the top. */

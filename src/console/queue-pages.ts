@@ -2,6 +2,7 @@ import type { Percentiles } from "../core/processes/latency-buckets.ts";
 import { type Html, html } from "../pages/html.ts";
 import {
   COUNT,
+  describeMs,
   layOutForOperators,
   linkActions,
   linkTo,
@@ -89,15 +90,6 @@ function describeTimes(percentiles: Percentiles | undefined): string {
   if (percentiles === undefined) return "unknown";
   const { p50, p99 } = percentiles;
   return p50 === null || p99 === null ? "no jobs" : `p50 ${describeMs(p50)}, p99 ${describeMs(p99)}`;
-}
-
-/** A duration with at least two digits, in a unit that fits. */
-function describeMs(ms: number): string {
-  if (ms < 1_000) return `${COUNT.format(ms)} ms`;
-  const [unit, length] =
-    ms < 120_000 ? (["s", 1_000] as const) : ms < 7_200_000 ? (["min", 60_000] as const) : (["h", 3_600_000] as const);
-  const value = ms / length;
-  return `${COUNT.format(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))} ${unit}`;
 }
 
 function renderWorkers({ workers }: QueueState, max: number): Html {

@@ -204,3 +204,16 @@ export function renderStatus(status: string, shown = status): Html {
 }
 
 export const { usd: USD, count: COUNT } = ENGLISH;
+
+/** A duration with two digits, or with those before the decimal point, in a unit that fits. */
+export function describeMs(ms: number): string {
+  const units = [
+    ["ms", 1, 1_000],
+    ["s", 1_000, 120_000],
+    ["min", 60_000, 7_200_000],
+    ["h", 3_600_000, Number.POSITIVE_INFINITY],
+  ] as const;
+  const [unit, length] = units.find(([, , below]) => ms < below) ?? units[3];
+  const value = ms / length;
+  return `${COUNT.format(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))} ${unit}`;
+}
