@@ -30,7 +30,8 @@ const REF = option("<reference>", "the partner's reference of its redemption");
 const BY_CODE: CommandFace<never> = {
   options: { org: OWNER },
   target: {
-    argument: "<code|id>",
+    // The audit trail leaves out an argument with this name. It may be an id, too.
+    argument: "<code>",
     find: (ctx, { org }, codeOrId) => findVoucherId(ctx, String(org), codeOrId),
   },
 };

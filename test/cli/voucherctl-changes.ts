@@ -168,12 +168,6 @@ export const CHANGES: Record<string, Change[]> = {
       },
     },
     {
-      line: "batch extend {id} --valid-until 2099-12-31 --reason 'closed for repairs'",
-      printed: { extended: 3, alreadyFinal: 0 },
-      from: { vouchersExtended: 0 },
-      to: { vouchersExtended: 3 },
-    },
-    {
       line: "batch void {id} --reason 'printed twice'",
       printed: { voided: 3, alreadyFinal: 0 },
       from: { vouchersVoided: 0 },
@@ -182,9 +176,9 @@ export const CHANGES: Record<string, Change[]> = {
   ],
   VoucherInstance: [
     {
-      line: "voucher void {code} --org {org} --reason 'printed twice'",
-      printed: { id: "{voucher}", status: "Voided" },
-      given: { org: "{org}", reason: "printed twice" },
+      line: "voucher extend {code} --org {org} --valid-until 2099-12-31 --reason 'she was ill'",
+      printed: { id: "{voucher}", validUntil: DAY, extended: true },
+      given: { org: "{org}", validUntil: DAY, reason: "she was ill" },
       from: {
         organizationId: "{org}",
         batchId: "{batch}",
@@ -192,8 +186,15 @@ export const CHANGES: Record<string, Change[]> = {
         redeemedAt: null,
         status: "Active",
         lastSequence: 1,
+        validUntil: MOMENT,
       },
-      to: { status: "Voided", lastSequence: 2 },
+      to: { lastSequence: 2, validUntil: DAY },
+    },
+    {
+      line: "voucher void {code} --org {org} --reason 'printed twice'",
+      printed: { id: "{voucher}", status: "Voided" },
+      given: { org: "{org}", reason: "printed twice" },
+      to: { status: "Voided", lastSequence: 3 },
     },
   ],
   Member: ["employee", "owner", null].map((role) => ({
