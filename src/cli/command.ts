@@ -11,7 +11,7 @@ import { openLogger } from "../platform/logger.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import { EXIT, Interrupted, OutcomeUnknown } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
-import { collectProblems, flag, type OptionOf, type OptionProblems, type Values } from "./options.ts";
+import { collectProblems, flag, type OptionOf, type OptionProblems, type OptionValues } from "./options.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
 
 /** One noun of `voucherctl`, such as `key`. */
@@ -51,7 +51,7 @@ interface VerbOf<Context, Options> {
   examples?: readonly string[];
   /** Finds further problems when some options have problems, so that one refusal names all of them. */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
-  run(ctx: Context, options: Values<Options>, ...args: string[]): Promise<void>;
+  run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
 }
 
 /** How a command communicates with its caller. */
@@ -127,7 +127,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
       const by = { user: process.env.VOUCHERCTL_USER, host: process.env.VOUCHERCTL_HOST };
       const name = `${command.parent?.name()} ${command.name()}`;
       const audited = auditedCommand(name, argumentsOf(command), by);
-      const [values, args] = [given.at(-2) as Values<Given> & { json?: true }, given.slice(0, -2) as string[]];
+      const [values, args] = [given.at(-2) as OptionValues<Given> & { json?: true }, given.slice(0, -2) as string[]];
       const { end, ...interaction } = interact(audited, values.json === true);
       try {
         await run({ ...interaction, host }, values, ...args);

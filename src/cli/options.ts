@@ -11,7 +11,9 @@ export interface OptionOf<Value> {
 }
 
 /** The values of a command's options. */
-export type Values<Options> = { [Name in keyof Options]: Options[Name] extends OptionOf<infer Value> ? Value : never };
+export type OptionValues<Options> = {
+  [Name in keyof Options]: Options[Name] extends OptionOf<infer Value> ? Value : never;
+};
 
 /** An option with a value, such as `<id>`, and optionally with a default. `shown` describes the default in `--help`. */
 export function option(value: string, description: string): OptionOf<string | undefined>;

@@ -12,8 +12,8 @@ import {
   secretNames,
   settingNames,
   VARIABLES,
-  type Values,
   type Variables,
+  type VariableValues,
   variablesOf,
   type WingVariables,
 } from "./environment.ts";
@@ -72,7 +72,7 @@ export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string |
  * The database address of the issuer API. Null turns the API off: ISSUER_API is off, or the address is missing in
  * production.
  */
-function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: Values<typeof VARIABLES>): string | null {
+function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: VariableValues<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;
   return ops.databaseUrl ?? (production ? null : databaseUrl);
 }
@@ -82,7 +82,7 @@ function baseUrlOf({ baseUrl, port }: { baseUrl?: string | undefined; port: numb
 }
 
 /** The settings of the operator pages. `isOff`: this process has no such pages. */
-function opsSettings({ ops, databaseUrl, production }: Values<typeof VARIABLES>) {
+function opsSettings({ ops, databaseUrl, production }: VariableValues<typeof VARIABLES>) {
   const { jwksUrl, issuer, audience } = ops;
   if (production && jwksUrl !== null && (issuer === null || audience === null)) {
     const missing = issuer === null ? "OPS_ISSUER" : "OPS_AUDIENCE";
@@ -109,7 +109,7 @@ function refuseBadAlertUrl({ alerts, privateReceivers }: Pick<Config, "alerts" |
 }
 
 /** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
-function traceSettings(given: Values<typeof VARIABLES.traces>) {
+function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   const { disabled, exporters, endpoint, tracesEndpoint, serviceName, attributes } = given;
   const isOff = disabled?.trim().toLowerCase() === "true" || exporters.includes("none");
   return {
@@ -205,7 +205,7 @@ export function readTokenClaims(env: Environment): Pick<Config["users"], "issuer
   return readVariables({ issuer, audience }, env);
 }
 
-export function readRolePasswords(env: Environment): Values<typeof ROLE_PASSWORDS> {
+export function readRolePasswords(env: Environment): VariableValues<typeof ROLE_PASSWORDS> {
   return readVariables(ROLE_PASSWORDS, env);
 }
 
@@ -290,7 +290,7 @@ function readSecretFile(name: string, file: string): string {
 }
 
 /** Reads the variables of a table. @throws ConfigError that names each bad one. */
-function readVariables<Table extends Variables>(table: Table, env: Environment): Values<Table> {
+function readVariables<Table extends Variables>(table: Table, env: Environment): VariableValues<Table> {
   const problems: string[] = [];
   const read = (entry: Variables[string]): unknown => {
     if (!(entry instanceof z.ZodType))
@@ -311,7 +311,7 @@ function readVariables<Table extends Variables>(table: Table, env: Environment):
     }
     return data;
   };
-  const values = read(table) as Values<Table>;
+  const values = read(table) as VariableValues<Table>;
   problems.push(...findUnsafe(env));
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   return values;

@@ -25,8 +25,8 @@ export const OPS_OFF = "off";
 export type Variables = { [key: string]: z.ZodType | Variables };
 
 /** The types of the values that the variables of a table are read as. */
-export type Values<Table> = {
-  [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : Values<Table[Key]>;
+export type VariableValues<Table> = {
+  [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : VariableValues<Table[Key]>;
 };
 
 /** Null for a variable that is not set. */
@@ -260,7 +260,7 @@ export interface WingVariables {
 export const wingVariables = <Table extends Variables>(name: string, table: Table) => ({
   name,
   table,
-  of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as Values<Table>,
+  of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as VariableValues<Table>,
 });
 
 /** What the rooms above the platform add to a configuration. */

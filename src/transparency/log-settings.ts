@@ -3,7 +3,7 @@ import { parseSecretKey, type SignerKey } from "#tlog/note.ts";
 import { NotAccepted, type Policy, parsePolicy } from "#tlog/policy.ts";
 import type { Witness } from "#tlog/witness-client.ts";
 import { UnusableFile } from "../platform/config.ts";
-import type { Values } from "../platform/environment.ts";
+import type { VariableValues } from "../platform/environment.ts";
 import type { tlogVariables } from "./declared.ts";
 
 /** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
@@ -29,7 +29,7 @@ export class TlogSettingsError extends UnusableFile {}
  * @throws TlogSettingsError without an anchor, when other users can read the key file, or when a file is unusable.
  */
 export async function readTlogSettings(
-  config: Values<typeof tlogVariables.table> & { keyFile: string },
+  config: VariableValues<typeof tlogVariables.table> & { keyFile: string },
 ): Promise<TlogSettings> {
   const keys = await readKeys(config.keyFile);
   const origin = keys[0]?.name ?? "";

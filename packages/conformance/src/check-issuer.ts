@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { CheckOptions } from "./check-client.ts";
 import { assertSandboxKey, parseAddress } from "./check-options.ts";
 import type { CheckResult } from "./checks.ts";
-import { type Fault, type Faults, openFaultyProxy } from "./faulty-proxy.ts";
+import { type Faults, type NetworkFault, openFaultyProxy } from "./faulty-proxy.ts";
 import { ClientFault, runClient } from "./run-client.ts";
 import { makeServiceCall, type ServiceCall } from "./service.ts";
 
@@ -36,8 +36,8 @@ interface IssuerCheck {
 const PAGE_MAX = 1_000;
 const COUNT = 2;
 const VALID_UNTIL = "2099-12-31";
-const LOST: Fault = { kind: "lose response" };
-const BUSY: Fault = {
+const LOST: NetworkFault = { kind: "lose response" };
+const BUSY: NetworkFault = {
   kind: "answer",
   status: 503,
   body: { error: "The voucher service is busy. Please try again in a moment.", code: "overloaded", requestId: "check" },
@@ -45,7 +45,7 @@ const BUSY: Fault = {
 };
 
 const first =
-  (kind: "issue" | "void", fault: Fault): Faults =>
+  (kind: "issue" | "void", fault: NetworkFault): Faults =>
   (found, before) =>
     found === kind && before === 0 ? fault : null;
 

@@ -1,4 +1,4 @@
-import type { Call, Faults, FaultyProxy } from "./faulty-proxy.ts";
+import type { Faults, FaultyProxy, ProxiedCall } from "./faulty-proxy.ts";
 import { ClientFault, type ClientResult, type ClientStep, runClient } from "./run-client.ts";
 import type { SandboxService, SeenVoucher } from "./service.ts";
 
@@ -26,7 +26,7 @@ export interface CheckSetup {
 /** The final result of a step, and the calls of all its runs. */
 interface Settled {
   result: ClientResult;
-  calls: readonly Call[];
+  calls: readonly ProxiedCall[];
 }
 
 /** Thrown by a check that cannot be tried. */
@@ -87,7 +87,7 @@ export class CheckRun {
     faults = NO_FAULTS,
   ): Promise<Settled> {
     const { command, key, proxy, signal } = this.setup;
-    const all: Call[] = [];
+    const all: ProxiedCall[] = [];
     let state = step.state ?? null;
     for (let run = 1; ; run++) {
       proxy.begin(run === 1 ? faults : NO_FAULTS);
@@ -117,7 +117,7 @@ export class CheckRun {
    * After a response with `Retry-After`, the next call of the same kind must wait that long. Reports only the first
    * call that came too early.
    */
-  #checkWaits(calls: readonly Call[]): void {
+  #checkWaits(calls: readonly ProxiedCall[]): void {
     for (const [index, call] of calls.entries()) {
       const next = calls.slice(index + 1).find(({ kind }) => kind === call.kind);
       if (next === undefined || call.retryAfterMs === 0 || next.at - call.at >= call.retryAfterMs - EARLY_MS) continue;
@@ -131,7 +131,7 @@ export class CheckRun {
   }
 
   /** All attempts of an order must use one reference for each voucher, and no other order may use that reference. */
-  #checkReferences(order: string, codes: readonly string[], calls: readonly Call[]): void {
+  #checkReferences(order: string, codes: readonly string[], calls: readonly ProxiedCall[]): void {
     const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));
     if (used.size > codes.length) {

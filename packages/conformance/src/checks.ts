@@ -1,5 +1,5 @@
 import { ADVANCE_SECONDS_MAX, CheckRun, type CheckSetup, NO_FAULTS, NotTried, References } from "./check-run.ts";
-import type { Fault, Faults } from "./faulty-proxy.ts";
+import type { Faults, NetworkFault } from "./faulty-proxy.ts";
 import { ClientFault } from "./run-client.ts";
 import type { SeenVoucher } from "./service.ts";
 
@@ -38,7 +38,7 @@ interface Check {
 
 /** Applies a fault to the first `count` redeem calls of a step. */
 const onRedeem =
-  (fault: Fault, count = 1): Faults =>
+  (fault: NetworkFault, count = 1): Faults =>
   (kind, before) =>
     kind === "redeem" && before < count ? fault : null;
 
@@ -236,7 +236,7 @@ function mustRedeem(orderNumber: number, codeIndex: number, faults = NO_FAULTS):
 }
 
 /** A fault: the proxy itself responds with this error. */
-function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): Fault {
+function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): NetworkFault {
   const [status, error] = ERRORS[code];
   const body = { error, code, requestId: "sandbox-check" };
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };

@@ -9,7 +9,7 @@ import { parseObject } from "./service.ts";
 export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | "void" | "other";
 
 /** One call of the client and its response. */
-export interface Call {
+export interface ProxiedCall {
   kind: CallKind;
   /** When the call arrived, on the monotonic clock, milliseconds. */
   at: number;
@@ -23,20 +23,20 @@ export interface Call {
 }
 
 /** How the proxy disturbs a call. */
-export type Fault =
+export type NetworkFault =
   | { kind: "lose response" }
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
 /** Chooses the fault for a call, or null, from its kind and the number of earlier calls of this kind since `begin`. */
-export type Faults = (kind: CallKind, before: number) => Fault | null;
+export type Faults = (kind: CallKind, before: number) => NetworkFault | null;
 
 export interface FaultyProxy {
   url: string;
   /** Forgets the recorded calls and applies these faults from now on. */
   begin(faults: Faults): void;
   /** The calls since `begin`. */
-  calls(): readonly Call[];
+  calls(): readonly ProxiedCall[];
   close(): Promise<void>;
 }
 
@@ -54,14 +54,14 @@ const NOT_FORWARDED = [
 /** Starts a proxy on the loopback interface between a client and the service at `target`. */
 export async function openFaultyProxy(target: string): Promise<FaultyProxy> {
   let faults: Faults = () => null;
-  let calls: Call[] = [];
+  let calls: ProxiedCall[] = [];
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? "/";
     const kind = kindOf(request.method ?? "", path);
     const body = await buffer(request);
     const fault = faults(kind, calls.filter((call) => call.kind === kind).length);
-    const call: Call = {
+    const call: ProxiedCall = {
       kind,
       at: performance.now(),
       request: parseObject(body.toString()),
@@ -108,7 +108,7 @@ interface Answer {
   body: Buffer;
 }
 
-function toAnswer({ status, body, retryAfterSeconds }: Extract<Fault, { kind: "answer" }>): Answer {
+function toAnswer({ status, body, retryAfterSeconds }: Extract<NetworkFault, { kind: "answer" }>): Answer {
   return {
     status,
     headers: {
