@@ -37,7 +37,7 @@ interface Deps {
  * `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
-  const readFrom = ctx.deployment.origin;
+  const readFrom = ctx.deployment.serverId;
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });

@@ -6,7 +6,7 @@ export interface DeploymentIdentity {
    * The id with a fingerprint of server and database, the server's timeline and its start.
    * @throws Error until the process has reached the database once.
    */
-  readonly origin: string;
+  readonly serverId: string;
   /** Resolves once both are known and the database is usable. */
   ready(): Promise<void>;
 }

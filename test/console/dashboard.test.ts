@@ -194,7 +194,7 @@ describe("the dashboard", () => {
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
     // The API refuses this request without a job, so the test adds the job that an API with an older read would add.
-    const { origin } = api.ctx.deployment;
+    const { serverId: origin } = api.ctx.deployment;
     const fields = { ticket, tokenHash: hashToken(wrongToken.token) };
     const refused = redeemJob(partner, service.keys.till.id, voucher.id, wrongToken.externalRef, fields);
     await queue.add(redeemQueue.name, { ...refused, origin }, { jobId: newAttempt(voucher.id) });

@@ -52,8 +52,8 @@ beforeAll(async () => {
   servers.onClose(() => pool.end());
   const deployment = Object.create(right.deployment, {
     clock: { value: clock },
-    originOf: { value: () => right.deployment.origin },
-    origin: { value: right.deployment.origin },
+    serverIdOf: { value: () => right.deployment.serverId },
+    serverId: { value: right.deployment.serverId },
     id: { value: right.deployment.id },
   });
   jumped = { ...right, pool, deployment };

@@ -38,23 +38,23 @@ it("a process that reached a promoted standby leaves the former primary and refu
     new Connection(new Server("00000001")),
   ];
   await deployment.admit(former.client);
-  const before = deployment.origin;
+  const before = deployment.serverId;
   await deployment.admit(promoted.client);
   expect([former.closed, promoted.closed]).toEqual([true, false]);
-  expect(deployment.origin).not.toBe(before);
+  expect(deployment.serverId).not.toBe(before);
   await expect(deployment.admit(again.client)).rejects.toThrow("was the primary before a standby was promoted");
-  expect(deployment.origin).toBe("d/db/00000002/1");
+  expect(deployment.serverId).toBe("d/db/00000002/1");
 });
 
 it("a server that was started again is another origin, to which no open connection belongs", async () => {
   const deployment = new DatabaseFence(log);
   const [before, after] = [new Connection(new Server("00000001")), new Connection(new Server("00000001", "2"))];
   await deployment.admit(before.client);
-  const origin = deployment.originOf(before.client);
-  expect(origin).toBe(deployment.origin);
+  const origin = deployment.serverIdOf(before.client);
+  expect(origin).toBe(deployment.serverId);
   await deployment.admit(after.client);
   expect(before.closed).toBe(true);
-  expect([deployment.originOf(before.client), deployment.originOf(after.client)]).toEqual([
+  expect([deployment.serverIdOf(before.client), deployment.serverIdOf(after.client)]).toEqual([
     undefined,
     "d/db/00000001/2",
   ]);
@@ -71,7 +71,7 @@ it("a connection of another login must have reached the server in use, and close
     const stray = deployment.admitLogin(new Connection(elsewhere).client);
     await expect(stray).rejects.toThrow("OPS_DATABASE_URL leads to another server");
   }
-  expect([deployment.origin, login.closed]).toEqual(["d/db/00000001/1", false]);
+  expect([deployment.serverId, login.closed]).toEqual(["d/db/00000001/1", false]);
   await deployment.admit(new Connection(new Server("00000002")).client);
   expect(login.closed).toBe(true);
 });
@@ -86,7 +86,7 @@ it("a process that starts waits until the others are silent, then compares each 
   for (const each of [1, 2, 3].map(() => admit(copy))) await expect(each).rejects.toMatchObject(setBack);
   expect(shared.written).toEqual([]);
   await admit(new Server("00000001", "2", ["a", "b"]));
-  expect([deployment.origin, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
+  expect([deployment.serverId, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
 it("a process that started without Redis leaves its server once Redis names another server", async () => {

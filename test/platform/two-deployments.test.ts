@@ -99,7 +99,7 @@ it("a copy of the database is refused by API and workers until it is adopted as 
       expect((await foreign.lookUp(voucher.code)).status).toBeGreaterThanOrEqual(401);
       expect(await adoptDatabase(copy.db)).not.toBe(servers.deploymentId);
       await reader.ctx.deployment.ready();
-      expect(reader.ctx.deployment.origin).not.toBe(api.ctx.deployment.origin);
+      expect(reader.ctx.deployment.serverId).not.toBe(api.ctx.deployment.serverId);
     });
   });
 });

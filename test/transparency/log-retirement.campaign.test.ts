@@ -281,8 +281,8 @@ const proofOf = (id: string) =>
     {
       pool: db,
       publicReads: (_visitor, work) => work(),
-      deployment: { origin: "here" },
-      confirmations: openConfirmations({ pool: db, deployment: { originOf: () => "here" } }),
+      deployment: { serverId: "here" },
+      confirmations: openConfirmations({ pool: db, deployment: { serverIdOf: () => "here" } }),
     },
     { visitor: "test" },
     ...([ENTITY_TYPE, id, "1"] as const),

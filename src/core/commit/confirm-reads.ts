@@ -7,8 +7,8 @@ import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /**
- * Confirms reads. An item is the deployment's origin before the read; the result tells whether the server of that
- * origin has confirmed the read.
+ * Confirms reads. An item is the id of the server before the read; the result tells whether that server has confirmed
+ * the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
@@ -17,7 +17,10 @@ export type Confirmations = Batcher<string, boolean>;
  * that wait, so none is refused for lack of a place. The waiting calls are bounded by the connections that the process
  * accepts.
  */
-export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<DatabaseFence, "originOf"> }): Confirmations {
+export function openConfirmations(ctx: {
+  pool: pg.Pool;
+  deployment: Pick<DatabaseFence, "serverIdOf">;
+}): Confirmations {
   return new Batcher((readFrom: string[]) => confirmAll(ctx, readFrom), {
     batchMax: Number.POSITIVE_INFINITY,
     waitingMax: Number.POSITIVE_INFINITY,
@@ -26,7 +29,7 @@ export function openConfirmations(ctx: { pool: pg.Pool; deployment: Pick<Databas
 
 /** What {@link readConfirmed} needs. */
 export interface Confirming {
-  deployment: Pick<DeploymentIdentity, "origin">;
+  deployment: Pick<DeploymentIdentity, "serverId">;
   confirmations: Confirmations;
 }
 
@@ -40,7 +43,7 @@ export async function readConfirmed<T>(
   read: () => Promise<T>,
   isFinal: (found: T) => boolean = () => true,
 ): Promise<T> {
-  const readFrom = ctx.deployment.origin;
+  const readFrom = ctx.deployment.serverId;
   const found = await read();
   if (isFinal(found)) await awaitConfirmation(ctx, readFrom);
   return found;
@@ -48,7 +51,7 @@ export async function readConfirmed<T>(
 
 /**
  * Resolves once the synchronous standbys have everything that was committed before.
- * @param readFrom the deployment's origin, taken before the read.
+ * @param readFrom the server's id, taken before the read.
  * @throws AppError `unavailable` when another server is the primary by now, which may lack what was read.
  */
 export async function awaitConfirmation({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
@@ -64,8 +67,8 @@ function confirmAll(
     pool,
     async () => null,
     async (_seen, tx) => {
-      const origin = deployment.originOf(tx);
-      return { result: readFrom.map((from) => from === origin), writes: [awaitStandbys()] };
+      const serverId = deployment.serverIdOf(tx);
+      return { result: readFrom.map((from) => from === serverId), writes: [awaitStandbys()] };
     },
   );
 }

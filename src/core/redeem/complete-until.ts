@@ -24,7 +24,7 @@ export type CompleteUntil = (requester: Requester<"organization">) => Promise<Da
 export function openCompleteUntil(
   ctx: Confirming & {
     pool: pg.Pool;
-    deployment: Pick<DatabaseFence, "origin" | "clock">;
+    deployment: Pick<DatabaseFence, "serverId" | "clock">;
     partnerCalls: Bulkhead<"organization">;
   },
 ): CompleteUntil {

@@ -43,7 +43,7 @@ const DELETE_MAX = 10_000;
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The origin of the server from which the response was read: a promoted server may lack what was read. Null if the
+   * The id of the server from which the response was read: a promoted server may lack what was read. Null if the
    * response depends only on the reply of a worker, which has waited for the standbys.
    */
   readFrom: string | null;
@@ -52,7 +52,7 @@ export type ReferenceEnds = Batcher<EndRequest, ReferenceOutcome>;
 
 interface Deps {
   pool: pg.Pool;
-  deployment: Pick<DatabaseFence, "originOf">;
+  deployment: Pick<DatabaseFence, "serverIdOf">;
 }
 
 /** Opens the batcher that ends references. */
@@ -94,7 +94,7 @@ async function endInOneTransaction(
   requests: readonly EndRequest[],
 ): Promise<ReferenceOutcome[]> {
   const refs = [...new Map(requests.map(({ ref }) => [refKey(ref), ref])).values()];
-  const { outcomes, origin } = await readThenWrite(
+  const { outcomes, serverId } = await readThenWrite(
     pool,
     (tx) => Promise.all([lockReferencesToEnd(tx, refs), readRedemptions(tx, refs)]),
     async ([held, read], tx) => {
@@ -105,7 +105,10 @@ async function endInOneTransaction(
       });
       const ended = refs.filter((_ref, n) => known[n]?.kind === "ended");
       return {
-        result: { outcomes: new Map(refs.map((ref, n) => [refKey(ref), known[n]])), origin: deployment.originOf(tx) },
+        result: {
+          outcomes: new Map(refs.map((ref, n) => [refKey(ref), known[n]])),
+          serverId: deployment.serverIdOf(tx),
+        },
         writes: [...endReferences(ended), awaitStandbys()],
       };
     },
@@ -113,7 +116,7 @@ async function endInOneTransaction(
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
     const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
     // A redemption was read in this transaction, so it does not matter what was read before.
-    if (outcome.kind === "redeemed" || readFrom === null || readFrom === origin) return outcome;
+    if (outcome.kind === "redeemed" || readFrom === null || readFrom === serverId) return outcome;
     return { kind: "elsewhere" };
   });
 }

@@ -93,7 +93,7 @@ export async function runRedeemJob(
 ): Promise<RedeemReply> {
   if ("processId" in job) return runCanary(ctx, job);
   // The worker has just compared this origin with the job's.
-  const { origin } = ctx.deployment;
+  const { serverId: origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
   return reply;
@@ -216,7 +216,7 @@ function decideBatch(
     }
     const confirmation = confirmations.get(refKey(request)) ?? null;
     // The connection may have been opened after the job began, to another server.
-    const isForeign = ctx.deployment.originOf(tx) !== request.origin;
+    const isForeign = ctx.deployment.serverIdOf(tx) !== request.origin;
     const attempt = { ...request, isEnded: isForeign || ended.has(request.attemptId) };
     const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, tokenHashOf);
     switch (decision.kind) {

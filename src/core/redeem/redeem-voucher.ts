@@ -49,7 +49,7 @@ interface Attempt {
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** The deployment's origin before the first read. */
+  /** The server's id before the first read. */
   readFrom: string;
   /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
   voucher: Voucher | null;
@@ -86,7 +86,7 @@ export async function redeemVoucher(
     // A code is not accepted as `ticket`: the empty text matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
-    readFrom: ctx.deployment.origin,
+    readFrom: ctx.deployment.serverId,
     voucher: null,
   };
   const details = { note, tokenHash: token == null ? null : hashToken(token) };

@@ -54,14 +54,14 @@ const LEASED_PAUSES_MS = [10, 30, 80, 200];
 export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<ReserveResponse> {
   for (const pauseMs of [0, ...LEASED_PAUSES_MS]) {
     if (pauseMs > 0) await sleep(pauseMs);
-    const readFrom = ctx.deployment.origin;
+    const readFrom = ctx.deployment.serverId;
     const found = await findOrReserve(ctx, caller, codeOrTicket).catch(
       (error): FoundOutcome => refused(toRefusal(error), false),
     );
     if (found.kind !== "leased") return proveAndAnswer(ctx, found, readFrom);
   }
   // A lease does not prove a reservation, so the refusal says only that the voucher is busy at present.
-  return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.origin);
+  return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.serverId);
 }
 
 async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<FoundOutcome> {

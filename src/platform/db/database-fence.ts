@@ -54,10 +54,10 @@ const OBSERVE_EVERY_MS = 1_000;
 const PROMPT_MS = 1_000;
 
 /** The server in use. Replaced when another server takes over or this one restarts. Timelines are hex of one length. */
-type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { origin: string };
+type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { serverId: string };
 
 function identityOf({ deploymentId, database, timeline, started }: Identified): Identity {
-  return { deploymentId, database, timeline, started, origin: `${deploymentId}/${database}/${timeline}/${started}` };
+  return { deploymentId, database, timeline, started, serverId: `${deploymentId}/${database}/${timeline}/${started}` };
 }
 
 /**
@@ -77,7 +77,7 @@ export class DatabaseFence implements DeploymentIdentity {
   #reported = "";
   /** The server's own message if it takes no marks because its disk is full or fails; null otherwise. */
   refusal: UnusableDatabase | null = null;
-  /** The open connections, with the origin of each. A connection stays with its server. */
+  /** The open connections, with the id of the server of each. A connection stays with its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
   readonly clock: DatabaseClock;
   #closed = false;
@@ -98,8 +98,8 @@ export class DatabaseFence implements DeploymentIdentity {
    * server and database, the timeline, and the server's start.
    * @throws UnusableDatabase before the first connection.
    */
-  get origin(): string {
-    return this.#known.origin;
+  get serverId(): string {
+    return this.#known.serverId;
   }
 
   get #known(): Identity {
@@ -133,8 +133,8 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** The origin that a connection has reached. */
-  originOf(client: pg.ClientBase): string | undefined {
+  /** The id of the server that a connection has reached. */
+  serverIdOf(client: pg.ClientBase): string | undefined {
     return this.#connections.get(client);
   }
 
@@ -240,13 +240,14 @@ export class DatabaseFence implements DeploymentIdentity {
       const found = await identifyDatabase(client, positionsOf(memory)).catch(rejectAsOutdated);
       assertOwnPrimary(found, known?.deploymentId);
       const reached = identityOf(found);
-      const isInUse = known?.origin === reached.origin && (this.#heard === null || isOf(this.#heard.memory, reached));
+      const isInUse =
+        known?.serverId === reached.serverId && (this.#heard === null || isOf(this.#heard.memory, reached));
       const next = isInUse ? this.#compare(memory, found) : await this.#takeUp(client, memory, found);
       // Another connection, or another process, was faster.
       if (next === null || memory !== this.#memory || known !== this.#identity) continue;
       this.#memory = next;
       if (!isInUse) this.#use(reached);
-      this.#keep(client, reached.origin);
+      this.#keep(client, reached.serverId);
       return this.#observe(found, askedAtMs);
     }
   }
@@ -280,19 +281,19 @@ export class DatabaseFence implements DeploymentIdentity {
   /** Checks a new connection of another login: it must have reached the server in use. @throws UnusableDatabase */
   async admitLogin(client: pg.ClientBase): Promise<void> {
     const reached = identityOf(await identifyDatabase(client, positionsOf(null)).catch(rejectAsOutdated));
-    if (reached.origin !== this.#known.origin) {
+    if (reached.serverId !== this.#known.serverId) {
       throw new UnusableDatabase("unavailable", "OPS_DATABASE_URL leads to another server than DATABASE_URL.");
     }
-    this.#keep(client, reached.origin);
+    this.#keep(client, reached.serverId);
   }
 
-  #keep(client: pg.ClientBase, origin: string): void {
-    this.#connections.set(client, origin);
+  #keep(client: pg.ClientBase, serverId: string): void {
+    this.#connections.set(client, serverId);
     client.once("end", () => this.#connections.delete(client));
   }
 
   #use(reached: Identity): void {
-    if (this.#reported !== "") this.#log.warn({ server: reached.origin }, "the database server is admitted");
+    if (this.#reported !== "") this.#log.warn({ server: reached.serverId }, "the database server is admitted");
     this.#reported = "";
     this.#closeConnections();
     this.#identity = reached;

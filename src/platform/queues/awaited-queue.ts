@@ -183,7 +183,7 @@ export class AwaitedQueue<Data, Reply> {
         this.#waiters.delete(jobId);
         resolve(result);
       };
-      const { origin } = this.#resources.deployment;
+      const { serverId: origin } = this.#resources.deployment;
       const waiter: Waiter<Reply> = {
         shard,
         origin,
@@ -224,7 +224,7 @@ export class AwaitedQueue<Data, Reply> {
     if ("failure" in outcome) return unknown(outcome.failure);
     // The process's database may have changed since, for example to a promoted standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
-    if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.origin) {
+    if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.serverId) {
       this.#resources.onForeignReply();
       return unknown("the reply is from another deployment or database");
     }

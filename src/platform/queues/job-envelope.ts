@@ -3,8 +3,8 @@ import { z } from "zod";
 /** Fields of every job besides its data. */
 export const jobEnvelope = z.object({
   /**
-   * `DeploymentIdentity.origin` of the process that added the job. Workers of another deployment or database reject the
-   * job.
+   * The server of the process that added the job (`DeploymentIdentity.serverId`). Workers of another deployment or
+   * database reject the job.
    */
   origin: z.string(),
   /** The Redis channel on which a caller waits for the reply. */

@@ -54,7 +54,7 @@ export class JobRequests<Data> {
   }
 
   async #addTo(queue: Queue, ids: readonly string[], roomMax: number): Promise<number> {
-    const { origin } = this.#resources.deployment;
+    const { serverId: origin } = this.#resources.deployment;
     const room = Math.max(0, roomMax - (await queue.getWaitingCount()));
     const jobs = ids.slice(0, room).map(this.#jobOf);
     await queue.addBulk(jobs.map(({ data, opts }) => ({ name: queue.name, data: { ...data, origin }, opts })));

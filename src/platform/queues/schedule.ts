@@ -31,7 +31,7 @@ export class Schedule {
       if (this.#redis.status !== "ready" || this.#ticking) return;
       this.#ticking = true;
       this.#queue ??= openQueue(definition, findShard(deployment.id, 0, shards), this.#redis, log);
-      this.#tick(this.#queue, deployment.origin)
+      this.#tick(this.#queue, deployment.serverId)
         .catch((error) => log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added"))
         .finally(() => {
           this.#ticking = false;

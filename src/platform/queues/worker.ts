@@ -101,7 +101,7 @@ function workOn<Data, Reply extends object>(
   const { deployment } = options;
   let reconnecting: Promise<unknown> | null = null;
   const isForeign = async (origin: string): Promise<boolean> => {
-    if (origin === deployment.origin) return false;
+    if (origin === deployment.serverId) return false;
     reconnecting ??= options
       .reconnect()
       .catch(() => undefined)
@@ -109,7 +109,7 @@ function workOn<Data, Reply extends object>(
         reconnecting = null;
       });
     await reconnecting;
-    return origin !== deployment.origin;
+    return origin !== deployment.serverId;
   };
   return async (job) => {
     const jobId = job.id;

@@ -9,7 +9,7 @@ import { TRACES_OFF } from "../../../src/platform/traces/traces.ts";
 /** A database that answers nothing. */
 const never = () => new Promise<never>(() => undefined);
 const pool = { query: never, connect: never } as unknown as pg.Pool;
-const deployment = { originOf: () => undefined };
+const deployment = { serverIdOf: () => undefined };
 
 const [reads, redemptions, ends] = [
   openVoucherReads({ pool, metrics: null, traces: TRACES_OFF }),

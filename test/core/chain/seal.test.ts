@@ -25,7 +25,7 @@ it("a Pending event is sealed once by several seal jobs", async () => {
   const { id } = await issue();
   await appendPending(id, ["voucher.instance.claimed"]);
   const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
-  const data = { voucherId: id, origin: api.ctx.deployment.origin };
+  const data = { voucherId: id, origin: api.ctx.deployment.serverId };
   for (let n = 0; n < 6; n++) await queue.add(sealQueue.name, data);
   const workers = await Promise.all([startWorkers(servers), startWorkers(servers)]);
   await until(async () => (await countJobs(servers, "seal")) === 0);

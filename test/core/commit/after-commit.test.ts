@@ -54,7 +54,7 @@ it("an overloaded read tells that a call changed nothing if it has committed not
 
 it("no read is refused its confirmation, however many wait", async () => {
   const { confirmations, deployment } = api.ctx;
-  const waiting = Array.from({ length: 20_000 }, () => confirmations.submit(deployment.origin));
+  const waiting = Array.from({ length: 20_000 }, () => confirmations.submit(deployment.serverId));
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
 });
 

@@ -293,7 +293,7 @@ it("the sweeper deletes old ends in statements of ten thousand until its time is
 it("an answer is confirmed while the sweeper begins a new generation of reference_ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
-    await awaitConfirmation(api.ctx, api.ctx.deployment.origin);
+    await awaitConfirmation(api.ctx, api.ctx.deployment.serverId);
   });
 });
 

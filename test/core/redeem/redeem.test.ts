@@ -15,7 +15,7 @@ it("a retry of a redeemed reference reads Postgres once, and then waits for the 
   const confirmed = vi.spyOn(api.ctx.confirmations, "submit");
   const reads = vi.spyOn(api.ctx.voucherReads, "submit");
   expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
-  expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[api.ctx.deployment.origin]]]);
+  expect([reads.mock.calls.length, confirmed.mock.calls]).toEqual([1, [[api.ctx.deployment.serverId]]]);
   vi.restoreAllMocks();
 });
 

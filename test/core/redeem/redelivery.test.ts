@@ -23,7 +23,7 @@ let origin: string;
 beforeAll(() => {
   queue = openQueue(redeemQueue, servers.shards[0] as Shard, api.ctx.redis, api.ctx.log);
   servers.onClose(() => queue.close());
-  origin = api.ctx.deployment.origin;
+  origin = api.ctx.deployment.serverId;
 });
 
 let refs = 0;
@@ -104,7 +104,7 @@ it("a job past its deadline redeems nothing when the deadline passes during its 
 it("a job past its deadline redeems nothing on a connection to another server than its caller's", async () => {
   const { id } = await issue();
   // The worker's state if the server is started again after the worker has accepted the job.
-  const before = { ...one, deployment: { id: one.deployment.id, origin: "before", ready: async () => undefined } };
+  const before = { ...one, deployment: { id: one.deployment.id, serverId: "before", ready: async () => undefined } };
   expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
   await expectUntouched(id);
 });

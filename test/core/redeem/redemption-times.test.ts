@@ -277,7 +277,7 @@ function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
   const completeUntil = openCompleteUntil({
     pool,
     confirmations,
-    deployment: { origin: deployment.origin, clock },
+    deployment: { serverId: deployment.serverId, clock },
     partnerCalls: (_requester, call) => call(),
   });
   return () => completeUntil(partner);

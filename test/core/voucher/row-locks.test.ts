@@ -343,7 +343,7 @@ async function lookUpOthers(): Promise<void> {
 function redeemDirectly(voucherId: string) {
   return worker.ctx.redeemCommitter.submit({
     attemptId: newRef(),
-    origin: worker.ctx.deployment.origin,
+    origin: worker.ctx.deployment.serverId,
     voucherId,
     organizationId: partner.organizationId,
     keyId: "key",

@@ -258,7 +258,7 @@ it("the reply of a failed job is unknown, with the reason as its cause", async (
 });
 
 /** A copy of the database on the same Redis. */
-const copy = { ...deployment, origin: "test/2" };
+const copy = { ...deployment, serverId: "test/2" };
 
 it("the reply of a job whose data its worker cannot read says so", async () => {
   work(add);
@@ -274,10 +274,10 @@ it("a worker on a copy of the database runs none of the original's jobs, and cou
 });
 
 it("a worker that has not noticed a restart of Postgres connects again before it refuses a job", async () => {
-  const restarted = { ...deployment, origin: "before the restart" };
+  const restarted = { ...deployment, serverId: "before the restart" };
   const before = foreignJobs;
   restarted.reconnect = async () => {
-    restarted.origin = deployment.origin;
+    restarted.serverId = deployment.serverId;
   };
   work(add, restarted);
   expect(await call(1, 2)).toMatchObject(isReply(3));
@@ -288,7 +288,7 @@ it("replies of a worker on a copy of the database are counted and ignored", asyn
   const before = foreignReplies;
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
-  const reply = { jobId, outcome: { reply: { sum: 3, origin: copy.origin } }, queuedMs: 1, workedMs: 1 };
+  const reply = { jobId, outcome: { reply: { sum: 3, origin: copy.serverId } }, queuedMs: 1, workedMs: 1 };
   await servers.redis.spublish(inbox.channel, JSON.stringify([reply]));
   expect(await asked).toMatchObject(isUnknown("the reply is from another deployment or database"));
   expect(foreignReplies - before).toBe(1);
@@ -332,10 +332,10 @@ it("a caller whose wait ends withdraws a job that no worker has started, so that
 
 it("a caller whose wait ends withdraws no job but its own", async () => {
   const others = [newJobId(), newJobId()];
-  await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.origin }, { jobId: others[0] as string });
+  await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.serverId }, { jobId: others[0] as string });
   const asked = awaited.addAndWait(newJobId(), { a: 2, b: 2 }, 5_000);
   await untilQueued(2);
-  await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.origin }, { jobId: others[1] as string });
+  await queue.add(sumQueue.name, { a: 3, b: 3, origin: deployment.serverId }, { jobId: others[1] as string });
   expect(await asked).toMatchObject({ kind: "unknown" });
   const ran = workAndRecord();
   await until(() => ran.length === 2);
@@ -435,7 +435,7 @@ it("a process that was blocked beyond its timeouts first reads the reply that ha
   const blocked = new AwaitedQueue(sumQueue, { ...resourcesOn(connection), inbox: own });
   await untilStarted(() => blocked.hasOpened);
   const jobId = newJobId();
-  const end = { jobId, outcome: { reply: { sum: 3, origin: deployment.origin } }, queuedMs: 1, workedMs: 1 };
+  const end = { jobId, outcome: { reply: { sum: 3, origin: deployment.serverId } }, queuedMs: 1, workedMs: 1 };
   const reply = `
     import { Redis } from "ioredis";
     const redis = new Redis(${JSON.stringify(servers.redisUrl)});
@@ -469,7 +469,7 @@ it("a caller gets its reply when the command connection is lost after adding the
 
 it("a worker of six shards runs a job of a shard in which a quarter of its jobs wait", async () => {
   const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
-  const data = { ...SUM, origin: deployment.origin };
+  const data = { ...SUM, origin: deployment.serverId };
   const gate = workAtGate(add, 6, "free");
   try {
     for (let n = 0; n < CONCURRENCY / 4; n++) await shard.add(sumQueue.name, data);

@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 it("a job that its worker cannot read, or that BullMQ itself fails, keeps only what operators may see", async () => {
-  const data = { a: 1, note: "for Ada Lovelace", origin: deployment.origin };
+  const data = { a: 1, note: "for Ada Lovelace", origin: deployment.serverId };
   const unreadable = await queue.add("sum", { ...data, b: "two" });
   const unheard = await queue.add("sum", { ...data, b: 2 });
   // As BullMQ marks a job whose workers have died too often.
@@ -60,7 +60,7 @@ it("a job that its worker cannot read, or that BullMQ itself fails, keeps only w
   const states = await Promise.all([unreadable, unheard, done].map((job) => job.getState()));
   expect(states).toEqual(["failed", "failed", "completed"]);
   for (const { id = "" } of [unreadable, unheard, done])
-    expect((await queue.getJob(id))?.data).toEqual({ a: 1, origin: deployment.origin });
+    expect((await queue.getJob(id))?.data).toEqual({ a: 1, origin: deployment.serverId });
   await worker.close();
 });
 

@@ -26,7 +26,7 @@ export const sumQueue: QueueDefinition<Sum, SumReply> = {
   shown: { data: [], reply: [] },
 };
 
-export const deployment = { id: "test", origin: "test/1", ready: async () => undefined, reconnect: async () => {} };
+export const deployment = { id: "test", serverId: "test/1", ready: async () => undefined, reconnect: async () => {} };
 
 /** The queue's only shard. */
 export const SHARD = findShard(deployment.id, 0, 1);

@@ -108,7 +108,7 @@ it("an answer that was read from a lost primary is not confirmed by the promoted
   const { api, close } = await start();
   const { till, order, repeats } = await makeRepeats(db, api);
   await till.redeem(order);
-  vi.spyOn(api.ctx.deployment, "originOf").mockReturnValue("the promoted primary");
+  vi.spyOn(api.ctx.deployment, "serverIdOf").mockReturnValue("the promoted primary");
   for (const [name, call] of repeats) expect((await call()).status, name).toBe(503);
   vi.restoreAllMocks();
   for (const [name, call] of repeats) expect((await call()).status, name).not.toBe(503);

@@ -67,9 +67,9 @@ const GROWTH: [string, () => Promise<unknown>][] = [
 it("a running process refuses files of Postgres that were set back, until the loss is accepted", async () => {
   const known = openProcess();
   await untilItRemembers(known);
-  const { origin } = known.deployment;
+  const { serverId: origin } = known.deployment;
   await loseMarks([known]);
-  expect(known.deployment.origin).not.toBe(origin);
+  expect(known.deployment.serverId).not.toBe(origin);
   for (const [what, grow] of GROWTH) {
     await grow();
     expect(await firstAnswer(known), what).toBe("copied");

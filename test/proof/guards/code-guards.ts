@@ -85,7 +85,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf("src/core/redeem/end-references.ts", ["test/proof/faults/failover"], {
-    "a refusal that was read from another server does not end its reference": ["readFrom === origin", "true"],
+    "a refusal that was read from another server does not end its reference": ["readFrom === serverId", "true"],
   }),
   ...guardsOf("src/core/look-up/look-up-voucher.ts", ["test/proof/faults/confirmed-answers"], {
     "a final status is confirmed by the standby": [
@@ -101,7 +101,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     "an event that is erased after it was read is not sent": ["if (!isRecent(readAt)) {", "if (false) {"],
   }),
   ...guardsOf("src/core/commit/confirm-reads.ts", ["test/proof/faults/failover"], {
-    "an answer that was read from another server is not confirmed": ["from === origin", "true"],
+    "an answer that was read from another server is not confirmed": ["from === serverId", "true"],
     "what was read is confirmed by the standby": ["writes: [awaitStandbys()]", "writes: []"],
     "a final answer is confirmed": ["  if (isFinal(found)) await awaitConfirmation(ctx, readFrom);\n", ""],
   }),
@@ -130,7 +130,7 @@ export const CODE_GUARDS: CodeGuard[] = [
     },
   ),
   ...guardsOf("src/platform/queues/worker.ts", ["test/platform/queues/awaited-queue"], {
-    "a job from another deployment is not run": ["origin !== deployment.origin", "false"],
+    "a job from another deployment is not run": ["origin !== deployment.serverId", "false"],
   }),
   ...guardsOf("src/core/voucher/reservation.ts", ["test/core/voucher/decisions"], {
     "an expired reservation is not live": [
