@@ -24,8 +24,8 @@ export async function useLocalUserKeys(directory: string): Promise<string> {
 
 /** The claims that tokens must have. Null: the claim is not required. */
 export interface TokenClaims {
-  issuer: string | null;
-  audience: string | null;
+  issuer: string[] | null;
+  audience: string[] | null;
 }
 
 /** Creates a user token that is signed with this directory's key. */
@@ -37,7 +37,10 @@ export async function mintUserToken(
 ): Promise<string> {
   await useLocalUserKeys(directory);
   const key = await importJWK(JSON.parse(readFileSync(privateFileOf(directory), "utf8")), ALGORITHM);
-  return new SignJWT({ ...(issuer !== null && { iss: issuer }), ...(audience !== null && { aud: audience }) })
+  return new SignJWT({
+    ...(issuer?.[0] !== undefined && { iss: issuer[0] }),
+    ...(audience !== null && { aud: audience }),
+  })
     .setProtectedHeader({ alg: ALGORITHM, kid: KEY_ID })
     .setSubject(userId)
     .setIssuedAt()

@@ -26,7 +26,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
   return {
     ...kinds,
     keys: use(new KeyAuthenticator(pool, log)),
-    users: new UserAuthenticator(config.users, deployment.clock),
+    users: new UserAuthenticator(config.users, deployment.clock, log),
     limits: openLimits(config, redis),
     sendFile: openFiles(),
     calls: use(new PartnerCalls({ redis, deployment, log, onDropped })),

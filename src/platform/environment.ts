@@ -69,8 +69,8 @@ const tokens = (prefix: string) => ({
   jwksUrl: orNull(
     z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
   ).meta({ title: `${prefix}_JWKS_URL` }),
-  issuer: orNull(z.string()).meta({ title: `${prefix}_ISSUER` }),
-  audience: orNull(z.string()).meta({ title: `${prefix}_AUDIENCE` }),
+  issuer: orNull(list.pipe(z.array(z.string()).min(1))).meta({ title: `${prefix}_ISSUER` }),
+  audience: orNull(list.pipe(z.array(z.string()).min(1))).meta({ title: `${prefix}_AUDIENCE` }),
 });
 
 /** The title of a variable whose value may be in a file. */
@@ -181,6 +181,19 @@ export const VARIABLES = {
       .meta({ title: "OPS_JWT_HEADER" }),
     nameClaim: z.string().default("email").meta({ title: "OPS_NAME_CLAIM" }),
     roleClaim: z.string().default("roles").meta({ title: "OPS_ROLE_CLAIM" }),
+    /** The role of each value of the role claim. Null: the values are the names of roles. */
+    roleMap: orNull(
+      list
+        .refine((entries) => entries.length > 0 && entries.every((entry) => /.=./.test(entry)), {
+          error: "must be pairs of a value and its role, such as Voucher Admins=admin,Tills=viewer",
+        })
+        .transform((entries) =>
+          entries.map((entry): [value: string, role: string] => {
+            const at = entry.lastIndexOf("=");
+            return [entry.slice(0, at), entry.slice(at + 1)];
+          }),
+        ),
+    ).meta({ title: "OPS_ROLE_MAP" }),
     writable: flag.meta({ title: "OPS_WRITABLE" }),
     databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },
@@ -221,6 +234,11 @@ export const VARIABLES = {
     .default(620)
     .transform((seconds) => seconds * 1_000)
     .meta({ title: "KEEP_ALIVE_SECONDS" }),
+  /** The room for a request's line and headers. A JWT of many groups may come in two of them. Bytes. */
+  headersMax: integer(8, 256)
+    .default(32)
+    .transform((kilobytes) => kilobytes * 1_024)
+    .meta({ title: "MAX_HEADER_KB" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
   /** Whether requests to others' servers may go to any address and port, and without TLS. Never in production. */

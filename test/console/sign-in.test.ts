@@ -244,9 +244,16 @@ describe("a proxy's JWT", () => {
       "admin;viewer",
       ["Billing admin", "viewer,admin"],
     ];
-    for (const roles of [undefined, [], ["root"], "viewers", { viewer: true }, ...compound]) {
+    for (const roles of [undefined, [], ["root"], "viewers", { viewer: false }, 1, ...compound]) {
       expect(await codeOf(bearer(await sign({ roles })), plain)).toBe("403 missing_role");
     }
+    const errorOf = async (roles: unknown) =>
+      JSON.parse((await open(bearer(await sign({ roles })), plain)).text).error as string;
+    expect(await errorOf(["Billing admin", "x".repeat(100)])).toBe(
+      `Your sign-in has no role: its claim roles has Billing admin, ${"x".repeat(60)}, and needs one of: ` +
+        "viewer, operator, admin.",
+    );
+    expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
   it("wrong JWTs refuse no right sign-in from their address, and expired ones are not counted", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { exportSPKI, importJWK } from "jose";
+import type { Logger } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { UserAuthenticator } from "../../src/core/keys/authenticate-user.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
@@ -193,6 +194,25 @@ describe("a user's token", () => {
     }
   });
 
+  it("a user's token may have any listed issuer and audience, and another one has a reason", async () => {
+    const clock = new DatabaseClock(() => performance.now());
+    clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
+    const rules = { jwksUrl: keysFile.url, issuer: ["https://a.test", ISSUER], audience: ["tills", AUDIENCE] };
+    const users = new UserAuthenticator(rules, clock);
+    const reasonOf = async (claims: object) =>
+      users
+        .authenticate(await signUser(key, "user", { iss: ISSUER, aud: AUDIENCE, ...claims }))
+        .catch((error: AppError) => (error.cause as Error).message);
+    expect(await reasonOf({})).toBe("user");
+    expect(await reasonOf({ iss: "https://a.test", aud: ["x", "tills"] })).toBe("user");
+    expect(await reasonOf({ iss: "https://login.shop.test" })).toBe(
+      `its iss is "https://login.shop.test", and AUTH_ISSUER is https://a.test,${ISSUER}`,
+    );
+    expect(await reasonOf({ aud: undefined })).toMatch(/missing required "aud" claim|its aud is null/);
+    expect(await reasonOf({ sub: 7 })).toMatch(/^its sub is no text of 1 to 255 characters/);
+    expect(await reasonOf({ exp: secondsFromNow(-60) })).toMatch(/"exp" claim timestamp check failed/);
+  });
+
   it("a user's token is invalid if no keys are configured, even if the key of npm start signed it", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
@@ -318,6 +338,22 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
+  it("keys fetched by HTTP stay in use while their address is away, which is logged once in ten seconds", async () => {
+    const warnings: unknown[] = [];
+    users = openUsers(server.url, { warn: (...told: unknown[]) => void warnings.push(told[1]) });
+    expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
+    server.answer({ status: 500, body: "" });
+    advance(2 * CACHED_MS);
+    for (let i = 0; i < 5; i++) expect(await codeOf(await signUser(key, `user ${i}`))).toBe("accepted");
+    expect([server.fetches, warnings]).toEqual([2, [expect.stringMatching(/^the keys of AUTH_JWKS_URL cannot/)]]);
+    const next = await makeIssuerKey();
+    expect(await codeOf(await signUser(next, "user"))).toBe("unavailable");
+    server.publish(next);
+    advance(COOLDOWN_MS + 1);
+    expect(await codeOf(await signUser(key, "user"))).toBe("invalid_token");
+    expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
+  });
+
   it.each<[name: string, answer: { status: number; body: string } | null]>([
     ["is 500", { status: 500, body: "{}" }],
     ["is not JSON", { status: 200, body: "<html>" }],
@@ -421,10 +457,10 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
 }
 
 /** Checks tokens with the keys at an address, by the database's clock as read now. */
-function openUsers(jwksUrl: string): UserAuthenticator {
+function openUsers(jwksUrl: string, log?: Pick<Logger, "warn">): UserAuthenticator {
   const clock = new DatabaseClock(() => performance.now());
   clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
-  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock);
+  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock, log);
 }
 
 /** Starts an API for each way to check tokens, and makes an offer. */

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler, Response } from "express";
+import { isExpiredToken } from "../../core/keys/authenticate-user.ts";
 import type { ApiMetrics } from "../../core/metrics/metrics.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
@@ -23,7 +24,7 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
  * instead of a 401 after too many failed sign-ins from the address.
  */
 export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
-  const refuse = async (request: Request, response: Response, scheme: string, error: AppError) => {
+  const refuse = async (request: Request, response: Response, scheme: string, error: AppError): Promise<never> => {
     await consumeRefusalLimit(ctx, request, response);
     response.setHeader("WWW-Authenticate", scheme);
     throw error;
@@ -31,17 +32,19 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
   return async (request, response, next) => {
     const given = ctx.signIn.findCredentials(request);
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
-    const operator = await ctx.signIn.verify(given, request.ip);
-    // No failed sign-in: open pages reload every few seconds, also after their JWT has expired.
-    if (operator === "expired") return refuse(request, response, BEARER, new AppError("invalid_token"));
-    if (operator !== null) {
-      response.locals.operator = operator;
-      response.locals.reader = { id: `${operator.by} ${operator.name}`, stillHolds: operator.stillHolds };
-      return next();
+    const operator = await ctx.signIn.verify(given, request.ip).catch((error: unknown) => {
+      if (!(error instanceof AppError && error.code === "invalid_token")) throw error;
+      // No failed sign-in: open pages reload every few seconds, also after their JWT has expired.
+      if (!isExpiredToken(error)) ctx.metrics?.signInsFailed.with().inc();
+      return refuse(request, response, BEARER, error);
+    });
+    if (operator === null) {
+      ctx.metrics?.signInsFailed.with().inc();
+      return refuse(request, response, BASIC, new AppError("wrong_password"));
     }
-    ctx.metrics?.signInsFailed.with().inc();
-    if (given.kind === "jwt") return refuse(request, response, BEARER, new AppError("invalid_token"));
-    return refuse(request, response, BASIC, new AppError("wrong_password"));
+    response.locals.operator = operator;
+    response.locals.reader = { id: `${operator.by} ${operator.name}`, stillHolds: operator.stillHolds };
+    next();
   };
 }
 

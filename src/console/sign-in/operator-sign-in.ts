@@ -1,10 +1,11 @@
 import { hash, timingSafeEqual } from "node:crypto";
 import type { Request } from "express";
 import type pg from "pg";
+import type { Logger } from "pino";
 import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import { hashSecret, isWellFormedSecret } from "../../core/keys/api-keys.ts";
-import { isExpiredToken, type TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import type { TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
@@ -28,6 +29,7 @@ interface SignInDeps extends OperatorReads {
   pool: pg.Pool;
   config: Pick<Config, "ops">;
   deployment: { clock: DatabaseClock };
+  log: Pick<Logger, "warn">;
 }
 
 /**
@@ -47,12 +49,12 @@ export class OperatorSignIn {
   readonly #named: Batcher<{ hash: string; address: string | undefined }, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
 
-  constructor({ pool, operatorReads, config: { ops }, deployment: { clock } }: SignInDeps) {
+  constructor({ pool, operatorReads, config: { ops }, deployment: { clock }, log }: SignInDeps) {
     this.#hasOperators = () => operatorReads({}, () => hasOperators(pool));
     this.#ops = ops;
     this.#clock = clock;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
-    this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock);
+    this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock, log);
     const find = async (tokens: { hash: string; address: string | undefined }[]) => {
       const hashes = tokens.map(({ hash }) => hash);
       const found = await operatorReads({}, () => findOperatorsByToken(pool, hashes));
@@ -97,11 +99,12 @@ export class OperatorSignIn {
   }
 
   /**
-   * The operator with these credentials; null for wrong credentials; "expired" for a valid JWT that has expired.
+   * The operator with these credentials; null for a wrong name or password.
    * @param address the caller's address.
-   * @throws AppError `missing_role` for a JWT without a role; `unavailable` if they cannot be checked; BatcherFull.
+   * @throws AppError `invalid_token`; `missing_role` for a JWT without a role; `unavailable` if they cannot be checked;
+   * BatcherFull.
    */
-  async verify(credentials: Credentials, address: string | undefined): Promise<SignedIn | "expired" | null> {
+  async verify(credentials: Credentials, address: string | undefined): Promise<SignedIn | null> {
     if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token, address);
     const { name, password } = credentials;
     if (this.#sharedDigest !== null && timingSafeEqual(digest(password), this.#sharedDigest)) {
@@ -118,18 +121,12 @@ export class OperatorSignIn {
     return this.#named.submit({ hash: hashSecret(token), address }).catch(throwUnchecked);
   }
 
-  async #verifyJwt(token: string, address: string | undefined): Promise<SignedIn | "expired" | null> {
-    const found = await this.#tokens?.authenticate(token, address).catch((error: unknown) => {
-      if (isExpiredToken(error)) return "expired" as const;
-      if (error instanceof AppError && error.code === "invalid_token") return null;
-      throw error;
-    });
-    if (found === undefined || found === null || found === "expired") return found ?? null;
-    const { name, subject, role, expiresAt } = found;
+  async #verifyJwt(token: string, address: string | undefined): Promise<SignedIn | null> {
+    if (this.#tokens === null) return null;
+    const { name, subject, role, found, expiresAt } = await this.#tokens.authenticate(token, address);
     const stillHolds = async () => this.#clock.steadyNow().getTime() < expiresAt;
     if (role !== null) return { name, ...(subject !== null && { subject }), role, by: "jwt", stillHolds };
-    const message = "Your sign-in has none of the roles viewer, operator and admin. Ask for one of them.";
-    throw new AppError("missing_role", message);
+    throw new AppError("missing_role", `Your sign-in has no role: ${found}`);
   }
 }
 

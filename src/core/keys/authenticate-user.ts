@@ -9,18 +9,19 @@ import {
   type JWTVerifyOptions,
   jwtVerify,
 } from "jose";
+import type { Logger } from "pino";
 import { AppError } from "../../platform/api/errors.ts";
 import { isErasedForm } from "../../platform/api/fields.ts";
 import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 
-/** The issuer and the audience of accepted tokens, null for any, and the address of the keys that verify them. */
+/** The issuers and the audiences of accepted tokens, null for any, and the address of the keys that verify them. */
 interface TokenRules {
   /** Null refuses every token. */
   jwksUrl: string | null;
-  issuer: string | null;
-  audience: string | null;
+  issuer: string[] | null;
+  audience: string[] | null;
 }
 
 /** Asymmetric signatures only: anyone who can verify a token with a shared secret can also forge one. */
@@ -49,8 +50,8 @@ const TRUSTED_MAX = 10_000;
  */
 const STARTS_PER_TURN = 4;
 /**
- * Longest time for which a fetched key is still trusted after the issuer withdraws it. Keys from a file are read once.
- * Milliseconds.
+ * Longest time for which a fetched key is still trusted after the issuer withdraws it, while its address answers. Keys
+ * from a file are read once. Milliseconds.
  */
 const WITHDRAWN_KEY_MS = 600_000;
 /**
@@ -58,6 +59,8 @@ const WITHDRAWN_KEY_MS = 600_000;
  * Milliseconds.
  */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
+/** How much of a claim a reason shows. Characters. */
+const SHOWN_MAX = 200;
 /** Longest name of a caller, in characters. */
 const NAME_MAX = 255;
 
@@ -72,8 +75,8 @@ interface Trusted<Caller> {
 
 /** How a caller is read from a token. */
 interface ReadingTokens<Caller> {
-  /** The variable that names the keys. */
-  variable: string;
+  /** How the names of the variables begin. */
+  prefix: "AUTH" | "OPS";
   /** Claims that a token must have. */
   required: readonly string[];
   /**
@@ -81,6 +84,9 @@ interface ReadingTokens<Caller> {
    * clock, including the tolerance. Milliseconds.
    */
   readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
+  /** Why a token names no caller. */
+  nameless: string;
+  log?: Pick<Logger, "warn">;
 }
 
 /**
@@ -101,17 +107,17 @@ export class TokenAuthenticator<Caller> {
     this.#rules = rules;
     this.#clock = clock;
     this.#reading = reading;
-    this.#keys = rules.jwksUrl === null ? null : openKeys(new URL(rules.jwksUrl), reading.variable);
+    this.#keys = rules.jwksUrl === null ? null : openKeys(new URL(rules.jwksUrl), reading);
   }
 
   /**
    * Verifies a token and returns its caller. While more tokens wait than may start in a turn, addresses take turns: a
    * flood of wrong tokens delays right ones by a bounded part of each turn, and refuses none.
    * @param address the caller's address.
-   * @throws AppError `invalid_token`, or `unavailable` if the keys cannot be read.
+   * @throws AppError `invalid_token`, whose cause has the reason, or `unavailable` if the keys were never read.
    */
   async authenticate(token: string, address?: string): Promise<Caller> {
-    if (this.#keys === null) throw invalidToken();
+    if (this.#keys === null) throw invalidToken(`${this.#reading.prefix}_JWKS_URL is not set`);
     await this.#clock.ready();
     const tokenHash = hash("sha256", token, "base64");
     const startedAt = performance.now();
@@ -131,7 +137,7 @@ export class TokenAuthenticator<Caller> {
       });
       const expiresAt = ((claims.exp ?? 0) + CLOCK_TOLERANCE_S) * 1_000;
       const caller = this.#reading.readCaller(claims, expiresAt);
-      if (caller === null) throw invalidToken();
+      if (caller === null) throw invalidToken(this.#reading.nameless);
       this.#remember(tokenHash, { caller, until: startedAt + TRUSTED_MS, expiresAt });
       return caller;
     } catch (error) {
@@ -141,8 +147,18 @@ export class TokenAuthenticator<Caller> {
           cause: error,
         });
       }
-      throw invalidToken(error);
+      throw invalidToken(this.#reasonOf(error), error);
     }
+  }
+
+  /** What an operator must know of a token that is refused. The signature of one with a wrong claim is right. */
+  #reasonOf(error: unknown): string {
+    const { message, claim, payload } = error as Partial<errors.JWTClaimValidationFailed>;
+    const variable = { iss: "ISSUER", aud: "AUDIENCE" }[claim ?? ""];
+    if (claim === undefined || variable === undefined) return message ?? String(error);
+    const wanted = this.#rules[claim === "iss" ? "issuer" : "audience"];
+    const found = JSON.stringify(payload?.[claim] ?? null).slice(0, SHOWN_MAX);
+    return `its ${claim} is ${found}, and ${this.#reading.prefix}_${variable} is ${wanted}`;
   }
 
   #remember(tokenHash: string, trusted: Trusted<Caller>): void {
@@ -155,35 +171,53 @@ export class TokenAuthenticator<Caller> {
 
 /** Verifies the tokens of users, whose caller is the token's subject. */
 export class UserAuthenticator extends TokenAuthenticator<string> {
-  constructor(rules: TokenRules, clock: DatabaseClock) {
+  constructor(rules: TokenRules, clock: DatabaseClock, log?: Pick<Logger, "warn">) {
     const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) && !isErasedForm(sub) ? sub : null);
-    super(rules, clock, { variable: "AUTH_JWKS_URL", required: ["sub"], readCaller });
+    const nameless = `its sub is no text of 1 to ${NAME_MAX} characters that can name a user`;
+    super(rules, clock, { prefix: "AUTH", required: ["sub"], readCaller, nameless, ...(log && { log }) });
   }
 }
 
-function openKeys(url: URL, variable: string): JWTVerifyGetKey {
-  if (url.protocol !== "file:") return openRemoteKeys(url);
+type Telling = Pick<ReadingTokens<unknown>, "prefix" | "log">;
+
+function openKeys(url: URL, telling: Telling): JWTVerifyGetKey {
+  if (url.protocol !== "file:") return openRemoteKeys(url, telling);
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
     // No cause: a parse error quotes the file, which may contain secrets.
-    throw new Error(`${variable} names a file that cannot be read as a JSON Web Key Set`);
+    throw new Error(`${telling.prefix}_JWKS_URL names a file that cannot be read as a JSON Web Key Set`);
   }
 }
 
-/** Keys whose refetch is timed by the monotonic clock. `jose` alone would use the host's clock. */
-function openRemoteKeys(url: URL): JWTVerifyGetKey {
+/**
+ * Keys whose refetch is timed by the monotonic clock. `jose` alone would use the host's clock. While their address is
+ * away, those that were fetched last verify tokens.
+ */
+function openRemoteKeys(url: URL, { prefix, log }: Telling): JWTVerifyGetKey {
   const { maxAge, cooldown, timeoutDuration } = KEYS;
   const keys = createRemoteJWKSet(url, { cacheMaxAge: Infinity, cooldownDuration: Infinity, timeoutDuration });
   let fetchedAt = -Infinity;
+  let failedAt = -Infinity;
   const fetchIfOlder = async (ageMs: number): Promise<void> => {
     const startedAt = performance.now();
     if (startedAt - fetchedAt < ageMs) return;
     await keys.reload();
     fetchedAt = startedAt;
   };
+  const refresh = async (): Promise<void> => {
+    const startedAt = performance.now();
+    const isKnown = fetchedAt > -Infinity;
+    if (isKnown && startedAt - failedAt < cooldown) return;
+    await fetchIfOlder(maxAge).catch((error: unknown) => {
+      if (!isKnown) throw error;
+      if (failedAt < startedAt - cooldown)
+        log?.warn({ err: error }, `the keys of ${prefix}_JWKS_URL cannot be fetched: the last ones stay in use`);
+      failedAt = startedAt;
+    });
+  };
   return async (...header) => {
-    await fetchIfOlder(maxAge);
+    await refresh();
     try {
       return await keys(...header);
     } catch (error) {
@@ -226,9 +260,9 @@ function isKeysUnavailable(error: unknown): boolean {
 
 /** Whether a token was refused only because it has expired: signature, issuer and audience are checked before. */
 export function isExpiredToken(error: unknown): boolean {
-  return error instanceof AppError && error.cause instanceof errors.JWTExpired;
+  return error instanceof AppError && error.cause instanceof Error && error.cause.cause instanceof errors.JWTExpired;
 }
 
-function invalidToken(cause?: unknown): AppError {
-  return new AppError("invalid_token", undefined, { cause });
+function invalidToken(reason: string, cause?: unknown): AppError {
+  return new AppError("invalid_token", undefined, { cause: new Error(reason, { cause }) });
 }

@@ -22,6 +22,8 @@ interface RequestFacts {
   userId?: string | null;
   traceId?: string;
   errorCode?: string;
+  /** Why a token was refused. */
+  reason?: string;
   /** The cause of a 5xx response, or of a body that breaks off. */
   failure?: unknown;
   /** Whether a 5xx response is part of normal operation. */
@@ -79,7 +81,7 @@ export function observeRequests({ log, counts, calls, metrics, tokenSecrets }: O
     response.locals.requestId = answeredId;
     response.setHeader("X-Request-Id", answeredId);
     response.once("close", () => {
-      const { route, keyId, organizationId, errorCode, failure, isExpected, traceId } = response.locals;
+      const { route, keyId, organizationId, errorCode, reason, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
       const endedAtMs = performance.now();
       const durationMs = endedAtMs - startedAt;
@@ -102,6 +104,7 @@ export function observeRequests({ log, counts, calls, metrics, tokenSecrets }: O
           keyId,
           organizationId,
           traceId,
+          reason,
           // Only a 500 is unexpected, so only a 500 is logged with a stack.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
           durationMs: shownMs,

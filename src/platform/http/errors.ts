@@ -24,6 +24,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   response.locals.errorCode = known.code;
   response.locals.isExpected = known.isExpected;
   if (status >= 500) response.locals.failure = known.cause ?? known;
+  else if (status === 401 && known.cause instanceof Error) response.locals.reason = known.cause.message;
   if (response.headersSent) return next(error);
   if (known.retryAfterSeconds !== undefined) response.setHeader("Retry-After", String(known.retryAfterSeconds));
   if (known.isEnglishOnly) response.locals.language = "en";

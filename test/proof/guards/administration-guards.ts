@@ -116,7 +116,7 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf("src/console/sign-in/operator-tokens.ts", ["test/console/sign-in"], {
-    "a JWT without a role does not sign in": ["values.includes(role)) ?? null", `values.includes(role)) ?? "viewer"`],
+    "a JWT without a role does not sign in": ["roles.includes(role)) ?? null", `roles.includes(role)) ?? "viewer"`],
   }),
   ...guardsOf("src/core/keys/authenticate-user.ts", ["test/console/sign-in"], {
     "a JWT of another issuer does not sign in": ["...(issuer !== null && { issuer }),", ""],
