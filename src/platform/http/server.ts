@@ -101,7 +101,12 @@ class OpenConnections {
  */
 export async function listen(
   app: RequestListener,
-  { port, host = null, keepAliveMs }: Pick<Config, "port" | "keepAliveMs"> & Partial<Pick<Config, "host">>,
+  {
+    port,
+    host = null,
+    keepAliveMs,
+    headersMax,
+  }: Pick<Config, "port" | "keepAliveMs"> & Partial<Pick<Config, "host" | "headersMax">>,
   log: Logger,
   onRefusal: (code: ErrorCode) => void = () => undefined,
   limits = CONNECTION_LIMITS,
@@ -110,6 +115,7 @@ export async function listen(
     requestTimeout: limits.requestMs,
     headersTimeout: limits.headersMs,
     keepAliveTimeout: keepAliveMs,
+    ...(headersMax !== undefined && { maxHeaderSize: headersMax }),
     connectionsCheckingInterval: limits.checkEveryMs,
     // The application checks for Host: Node's own response would have no body.
     requireHostHeader: false,
