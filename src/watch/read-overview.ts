@@ -68,8 +68,8 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     organization: organizationId,
     /** Redemptions and claims before this time are completely counted. */
     completeUntil: database?.completeUntil ?? null,
-    minutes: merge(minuteTimes, database?.minutes ?? null, ofMinutes, organizationId),
-    hours: merge(hourTimes, database?.hours ?? null, ofHours, organizationId),
+    minutes: merge(minuteTimes, database, database?.minutes, ofMinutes, organizationId),
+    hours: merge(hourTimes, database, database?.hours, ofHours, organizationId),
     /** The latencies of the last five minutes' redeems. */
     latencyMs: latencyIn((ofMinutes ?? []).slice(-LATENCY_MINUTES)),
     /** The redeems of the last minute; null if they are not known. */
@@ -114,16 +114,23 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
   });
 }
 
-/** @param counts null if redemptions and claims are not known. @param fields null if the others are not. */
+/**
+ * Merges counts. While the sweeper does not count, redemptions and claims are not known after the time until which they
+ * are complete; the span of that time and the next one, which has just begun, count as known.
+ * @param counts missing if redemptions and claims are not known. @param fields null if the others are not.
+ */
 function merge(
   times: readonly Date[],
-  counts: readonly ActivityCount[] | null,
+  counted: { completeUntil: Date } | null,
+  counts: readonly ActivityCount[] | undefined,
   fields: readonly CountFields[] | null,
   organizationId: string | null,
 ) {
   const known = new Map(counts?.map((count) => [count.at.getTime(), count]));
-  const none = counts === null ? null : 0;
+  const lengthMs = Number(times[1]) - Number(times[0]);
+  const knownUntilMs = counted === null ? Number.NEGATIVE_INFINITY : counted.completeUntil.getTime() + lengthMs;
   return times.map((at, index) => {
+    const none = at.getTime() <= knownUntilMs ? 0 : null;
     const { redemptions, claims } = known.get(at.getTime()) ?? { redemptions: none, claims: none };
     const own = fields?.[index] ?? null;
     const refusals = own === null ? null : refusalsIn(own, organizationId);

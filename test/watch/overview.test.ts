@@ -225,6 +225,17 @@ describe("the counts", () => {
     expect(sumOf((await read(partner.organizationId)).hours).redemptions).toBe(4);
   });
 
+  it("the overview has no counts of minutes that the sweeper has not counted", async () => {
+    await count();
+    const move = (by: string) =>
+      db.query("UPDATE activity_counted SET counted_until = counted_until + $1::interval", [by]);
+    await move("-10 minutes");
+    const claims = (await read(stranger.organizationId)).minutes.map((minute) => minute.claims);
+    await move("10 minutes");
+    expect(claims.slice(0, 48)).toEqual(Array(48).fill(0));
+    expect(claims.slice(-8, -2)).toEqual(Array(6).fill(null));
+  });
+
   it.each([
     [
       "redemption",
