@@ -149,7 +149,7 @@ export interface Act<F extends Fields = Fields, Result extends object = object, 
   readonly needs?: (deps: Deps) => void;
 }
 
-/** What to say when something new gets the name of another entity. */
+/** The warning before a new entity gets a name that another entity has. */
 export const sayNamesake = (id: string, name: string): string => `There is already ${id} with the name ${name}.`;
 
 /** The result of an act that only creates an entity. */

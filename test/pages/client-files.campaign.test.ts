@@ -86,7 +86,7 @@ it.each(
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, right]));
 });
 
-it.each(CLIENTS)("%s gives up on answers that are not the service's with an unknown outcome", async (file, program) => {
+it.each(CLIENTS)("%s reports an unknown outcome after answers of other servers only", async (file, program) => {
   const run = (url: string) => start(program, [file], url);
   const { stdout } = await against(text(404, "<h1>Not Found</h1>"), (url) =>
     start(program, [file], url, { PATIENCE: "2" }),

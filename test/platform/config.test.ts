@@ -403,7 +403,7 @@ it("the configuration names every bad variable at once, each on a line of its ow
   expect(lines).toContain("REDIS_URL is not set");
 });
 
-it("the configuration says nothing of a secret's or an address's value when it is bad", () => {
+it("the message about a bad secret or address does not show the value", () => {
   const DATABASE_URL = "mysql://app:pa55word@db/x";
   const lines = complaints({ RESERVATION_TOKEN_SECRET: "s3cr3t,s3cr3t", OPS_TOKEN: "s3cr3t", DATABASE_URL });
   expect(lines).toHaveLength(3);
@@ -535,7 +535,7 @@ it.each([
   ["DEBUG", "*"],
   ["DEBUG", "express:*,ioredis:redis"],
   ["DEBUG", "io* -ioredis:*"],
-])("every process and command refuses %s=%s, with which it would give secrets away", (name, value) => {
+])("every process and command refuses %s=%s, which would give secrets away", (name, value) => {
   const env = { ...REQUIRED, [name]: value };
   for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readRolePasswords, readWebhookConfig])
     expect(() => readIt(env)).toThrow(new RegExp(`^${name} is .+; unset it[^\n]+$`));

@@ -231,7 +231,7 @@ it("a run sends an event that becomes due just after the run has read that nothi
   expect(await deliverToTarget(ctx, endpoint)).toEqual({ delivered: 2, retried: 0, failed: 0 });
 });
 
-it("a run whose read fails ends only when its requests have ended and are recorded", async () => {
+it("a run with a failed read ends after its requests have ended and are recorded", async () => {
   const held = Promise.withResolvers<number>();
   const [endpoint = ""] = await addTargetsWithDue(1, 6);
   answer = () => (receiver.of(endpoint).length > 3 ? held.promise : 204);

@@ -65,7 +65,7 @@ const REPEAT_AFTER_MS = 20;
  * needs the other slots.
  */
 const SLOW_PATH_SHARE = 1 / 4;
-/** The share of the slow path's items that may hold a slot of the same group. */
+/** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
 /**
  * Time without progress after which a group counts as stalled. Items beyond the shares then get the result `busy`.

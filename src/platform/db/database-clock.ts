@@ -152,7 +152,7 @@ export class DatabaseClock {
 /** The clock that judges the times of a pool or a connection. A command of `voucherctl` has none. */
 const CLOCKS = new WeakMap<Queryable, DatabaseClock>();
 
-/** Makes a clock judge the times that are read by a pool or a connection. */
+/** Lets a clock judge the times that a pool or a connection reads. */
 export function judgeTimes(db: Queryable, clock: DatabaseClock): void {
   CLOCKS.set(db, clock);
 }

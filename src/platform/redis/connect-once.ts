@@ -3,7 +3,7 @@ import { explainRefusal } from "../refused-connections.ts";
 
 /** A server of REDIS_URL answers and cannot be used as it is. The message is a sentence for an operator. */
 export class UnusableRedis extends Error {
-  /** Whether it may be used later without a change. */
+  /** Whether the server may become usable without a change of its settings. */
   readonly mayPass: boolean;
 
   constructor(message: string, { mayPass = false, ...options }: ErrorOptions & { mayPass?: boolean } = {}) {

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 
 describe("one reference on many vouchers", () => {
-  it("one reference on 50 vouchers redeems one, and marks 49 simultaneous answers as of another voucher", async () => {
+  it("one reference sent for 50 vouchers at once redeems one, and 49 answers say otherVoucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await redeemAtOnce(vouchers, () => "order-1");
     expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));

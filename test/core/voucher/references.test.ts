@@ -28,7 +28,7 @@ it.each([
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("a reference has an earlier form only if releases up to 0.1.0 stored another form, which is tried first", () => {
+it("earlierFormOf returns the form that releases up to 0.1.0 stored, if it differs, and formsOf tries it first", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);

@@ -190,7 +190,7 @@ it.each([
   expect(begun).toHaveLength(runs);
 });
 
-it("an error that every item of a batch meets ends it after 16 failures in a row", async () => {
+it("a batch ends after 16 failures in a row, when each item has the same error", async () => {
   const items = Array.from({ length: 100 }, (_, n) => `item ${n}`);
   const { runs, told } = await submitAll(items, () => "poison for all");
   expect(runs.length).toBeLessThanOrEqual(24);
