@@ -1,8 +1,10 @@
 import { expect, it } from "vitest";
 import { extendBatch as batchAct } from "../../src/acts/batch/extend.ts";
+import { erasePerson } from "../../src/acts/erase-person.ts";
 import { extendBatch } from "../../src/acts/extend-batch.ts";
 import { ENDS_SCHEMA } from "../../src/acts/extend-voucher.ts";
 import { extendVoucher as voucherAct } from "../../src/acts/voucher/extend.ts";
+import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { connectClient } from "../../src/platform/db/client.ts";
 import { findOlderSessions } from "../../src/platform/db/working-sessions.ts";
@@ -124,6 +126,20 @@ it("the sweeper passes over extended vouchers that were redeemed or that others 
   expect([await typesOf(locked), await typesOf(free)]).toEqual(Array(2).fill(["issued", "extended", "expired"]));
   const { rows } = await db.query("SELECT FROM vouchers WHERE id = ANY ($1) AND expiry_due", [[used, locked, free]]);
   expect(rows).toEqual([]);
+});
+
+it("an erasure of a voucher erases the reason of its extension, in the history and in the audit trail", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  const reason = "Zoë Ötzi was ill";
+  const audited = auditedCommand("voucher extend", { id, reason });
+  await voucherAct.run({ ...ctx(), audited }, id, { validUntil: later(30), reason });
+  await erasePerson(ctx(), { by: "voucher", voucherId: id }, null);
+  expect((await till.events(code)).body.events[1]).toMatchObject({ code: "VCH008", payload: null, erasedBy: 3 });
+  expect((await till.lookUp(code)).body.voucher).toMatchObject({ status: "Active" });
+  const { rows } = await db.query("SELECT arguments->>'reason' AS reason FROM audit_entries WHERE entity_id = $1", [
+    id,
+  ]);
+  expect(rows[0].reason).toMatch(/^erased:/);
 });
 
 it("an extension is refused while a process runs whose release reads only the ends of batches", async () => {

@@ -50,5 +50,5 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
 /** Keys of payloads that name no person. */
 export const IMPERSONAL_KEYS = `v entityType entityId sequence eventType code occurredAt previousHash
   actorIsEmployee data nonce voucherCode serial audience audienceRule contractId
-  referralLink batchId productKey validUntil priceUsd retailPriceUsd pricePaidUsd
+  referralLink batchId productKey validUntil previousValidUntil priceUsd retailPriceUsd pricePaidUsd
   redeemCode ticket sandbox erasedSequences`;

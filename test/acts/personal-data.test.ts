@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
+import { extendById } from "../../src/acts/extend-voucher.ts";
 import { createLink } from "../../src/acts/link/create.ts";
 import { createOperator } from "../../src/acts/operator/create.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
@@ -109,6 +110,7 @@ async function writeAsOperators() {
   const operator = provisioning(db);
   const acting = { user: `${MARK}, an operator`, host: `the laptop of ${MARK}` };
   operator.audited = auditedCommand("voucher void", { reason: `${MARK} asked` }, acting);
+  await extendById(operator, voided.id, new Date("2999-12-31"), `${MARK} asked`);
   await voidById(operator, voided.id, `${MARK} asked`);
   const named = { name: `${MARK}, an operator`, role: "admin", expires: null } as const;
   await createOperator.run(operator, "", named);

@@ -7,7 +7,7 @@ import { partnerClient } from "../support/client.ts";
 import { makeOffer } from "../support/marketplace.ts";
 import { makeOperator } from "../support/operators.ts";
 import { besideTransaction, exportWhileLocked, untilWaiting } from "../support/outside-transaction.ts";
-import { issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
+import { issueTestBatch, issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
@@ -223,6 +223,25 @@ it("the console voids a voucher only with its code, which is not recorded, and e
     { id: voucher.id, reason: "printed twice" },
   ]);
   expect((await open(path, { code: voucher.code })).status).toBe(409);
+});
+
+it("the console extends an expired voucher and its batch, and names a wrong end beside the field", async () => {
+  const validUntil = new Date(Date.now() - 1_000);
+  const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2, { validUntil });
+  const [id = ""] = vouchers.map((voucher) => voucher.id);
+  expect((await open(`/vouchers/${id}`)).text).toContain("Extend this voucher");
+  const path = `/vouchers/${id}/extend`;
+  expect((await open(path, { validUntil: "2020-01-01" })).text).toMatch(/f-validUntil-problem" role="alert">[^<]*past/);
+  expect(await go(path, { validUntil: "2098-12-31", reason: "she was ill" })).toBe(`/vouchers/${id}`);
+  expect((await open(path, { validUntil: "2097-12-31" })).text).toMatch(
+    /f-validUntil-problem" role="alert">[^<]*must be later than 2098-12-31/,
+  );
+  const page = (await open(`/vouchers/${id}`)).text;
+  expect(page).toContain("2098-12-31");
+  expect(page).toContain("Extended");
+  const whole = await open(`/batches/${batchId}/extend`, { validUntil: "2099-12-31" });
+  expect(whole.text).toContain("2 vouchers extended.");
+  expect((await entriesOf(id)).map(({ command }) => command)).toContain("voucher extend");
 });
 
 it("the console voids a batch by its product's name, stops if the operator leaves, and can continue", async () => {
