@@ -10,8 +10,8 @@ import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 
 /** A limit so low that a storm of calls exceeds it on the slowest machine. */
-const RPS = 5;
-const STORM = 60;
+const RPS = 3;
+const STORM = 30;
 /** Far above what these tests call in a second. */
 const AMPLE = 100_000;
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8RC";
@@ -208,8 +208,8 @@ describe("an address's limit", () => {
     const key = await newKey();
     const good = () => lookUp(address, key);
     await until(async () => (await good()).status === 404);
-    for (let i = 0; i < 5; i++) {
-      const flood = storm(unknown(address), 200);
+    for (let i = 0; i < 3; i++) {
+      const flood = storm(unknown(address), 2 * STORM);
       await until(async () => (await good()).status === 404);
       expect((await flood).some(isLimited)).toBe(true);
     }
@@ -217,9 +217,9 @@ describe("an address's limit", () => {
 
   it("an address's limit refuses no new valid key or token when failed authentications have used it up", async () => {
     const address = newAddress();
-    for (let i = 0; i < 5; i++) {
+    for (let i = 0; i < 3; i++) {
       const fresh = await newKey();
-      const flood = storm(unknown(address), 200);
+      const flood = storm(unknown(address), 2 * STORM);
       expect((await lookUp(address, fresh)).status).toBe(404);
       const token = await signUser(issuer, newUser());
       expect((await get("/marketplace/listings", `Bearer ${token}`)(address)).status).toBe(200);
