@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "bullmq";
@@ -23,7 +24,6 @@ import { useFaultCluster } from "./use-fault-cluster.ts";
 
 /** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
 const STAYS_MS = 12_000;
-const BUSY_ORDERS_AT_ONCE = 16;
 const [SHARDS, HAS_CLOCK] = [2, hasFakeTime()];
 /** The event loop of the second API process is blocked while it exists. */
 const BLOCK_WHILE = join(tmpdir(), `voucher-block-${process.pid}`);
@@ -32,7 +32,7 @@ const BLOCKING = { NODE_OPTIONS: `--import=${new URL("./block-event-loop.ts", im
 /** Whether this process may give Redis a small disk. */
 const MAY_MOUNT = mayMount();
 
-const alertReceiver = await startPartnerServer();
+const alertReceiver = await startPartnerServer({ answer: answerAlert });
 
 const own = useFaultCluster(
   {
@@ -123,6 +123,7 @@ const KNOWN_MS = 20_000;
 
 /** Visitors, whom any machine serves. */
 const ORDERS_AT_ONCE = 4;
+const BUSY_ORDERS_AT_ONCE = 16;
 
 interface Case {
   fault: string;
@@ -336,6 +337,36 @@ it("messages about red faults were sent to ALERT_URL", () => {
     expect(whats).toContainEqual(expect.stringMatching(what));
 });
 
+let isReceiverAway = false;
+
+function answerAlert(response: ServerResponse) {
+  if (isReceiverAway) response.destroy();
+  else response.writeHead(204).end();
+}
+
+it("a receiver of messages that is away is named, and gets them within minutes after it is back", async () => {
+  await untilCalm();
+  const earlier = alertReceiver.received.length;
+  const untilTold = (isWanted: (endedAt: string | null) => boolean) =>
+    until(() => {
+      const messages = alertReceiver.received.slice(earlier).map(({ body }) => JSON.parse(body));
+      return messages.some(({ what, endedAt }) => what.startsWith("The queue redeem is paused") && isWanted(endedAt));
+    }, TOLD_MS);
+  isReceiverAway = true;
+  await onRedeemQueues((queue) => queue.pause());
+  try {
+    await until(async () => (await readAttention()).some(({ runbook }) => runbook === "AlertsFail"), 2 * KNOWN_MS);
+    alertReceiver.received.length = earlier;
+    isReceiverAway = false;
+    await untilTold((endedAt) => endedAt === null);
+  } finally {
+    isReceiverAway = false;
+    await onRedeemQueues((queue) => queue.resume());
+  }
+  await untilCalm();
+  await untilTold((endedAt) => endedAt !== null);
+});
+
 const stopwatch =
   (startedAt = performance.now()) =>
   () =>
@@ -525,6 +556,9 @@ interface Shown {
 function setRedis(name: string, value: string) {
   return redis.config("SET", name, value);
 }
+
+/** A message is tried once a minute, and the end of a fault is told after a minute. Milliseconds. */
+const TOLD_MS = 180_000;
 
 /** After a fault, the overview is calm within this time. Milliseconds. */
 const CALM_MS = 60_000;

@@ -17,7 +17,6 @@ export interface Order {
   body: { code: string; externalRef: string };
 }
 
-const VOUCHERS = 5_000;
 /** Longer than any answer takes. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
@@ -91,7 +90,7 @@ function makeMembers() {
 }
 
 /** Makes an organization with two keys and vouchers. */
-async function supply({ db }: Cluster) {
+async function supply({ db }: Cluster, count: number) {
   const partner = await makePartner(db);
   const { organizationId } = partner;
   const [key, otherKey] = await Promise.all(
@@ -100,7 +99,7 @@ async function supply({ db }: Cluster) {
       return { id: made.id, secret: made.key, organizationId };
     }),
   );
-  const issued = await issueVouchers(db, partner, VOUCHERS);
+  const issued = await issueVouchers(db, partner, count);
   return { key, otherKey, vouchers: issued.map(({ id, code }): SuppliedVoucher => ({ id, code, organizationId })) };
 }
 
@@ -111,6 +110,7 @@ async function supply({ db }: Cluster) {
 export function useFaultCluster(
   options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,
   clock = hasFakeTime(),
+  vouchers = 5_000,
 ) {
   const own = makeMembers();
 
@@ -118,7 +118,13 @@ export function useFaultCluster(
     // Reservations outlive every test.
     const cluster = await openCluster({ ...options, postgres: { standby: true, clock }, reservationSeconds: 120 });
     const [api, otherApi] = cluster.apis as [ApiProcess, ApiProcess];
-    Object.assign(own, { cluster, postgres: embedded(cluster.postgres), api, otherApi, ...(await supply(cluster)) });
+    Object.assign(own, {
+      cluster,
+      postgres: embedded(cluster.postgres),
+      api,
+      otherApi,
+      ...(await supply(cluster, vouchers)),
+    });
     await own.makeWhole();
   });
 
