@@ -48,7 +48,7 @@ it.each(
     await element.first().waitFor();
     for (const violation of await findAxeViolations(page)) found.add(violation.split(":")[0] ?? "");
   }
-  const [list = ""] = /that axe reports, these remain:[\s\S]*?\n\n/.exec(MANUAL) ?? [];
+  const [list = ""] = /that axe reports, these remain:(?:.+\n)+/.exec(MANUAL) ?? [];
   const listed = Array.from(list.matchAll(/`([a-z-]+)`/g), ([, rule]) => rule);
   expect(
     [...found].filter((rule) => !listed.includes(rule)),
