@@ -7,7 +7,9 @@ async function call(path, body) {
   for (let waitSeconds = 1; ; waitSeconds = Math.min(waitSeconds * 2, 8)) {
     // A redirect would send the key to another address.
     const options = { headers: { "x-api-key": KEY }, redirect: "manual", signal: AbortSignal.timeout(60_000) };
+    options.cache = "no-store";
     if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+    if (body !== undefined) options.headers["Content-Type"] = "application/json";
     const response = await fetch(`${API}/issuer${path}`, options).catch(() => null);
     const answer = await response?.json().catch(() => null);
     if (response?.ok && answer) return answer;

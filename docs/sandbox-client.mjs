@@ -18,6 +18,7 @@ async function call(method, path, body) {
         method,
         headers: { "X-Api-Key": key, "Content-Type": "application/json" },
         body: JSON.stringify(body),
+        cache: "no-store",
         redirect: "manual", // A redirect would send the key to another address.
         signal: AbortSignal.timeout(15_000),
       });

@@ -9,7 +9,9 @@ async function call(path, body) {
   for (;;) {
     // A redirect would send the key to another address.
     const options = { headers: { "X-Api-Key": key }, redirect: "manual", signal: AbortSignal.timeout(60_000) };
+    options.cache = "no-store";
     if (body !== undefined) Object.assign(options, { method: "POST", body: JSON.stringify(body) });
+    if (body !== undefined) options.headers["Content-Type"] = "application/json";
     const response = await fetch(`${api}/issuer${path}`, options).catch(() => null);
     const answer = await response?.json().catch(() => null);
     if (answer && response.ok) return { ok: true, answer };

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 
 const { API, KEY, CODE } = process.env;
 // A redirect would send the key to another address.
-const options = { headers: { "X-Api-Key": KEY }, redirect: "error" };
+const options = { headers: { "X-Api-Key": KEY }, redirect: "error", cache: "no-store" };
 const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, options);
 const { entityId, events } = await response.json();
 const ERASING = "voucher.instance.erased";

@@ -24,15 +24,18 @@ export class ReferenceReused extends Error {
  * service's, for at most `patienceMs`.
  */
 export function voucherClient(api, key, patienceMs = 60_000) {
+  const base = api.replace(/\/+$/, "");
   async function call(method, path, body) {
     const giveUpAt = Date.now() + patienceMs;
     for (let attempt = 0; ; attempt++) {
       let waitMs = Math.min(1000 * 2 ** attempt, 8000);
+      let cause;
       try {
-        const response = await fetch(`${api}/partner/${path}`, {
+        const response = await fetch(`${base}/partner/${path}`, {
           method,
           headers: { "X-Api-Key": key, "Content-Type": "application/json" },
           body: JSON.stringify(body),
+          cache: "no-store", // Some frameworks keep the answers of fetch.
           redirect: "manual", // A redirect would send the key to another address.
           signal: AbortSignal.timeout(15_000),
         });
@@ -46,10 +49,10 @@ export function voucherClient(api, key, patienceMs = 60_000) {
         if (isRefusal && status < 500 && status !== 408 && status !== 429) throw new VoucherRefused(status, answer);
       } catch (error) {
         if (error instanceof VoucherRefused) throw error;
-        // No response, an incomplete one, or no JSON.
+        cause = error; // No response, an incomplete one, or no JSON.
       }
       waitMs *= 1 + Math.random() / 2;
-      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no final answer`);
+      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no final answer`, { cause });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

@@ -89,7 +89,7 @@ final class VoucherClient
     /** The status, headers and JSON of a response. The status is 0 without a response, the JSON null when it is incomplete. */
     private function send(string $method, string $path, ?array $body): array
     {
-        $stream = @fopen("$this->api/partner/$path", "r", false, stream_context_create(["http" => [
+        $stream = @fopen(rtrim($this->api, "/") . "/partner/$path", "r", false, stream_context_create(["http" => [
             "method" => $method,
             "header" => ["X-Api-Key: $this->key", "Content-Type: application/json"],
             "content" => $body === null ? "" : json_encode($body, JSON_THROW_ON_ERROR),

@@ -43,7 +43,7 @@ class VoucherClient:
     service's, for at most `patience_s`."""
 
     def __init__(self, api, key, patience_s=60):
-        self.api, self.key, self.patience_s = api, key, patience_s
+        self.api, self.key, self.patience_s = api.rstrip("/"), key, patience_s
 
     def look_up(self, code_or_ticket):
         return self._call("GET", "vouchers/" + quote(code_or_ticket, safe=""))
@@ -90,10 +90,11 @@ class VoucherClient:
                 is_refusal = isinstance(answer.get("code"), str) and isinstance(answer.get("error"), str)
                 if is_refusal and status < 500 and status not in (408, 429):
                     raise VoucherRefused(status, answer)
-            except (OSError, HTTPException, ValueError):
-                pass  # No response, an incomplete one, or no JSON.
+                cause = None
+            except (OSError, HTTPException, ValueError) as error:
+                cause = error  # No response, an incomplete one, or no JSON.
             wait_s *= 1 + random.random() / 2
             if time.monotonic() + wait_s > give_up_at:
-                raise OutcomeUnknown(f"{method} {path} got no final answer")
+                raise OutcomeUnknown(f"{method} {path} got no final answer") from cause
             time.sleep(wait_s)
             attempt += 1

@@ -76,6 +76,8 @@ function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: Pub
     await consumeAddressLimit(deps, request, response);
     const { params, query } = request;
     const asked = { params: params as Record<string, string>, query };
+    // For people who have the address, not for search engines, which find it where it is linked.
+    response.setHeader("X-Robots-Tag", "noindex");
     sendPage(response, 200, await render(deps, visitorOf(request, response), asked, localeOf(response)));
   });
 }

@@ -39,10 +39,10 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // A voucher's page is for people who have its address, not for search engines.
+    // A voucher's page and a link's say themselves that they are not for search engines, which must read that.
     getRoute(
       "/robots.txt",
-      serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nDisallow: /\n"),
+      serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /integrity/\nAllow: /r/\nDisallow: /\n"),
     ),
     getRoute("/.well-known/security.txt", (_request, response) => {
       if (securityContact === null) throw new AppError("not_found");

@@ -16,8 +16,21 @@ export interface AlertSending {
   webhookSender: WebhookSender;
 }
 
-/** The body of a message. `text` is for people, and the only field that Slack and Teams read. */
-export function alertBody({ severity, what, subject, since, endedAt }: Told, url: string) {
+/** Longest text that Discord takes. Characters. */
+const DISCORD_MAX = 2_000;
+
+/** The body of a message for a receiver. Google Chat and Discord refuse other fields than their own. */
+export function alertBody(receiver: string, told: Told, url: string): object {
+  const body = fieldsOf(told, url);
+  const { hostname = "" } = URL.parse(receiver) ?? {};
+  if (hostname === "chat.googleapis.com") return { text: body.text };
+  if (/^(\w+\.)?discord(app)?\.com$/.test(hostname))
+    return { content: body.text.slice(0, DISCORD_MAX), allowed_mentions: { parse: [] } };
+  return body;
+}
+
+/** `text` is for people, and the only field that Slack and Teams read. */
+function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string) {
   const minute = (time: Date) => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const text =
     endedAt === null
@@ -37,7 +50,7 @@ export async function sendAlert(
   { id, told, now }: { id: string; told: Told; now: Date },
 ): Promise<WebhookResult | null> {
   const { alerts, baseUrl } = ctx.config;
-  const body = JSON.stringify(alertBody(told, `${baseUrl}/ops`));
+  const body = JSON.stringify(alertBody(alerts.url, told, `${baseUrl}/ops`));
   const timestampSeconds = Math.floor(now.getTime() / 1_000);
   const signature =
     alerts.secret === null ? {} : webhookHeaders({ id, timestampSeconds, body, keys: [keyOfSecret(alerts.secret)] });

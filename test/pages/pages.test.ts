@@ -77,6 +77,7 @@ it("every page names the version, loads own files only, cannot be framed, and se
     const names = ["x-content-type-options", "x-frame-options", "referrer-policy", "cache-control"];
     expect(names.map((name) => headers.get(name))).toEqual(["nosniff", "DENY", "same-origin", "no-store"]);
     expect(headers.has("strict-transport-security")).toBe(false);
+    expect(headers.get("x-robots-tag"), path).toBe(/^\/(r|integrity)\//.test(path) ? "noindex" : null);
   }
 });
 

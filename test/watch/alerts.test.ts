@@ -181,9 +181,21 @@ it("an alert goes to no private address unless WEBHOOK_ALLOW_PRIVATE holds", asy
   expect(receiver.received).toEqual([]);
 });
 
+it.each([
+  ["https://chat.googleapis.com/v1/spaces/A/messages?key=k", ["text"]],
+  ["https://discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
+  ["https://ptb.discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
+  ["https://hooks.slack.com/services/T/B/x", ["text", "severity", "what", "subject", "since", "endedAt", "url"]],
+])("a message to %s has the fields that its receiver takes", (receiver, fields) => {
+  const told = { ...FAULT, what: "x".repeat(3_000), endedAt: null };
+  const body: { content?: string } = alertBody(receiver, told, "https://vouchers.test/ops");
+  expect(Object.keys(body)).toEqual(fields);
+  expect(body.content?.length ?? 0).toBeLessThanOrEqual(2_000);
+});
+
 it("the text of a message is one line in which Slack finds no link and no call", () => {
   const told = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
-  const { text } = alertBody(told, "https://vouchers.test/ops");
+  const { text } = alertBody("https://hooks.slack.test/x", told, "https://vouchers.test/ops") as { text: string };
   expect(text).not.toMatch(/[<>\n]/);
   expect(text).toContain("https://vouchers.test/ops");
 });

@@ -104,6 +104,8 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
             ...(body !== undefined && { "Content-Type": "application/json" }),
           },
           ...(body !== undefined && { body: JSON.stringify(body) }),
+          // Some frameworks keep the answers of `fetch`.
+          cache: "no-store",
           // A redirect would send the key to another address.
           redirect: "manual",
           signal: AbortSignal.timeout(timeoutMs),

@@ -198,10 +198,10 @@ async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
  * literally.
  */
 function toPath(target: string): string {
-  if (target.startsWith("/") && !target.includes("%")) return target;
+  if (/^\/(?!\/)[^%]*$/.test(target)) return target;
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? "";
   const path = target.slice(origin.length);
-  const rooted = path.startsWith("/") ? path : `/${path}`;
+  const rooted = path.replace(/^\/*/, "/");
   const [pathname = "/", ...query] = rooted.split("?");
   return [isDecodable(pathname) ? pathname : pathname.replaceAll("%", "%25"), ...query].join("?");
 }

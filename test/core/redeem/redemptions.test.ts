@@ -115,7 +115,7 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   const get = (query: string, method = "GET") =>
     fetch(`${api.url}/partner/redemptions${query}`, {
       method,
-      headers: { "x-api-key": service.keys.till.key, accept: "text/csv" },
+      headers: { "x-api-key": service.keys.till.key, accept: "text/csv;charset=utf-8" },
     });
   const answer = await get(`?to=${to}&limit=1`);
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");

@@ -29,6 +29,9 @@ it.each([
   ["", "en"],
   [";;,,=;q=x, -", "en"],
   ["de; q = 0.5", "de"],
+  ["de_DE", "de"],
+  ["fr_FR.UTF-8, en_US.UTF-8;q=0.5", "fr"],
+  ["nl_BE.ISO-8859-15@euro", "nl"],
   [`${"xx,".repeat(200)}de`, "en"],
 ] as const)("a reader with Accept-Language %j gets a refusal in %s", async (accepted, language) => {
   const { code } = await issue();

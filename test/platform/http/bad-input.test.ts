@@ -381,6 +381,11 @@ describe("requests that reach no route", () => {
     }
   });
 
+  it("the API reads several slashes at the begin of an address as one", async () => {
+    for (const path of ["//healthz", "///healthz?x=%2F", "http://h//healthz"])
+      expect((await exchange(api.url, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)).status).toBe(200);
+  });
+
   it("the API answers 431 headers_too_large in JSON when headers or address are too long", async () => {
     const long = "x".repeat(40_000);
     const many = Array.from({ length: 8_000 }, (_, i) => (i < 4_000 ? `H${i}: x\r\n` : "A: b\r\n")).join("");

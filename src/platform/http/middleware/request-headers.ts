@@ -55,11 +55,21 @@ const PREFERENCES_MAX = [
   ["accept-encoding", 250],
 ] as const;
 
+/** How programs spell preferences that they take from a locale, such as `de_DE.UTF-8`, or from a response's type. */
+const SPELLINGS = [
+  ["accept-language", /\.[a-z][\w-]*|@\w+/gi, ""],
+  ["accept-language", /_/g, "-"],
+  ["accept", /\s*;\s*charset=[^;,]*/gi, ""],
+] as const;
+
 /** Removes preferences that are too long. Their sender gets what callers without a preference get. */
 export const boundPreferences: RequestHandler = ({ headers }, _response, next) => {
   for (const [name, max] of PREFERENCES_MAX) {
     // Node reads a header as Latin-1, so a character is a byte.
     if (String(headers[name] ?? "").length > max) delete headers[name];
+  }
+  for (const [name, spelling, meant] of SPELLINGS) {
+    if (headers[name] !== undefined) headers[name] = String(headers[name]).replaceAll(spelling, meant);
   }
   next();
 };
