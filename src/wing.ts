@@ -1,6 +1,8 @@
 import type { AdminContext } from "./acts/open-acts.ts";
 import type { CommandPart } from "./cli/program.ts";
 import type { ConsolePart } from "./console/console-part.ts";
+import type { MetricsPart } from "./core/metrics/metrics.ts";
+import type { WingBacklog } from "./core/metrics/open-metrics.ts";
 import type { Tasks } from "./core/sweep/sweep.ts";
 import type { PagesPart } from "./pages/mount-pages.ts";
 import type { DescribedParts } from "./pages/openapi/describe-api.ts";
@@ -11,7 +13,6 @@ import type { QueueSettings } from "./platform/queues/queue-settings.ts";
 import type { RunningWorker } from "./platform/queues/worker.ts";
 import type { PortalPart } from "./portal/portal-frame.ts";
 import type { ReadFindings } from "./watch/facts.ts";
-import type { BacklogMeasures } from "./watch/measure-backlog.ts";
 
 /**
  * A wing: everything that it adds to the service, in one value. A part for one program is a function that loads it,
@@ -20,7 +21,7 @@ import type { BacklogMeasures } from "./watch/measure-backlog.ts";
  * The list of wings says what an API (`Core`) and a worker process (`Service`) give to them. There the compiler checks
  * that this is all that the parts take, with what the wing opens itself (`Own`).
  */
-export interface Wing<Core = never, Service = never, Own extends object = object> {
+export interface Wing<Core = never, Service = never, Own extends object = object> extends MetricsPart {
   variables?: WingVariables;
   queues?: readonly QueueSettings[];
   api?: () => Promise<ApiPart<Core, Own>>;
@@ -42,7 +43,8 @@ export interface ApiPart<Core, Own extends object> {
   /** Its part of the API reference, besides its endpoints. */
   described?: Partial<DescribedParts>;
   pages?: PagesPart<Core & NoInfer<Own>>;
-  backlog?: BacklogMeasures;
+  // biome-ignore lint/suspicious/noExplicitAny: only the wing knows what it measures.
+  backlog?: WingBacklog<any>;
   /** Reads the data in which its faults are found, for the overview. */
   readFindings?: ReadFindings;
   operatorPages?: ConsolePart<Core & NoInfer<Own>>;

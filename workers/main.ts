@@ -1,6 +1,7 @@
 import { CONFIG_PARTS } from "../src/open/config-parts.ts";
 import { learnRedis } from "../src/open/open-redis.ts";
 import { openWorkerService } from "../src/open/open-worker-service.ts";
+import { WINGS } from "../src/open/wings.ts";
 import { readWorkerConfig } from "../src/platform/config.ts";
 import { openLogger } from "../src/platform/logger.ts";
 import { closeOnSignal, configureProcess, failStart } from "../src/platform/process.ts";
@@ -13,6 +14,7 @@ try {
   const config = await learnRedis(given);
   const service = openWorkerService(
     config,
+    WINGS,
     await openTraces(config.traces, "worker", openLogger(config.logLevel, "worker")),
   );
   const workers = await prepareWorkers(service);

@@ -1,9 +1,10 @@
-import type pg from "pg";
+import type { WingBacklog } from "../core/metrics/open-metrics.ts";
 import type { PublicPage } from "../pages/mount-pages.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 import { AcquisitionCommitter } from "./acquisition-committer.ts";
 import { countStock } from "./db/listings.ts";
+import { MARKETPLACE_METRICS } from "./declared.ts";
 import { KeptCounts } from "./kept-counts.ts";
 import { renderLink } from "./pages/link-page.ts";
 import { renderListings } from "./pages/listings-page.ts";
@@ -20,6 +21,16 @@ const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 
 type OpenDeps = ConstructorParameters<typeof AcquisitionCommitter>[0] & Lifetime;
+
+const backlog: WingBacklog<Awaited<ReturnType<typeof countStock>>> = {
+  name: "marketplace",
+  measure: (pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }),
+  record(metrics, stock) {
+    const { stockLeft } = MARKETPLACE_METRICS.of(metrics);
+    // Sums per label, because a brand can have several listings, and the label `other` stands for several brands.
+    for (const { brand, left } of stock) stockLeft.with(brand).inc(left);
+  },
+};
 
 const listingsPage: PublicPage<DepsOf<typeof renderListings>> = {
   path: "/marketplace/listings",
@@ -41,5 +52,5 @@ export const api = {
   }),
   endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
   pages: { pages: [listingsPage, linkPage] },
-  backlog: { stock: (pool: pg.Pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }) },
+  backlog,
 };

@@ -1,6 +1,8 @@
 import type { Wing } from "../wing.ts";
+import { MARKETPLACE_METRICS } from "./declared.ts";
 
 /** The marketplace: users take vouchers from open windows, by listings, links, claims and purchases. */
 export const marketplace = {
+  metrics: MARKETPLACE_METRICS,
   api: async () => (await import("./in-api.ts")).api,
 } satisfies Wing;

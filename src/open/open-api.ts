@@ -2,13 +2,14 @@ import type { Config } from "../platform/config.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
 import { each } from "./api-parts.ts";
 import { type ApiCore, openCore } from "./open-core.ts";
+import { WINGS } from "./wings.ts";
 
 /**
  * Opens an API process, with what its wings open. Postgres and Redis need not be reachable yet. The configuration must
  * come from learnRedis.
  */
 export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext {
-  const watched = { backlog: Object.assign({}, ...each("backlog")), readFindings: each("readFindings") };
+  const watched = { wings: WINGS, backlogs: each("backlog"), readFindings: each("readFindings") };
   const core = openCore(config, traces, watched);
   return Object.assign({}, core, ...each("open").map((open) => open(core)));
 }

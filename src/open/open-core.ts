@@ -1,9 +1,9 @@
 import { POOL_MAX } from "../core/callers/caller-kinds.ts";
+import type { openApiMetrics } from "../core/metrics/open-metrics.ts";
 import { type Config, describeLocalAddress } from "../platform/config.ts";
 import { nameApiConnection } from "../platform/queues/read-shards.ts";
 import type { Traces } from "../platform/traces/traces.ts";
 import type { ReadFindings } from "../watch/facts.ts";
-import type { BacklogMeasures } from "../watch/measure-backlog.ts";
 import { openCalls } from "./open-calls.ts";
 import { openIssuer } from "./open-issuer.ts";
 import { openOperators } from "./open-operators.ts";
@@ -12,19 +12,18 @@ import { openQueues } from "./open-queues.ts";
 import { openService } from "./open-service.ts";
 
 /** What wings measure and judge for all processes. */
-interface Watched {
-  backlog: BacklogMeasures;
+interface Watched extends Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs"> {
   readFindings: readonly ReadFindings[];
 }
 
 /** Opens what an API process has without its wings. */
-export function openCore(config: Config, traces: Traces, { backlog, readFindings }: Watched) {
+export function openCore(config: Config, traces: Traces, { readFindings, ...measured }: Watched) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
   const localAddress = describeLocalAddress(config);
   if (config.production && localAddress !== null) service.log.warn({ risk: "local_base_url" }, localAddress);
   const queues = openQueues(service, () => probes.metrics?.foreignMessages.with("reply").inc());
-  const probes = openProbes(service, queues, backlog);
+  const probes = openProbes(service, queues, measured);
   const calls = openCalls(service, probes.metrics);
   const operators = openOperators({ ...service, ...queues, ...probes, ...calls, readFindings });
   return { ...service, ...queues, ...probes, ...calls, ...operators, issuer: openIssuer(service) };

@@ -2,7 +2,7 @@ import { PROBE_CONNECTIONS } from "../core/callers/caller-kinds.ts";
 import { openApiMetrics } from "../core/metrics/open-metrics.ts";
 import { openServerProbe } from "../core/servers/probe-servers.ts";
 import { openPool } from "../platform/db/pool.ts";
-import { type BacklogMeasures, openBacklog } from "../watch/measure-backlog.ts";
+import { openBacklog } from "../watch/measure-backlog.ts";
 import type { openQueues } from "./open-queues.ts";
 import type { ServiceContext } from "./open-service.ts";
 
@@ -13,7 +13,7 @@ const ANSWER_TIMEOUT_MS = 1_500;
 export function openProbes(
   service: ServiceContext,
   { redeemQueue, canary }: Pick<ReturnType<typeof openQueues>, "redeemQueue" | "canary">,
-  measures: BacklogMeasures,
+  { wings, backlogs }: Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs">,
 ) {
   const { config, deployment, log, use } = service;
   const probes = openPool({
@@ -27,8 +27,8 @@ export function openProbes(
   });
   use({ close: () => probes.end() });
   const probeServers = openServerProbe({ ...service, probes, redeemQueue });
-  const backlog = openBacklog({ ...service, probeServers }, measures);
-  const metrics = config.metricsPort === null ? null : openApiMetrics({ ...service, canary }, backlog);
+  const backlog = openBacklog({ ...service, probeServers }, backlogs);
+  const metrics = config.metricsPort === null ? null : openApiMetrics({ ...service, canary, wings, backlogs }, backlog);
   metrics?.callsDropped.with().inc(0);
   metrics?.signInsFailed.with().inc(0);
   return { probes, probeServers, metrics };

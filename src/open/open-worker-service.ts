@@ -1,3 +1,4 @@
+import type { MetricsPart } from "../core/metrics/metrics.ts";
 import { openWorkerMetrics } from "../core/metrics/open-metrics.ts";
 import type { Config } from "../platform/config.ts";
 import { TRACES_OFF, type Traces } from "../platform/traces/traces.ts";
@@ -13,7 +14,7 @@ export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
  * Opens what the workers of a process share. Each worker opens the rest, so that a process loads only what its queues
  * need.
  */
-export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
+export function openWorkerService(config: Config, wings: readonly MetricsPart[], traces: Traces = TRACES_OFF) {
   const service = openService(config, {
     traces,
     role: "worker",
@@ -23,7 +24,7 @@ export function openWorkerService(config: Config, traces: Traces = TRACES_OFF) {
   const announcements = { listener: () => {} };
   return {
     ...service,
-    metrics: config.metricsPort === null ? null : openWorkerMetrics(service),
+    metrics: config.metricsPort === null ? null : openWorkerMetrics(service, wings),
     /**
      * The webhook worker sets the listener. If this process has no webhook worker, another process reads the outbox
      * within a second.

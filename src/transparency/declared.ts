@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { isKeyName } from "#tlog/note.ts";
+import { metric } from "../core/metrics/metric-definitions.ts";
+import { wingMetrics } from "../core/metrics/metrics.ts";
 import { integer, list, orNull, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
@@ -34,3 +36,31 @@ export const TLOG_QUEUE = {
   shown: { data: [], reply: "all" },
   whilePaused: "While it is paused, events get no place in the log and no receipt.",
 } as const satisfies QueueSettings;
+
+export const TLOG_METRICS = wingMetrics({
+  logSize: {
+    ...metric("gauge", "api", "voucher_log_size"),
+    help: "Leaves of the log that the served checkpoint covers.",
+  },
+  logLag: {
+    ...metric("gauge", "api", "voucher_log_lag_seconds"),
+    help: "Age of the served checkpoint while sealed events wait for the next one; 0 when none waits.",
+  },
+  logLeaves: {
+    ...metric("counter", "worker", "voucher_log_leaves_total"),
+    help: "Leaves that got their place in the log.",
+  },
+  logRefused: {
+    ...metric("gauge", "worker", "voucher_log_refused", "reason"),
+    help: "Whether the last pass of the log could not publish, by reason: 1 or 0.",
+    zero: ["contradiction", "witnesses", "anchor", "failed"],
+  },
+  logClaims: {
+    ...metric("gauge", "worker", "voucher_log_witness_claims"),
+    help: "Witnesses that contradict the log without a proof, while the others meet the quorum.",
+  },
+  logSetAside: {
+    ...metric("gauge", "worker", "voucher_log_batches_set_aside"),
+    help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
+  },
+});

@@ -1,9 +1,11 @@
 import type { ConsolePart } from "../console/console-part.ts";
+import type { WingBacklog } from "../core/metrics/open-metrics.ts";
 import { CHAIN_PATH } from "../pages/mount-pages.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import { LOG_FILES } from "./api/log-files.ts";
 import { tlogPage } from "./console/log-page.ts";
 import { findTlogProgress } from "./db/log-checkpoints.ts";
+import { TLOG_METRICS } from "./declared.ts";
 import { readLogFindings } from "./find-faults.ts";
 import { readChainNotes } from "./pages/chain-notes.ts";
 import { orderReceipt } from "./portal/order-receipt.ts";
@@ -13,6 +15,17 @@ import { eventReceipt } from "./routes/event-receipt.ts";
 import { tlogRoutes } from "./routes/log.ts";
 import { receiptByReference } from "./routes/receipt-by-reference.ts";
 import { redemptionReceipt } from "./routes/redemption-receipt.ts";
+
+const backlog: WingBacklog<Awaited<ReturnType<typeof findTlogProgress>>> = {
+  name: "transparency",
+  measure: findTlogProgress,
+  record(metrics, progress) {
+    if (progress === null) return;
+    const { logSize, logLag } = TLOG_METRICS.of(metrics);
+    logSize.with().set(progress.size);
+    logLag.with().set(progress.lagMs / 1_000);
+  },
+};
 
 const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = {
   sections: ["Log"],
@@ -25,7 +38,7 @@ export const api = {
   routes: tlogRoutes,
   described: { files: LOG_FILES },
   pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
-  backlog: { log: findTlogProgress },
+  backlog,
   readFindings: readLogFindings,
   operatorPages,
   portal: { order: orderReceipt },

@@ -1,10 +1,11 @@
 import type { Wing } from "../wing.ts";
-import { TLOG_QUEUE, tlogVariables } from "./declared.ts";
+import { TLOG_METRICS, TLOG_QUEUE, tlogVariables } from "./declared.ts";
 
 /** The transparency log: a Merkle tree of all sealed events, whose checkpoints witnesses cosign. */
 export const transparency = {
   variables: tlogVariables,
   queues: [TLOG_QUEUE],
+  metrics: TLOG_METRICS,
   api: async () => (await import("./in-api.ts")).api,
   workers: { log: () => import("./worker.ts") },
   commands: async () => (await import("./in-voucherctl.ts")).commands,

@@ -1,11 +1,10 @@
-import { METRICS } from "../core/metrics/metric-definitions.ts";
-import type { WorkerMetrics } from "../core/metrics/metrics.ts";
+import type { OfWings } from "../core/metrics/metrics.ts";
 import { type WorkerDeps, workerOptions } from "../core/processes/worker-options.ts";
 import type { Config } from "../platform/config.ts";
 import { closeAll } from "../platform/lifetime.ts";
 import { Schedule } from "../platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../platform/queues/worker.ts";
-import { tlogVariables } from "./declared.ts";
+import { TLOG_METRICS, tlogVariables } from "./declared.ts";
 import { tlogQueue } from "./job.ts";
 import { readTlogSettings } from "./log-settings.ts";
 import { Sequencer } from "./run-log.ts";
@@ -13,7 +12,7 @@ import { Sequencer } from "./run-log.ts";
 /** What the worker takes from its process. */
 type Deps = WorkerDeps & {
   config: Pick<Config, "ofWings">;
-  metrics: Pick<WorkerMetrics, "logClaims" | "logSetAside" | "logLeaves" | "logRefused"> | null;
+  metrics: OfWings<"worker"> | null;
 };
 
 /**
@@ -31,25 +30,27 @@ export async function prepare(ctx: Deps) {
   return { ctx, start: () => start(ctx, new Sequencer({ ...ctx, tlogSettings })) };
 }
 
+const REFUSALS = TLOG_METRICS.table.logRefused.zero;
+
 function start(ctx: Deps, sequencer: Sequencer): RunningWorker {
+  const metrics = ctx.metrics && TLOG_METRICS.of(ctx.metrics);
   const { config } = ctx;
   const servers = { redisUrl: config.redisUrl, shards: config.queueShards[0] };
   const schedule = new Schedule(tlogQueue, ctx.deployment, servers, tlogVariables.of(config).intervalMs, ctx.log);
-  let obstacle: (typeof METRICS.logRefused.zero)[number] | null = null;
+  let obstacle: (typeof REFUSALS)[number] | null = null;
   const worker = startWorker(tlogQueue, workerOptions(ctx, 1), async () => {
     let outcome: typeof obstacle = "failed";
     try {
       const report = await sequencer.run();
       ctx.log.debug(report, "log pass finished");
       outcome = report.obstacle;
-      ctx.metrics?.logClaims.with().set(report.claims);
-      ctx.metrics?.logSetAside.with().set(report.setAside);
-      ctx.metrics?.logLeaves.with().inc(report.placed);
+      metrics?.logClaims.with().set(report.claims);
+      metrics?.logSetAside.with().set(report.setAside);
+      metrics?.logLeaves.with().inc(report.placed);
       return report;
     } finally {
       obstacle = outcome;
-      for (const reason of METRICS.logRefused.zero)
-        ctx.metrics?.logRefused.with(reason).set(reason === obstacle ? 1 : 0);
+      for (const reason of REFUSALS) metrics?.logRefused.with(reason).set(reason === obstacle ? 1 : 0);
     }
   });
   return { isReady: () => obstacle === null, close: () => closeAll([schedule, worker]) };

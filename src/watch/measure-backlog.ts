@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import { countBrokenChains } from "../core/chain/db/broken-chains.ts";
 import { findOldestPendingAge } from "../core/chain/db/events.ts";
-import type { Backlog, DatabaseBacklog } from "../core/metrics/open-metrics.ts";
+import type { Backlog, DatabaseBacklog, WingBacklog } from "../core/metrics/open-metrics.ts";
 import { countLiveReservations } from "../core/reserve/db/reservations.ts";
 import type { Probed } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
@@ -30,22 +30,17 @@ interface Deps {
   log: Logger;
 }
 
-/** The measurements of a wing in Postgres, by the names of their fields. */
-export type BacklogMeasures = {
-  [Field in "log" | "stock" | "webhooks"]?: (pool: pg.Pool) => Promise<DatabaseBacklog[Field]>;
-};
-
 /**
  * Returns a function that measures the backlogs in Redis and Postgres. It never rejects: the part of a server that does
  * not respond within two seconds is null.
  */
-export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise<Backlog> {
+export function openBacklog(ctx: Deps, backlogs: readonly WingBacklog<unknown>[]): () => Promise<Backlog> {
   const { redis, deployment, config, log } = ctx;
   return async () => {
     const [{ unusable, redisProblem, shards: refusing }, shards, database] = await Promise.all([
       ctx.probeServers(),
       inTime(log, WAIT_MAX_MS, () => measureQueues(redis, deployment.id, config), null),
-      inTime(log, WAIT_MAX_MS, () => measureDatabase(ctx, measures), null),
+      inTime(log, WAIT_MAX_MS, () => measureDatabase(ctx, backlogs), null),
     ]);
     const down = {
       postgres: unusable?.state === "unavailable",
@@ -56,15 +51,18 @@ export function openBacklog(ctx: Deps, measures: BacklogMeasures): () => Promise
   };
 }
 
-async function measureDatabase({ pool, deployment }: Deps, measures: BacklogMeasures): Promise<DatabaseBacklog> {
-  const ofWings: [string, unknown][] = [];
+async function measureDatabase(
+  { pool, deployment }: Deps,
+  backlogs: readonly WingBacklog<unknown>[],
+): Promise<DatabaseBacklog> {
+  const ofWings: Record<string, unknown> = {};
   // One measurement after the other, so that a scrape uses only one connection.
-  for (const [field, measure] of Object.entries(measures)) ofWings.push([field, await measure(pool)]);
+  for (const { name, measure } of backlogs) ofWings[name] = await measure(pool);
   return {
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     sealLagMs: await findOldestPendingAge(pool),
     clockAheadMs: deployment.clock.aheadMs,
     brokenChains: await countBrokenChains(pool, BROKEN_CHAINS_MAX),
-    ...Object.fromEntries(ofWings),
+    ofWings,
   };
 }

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { metric } from "../core/metrics/metric-definitions.ts";
+import { wingMetrics } from "../core/metrics/metrics.ts";
 import { orNull, secret, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
@@ -20,3 +22,40 @@ export const WEBHOOK_QUEUE = {
   about: { field: "endpointId", collection: "webhooks", label: "Endpoint" },
   whilePaused: "While it is paused, webhooks wait.",
 } as const satisfies QueueSettings;
+
+/** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
+const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
+
+export const WEBHOOK_METRICS = wingMetrics({
+  webhookDeliveries: {
+    ...metric("counter", "worker", "voucher_webhook_deliveries_total", "result"),
+    help: "Attempts to deliver an event to an endpoint: delivered, to be retried, or failed for good.",
+    zero: ["delivered", "retried", "failed"],
+  },
+  webhookDelay: {
+    ...metric("histogram", "worker", "voucher_webhook_delay_seconds"),
+    help: "Time from an event's commit to the answer of the endpoint that accepted it. Replays do not count.",
+    buckets: WEBHOOK_BUCKETS,
+  },
+  webhookEndpointsDisabled: {
+    ...metric("counter", "worker", "voucher_webhook_endpoints_disabled_total", "reason"),
+    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for days (failing).",
+    zero: ["gone", "failing"],
+  },
+  webhookRefusedAddresses: {
+    ...metric("counter", "worker", "voucher_webhook_refused_addresses_total"),
+    help: "Requests to endpoints that were not sent because the name led to an address that is not public.",
+  },
+  webhookPending: {
+    ...metric("gauge", "api", "voucher_webhook_pending"),
+    help: "Deliveries that are not finished, counted up to 100 000.",
+  },
+  webhookOldestDue: {
+    ...metric("gauge", "api", "voucher_webhook_oldest_due_seconds"),
+    help: "How long the delivery that is due longest has been due, without those of failing endpoints; 0 when none is.",
+  },
+  webhookOutbox: {
+    ...metric("gauge", "api", "voucher_webhook_outbox"),
+    help: "Transactions whose events wait to become deliveries, counted up to 100 000.",
+  },
+});

@@ -3,7 +3,7 @@ import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
 import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
-import type { WorkerMetrics } from "../core/metrics/metrics.ts";
+import type { OfWings } from "../core/metrics/metrics.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
@@ -16,6 +16,7 @@ import {
   selectDueDeliveries,
   type WebhookTarget,
 } from "./db/webhook-deliveries.ts";
+import { WEBHOOK_METRICS } from "./declared.ts";
 import type { WebhookReport, WebhookRequests } from "./job.ts";
 import type { AttemptRecorder } from "./record-attempts.ts";
 import { ERASED, isGone } from "./webhook-delivery.ts";
@@ -55,7 +56,7 @@ interface DeliveryContext extends Confirming {
   requests: FairSlots;
   /** Slots for the failing targets that this process tries, shared fairly by organizations. */
   failing: FairSlots;
-  metrics: Pick<WorkerMetrics, "webhookDeliveries" | "webhookDelay" | "webhookRefusedAddresses"> | null;
+  metrics: OfWings<"worker"> | null;
   log: Logger;
 }
 
@@ -76,6 +77,7 @@ export async function deliverToTarget(ctx: DeliveryContext, endpointId: string):
 /** One run over the due deliveries of a target. */
 class Run {
   readonly #ctx: DeliveryContext;
+  readonly #metrics: ReturnType<typeof WEBHOOK_METRICS.of<"worker">> | null;
   #target: WebhookTarget;
   #keys: readonly KeyObject[];
   /** When the target was read, on the monotonic clock. Milliseconds. */
@@ -93,6 +95,7 @@ class Run {
 
   constructor(ctx: DeliveryContext, target: WebhookTarget) {
     this.#ctx = ctx;
+    this.#metrics = ctx.metrics && WEBHOOK_METRICS.of(ctx.metrics);
     this.#target = target;
     this.#keys = openSigningKeys(ctx.secret, target);
     this.#targetReadAt = this.#startedAt;
@@ -221,8 +224,8 @@ class Run {
       state
     ];
     this.#report[outcome] += 1;
-    this.#ctx.metrics?.webhookDeliveries.with(outcome).inc();
-    if (state === "Delivered" && !delivery.isReplay) this.#ctx.metrics?.webhookDelay.with().observe(delayMs / 1_000);
+    this.#metrics?.webhookDeliveries.with(outcome).inc();
+    if (state === "Delivered" && !delivery.isReplay) this.#metrics?.webhookDelay.with().observe(delayMs / 1_000);
   }
 
   /** Returns null if the run ended before the request began, or the process closed before the request ended. */
@@ -255,7 +258,7 @@ class Run {
     // after the first such request.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = RUN_FAILURES_MAX;
-    if (result.failure === "refused_address") this.#ctx.metrics?.webhookRefusedAddresses.with().inc();
+    if (result.failure === "refused_address") this.#metrics?.webhookRefusedAddresses.with().inc();
     return result;
   }
 }

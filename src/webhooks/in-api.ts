@@ -1,5 +1,5 @@
-import type pg from "pg";
 import type { ConsolePart } from "../console/console-part.ts";
+import type { WingBacklog } from "../core/metrics/open-metrics.ts";
 import { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 import type { QueueResources } from "../platform/queues/open-queue.ts";
@@ -7,6 +7,7 @@ import { describeWebhooks } from "./api/describe-webhooks.ts";
 import { WEBHOOK_ACTIONS, type WebhookActionDeps } from "./console/actions/webhook-actions.ts";
 import { renderWebhooks, webhookPage, webhooksPage } from "./console/webhook-page.ts";
 import { measureWebhooks } from "./db/webhook-deliveries.ts";
+import { WEBHOOK_METRICS } from "./declared.ts";
 import { readWebhookFindings } from "./find-faults.ts";
 import { openWebhookRequests } from "./job.ts";
 import { webhooksPage as portalPage } from "./portal/webhooks-page.ts";
@@ -24,6 +25,17 @@ import { webhooks as listWebhooks } from "./routes/webhooks.ts";
 const WEBHOOK_TESTS = 16;
 /** Deliveries and rows of the outbox are counted up to this number. */
 const MEASURED_MAX = 100_000;
+
+const backlog: WingBacklog<Awaited<ReturnType<typeof measureWebhooks>>> = {
+  name: "webhooks",
+  measure: (pool) => measureWebhooks(pool, MEASURED_MAX),
+  record(metrics, { pending, outbox, oldestDueMs }) {
+    const { webhookPending, webhookOldestDue, webhookOutbox } = WEBHOOK_METRICS.of(metrics);
+    webhookPending.with().set(pending);
+    webhookOldestDue.with().set(oldestDueMs / 1_000);
+    webhookOutbox.with().set(outbox);
+  },
+};
 
 const operatorPages: ConsolePart<WebhookActionDeps> = {
   sections: ["Webhooks"],
@@ -50,7 +62,7 @@ export const api = {
     webhookDeliveries,
   ],
   described: { webhooks: describeWebhooks() },
-  backlog: { webhooks: (pool: pg.Pool) => measureWebhooks(pool, MEASURED_MAX) },
+  backlog,
   readFindings: readWebhookFindings,
   operatorPages,
   portal: { pages: [portalPage] },

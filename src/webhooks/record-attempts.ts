@@ -1,13 +1,14 @@
 import pLimit from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
-import type { WorkerMetrics } from "../core/metrics/metrics.ts";
+import type { OfWings } from "../core/metrics/metrics.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import { Batcher } from "../platform/batching/batcher.ts";
 import { isLockTimeout, readThenWrite, waitForLocks } from "../platform/db/transaction.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import type { DeliveryFailure } from "./api/webhook-deliveries.ts";
 import { type DueDelivery, lockFreeTargets, lockTargets, recordAttempts } from "./db/webhook-deliveries.ts";
+import { WEBHOOK_METRICS } from "./declared.ts";
 import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth, ERASED } from "./webhook-delivery.ts";
 
 /** Maximum number of attempts in one transaction. */
@@ -31,7 +32,7 @@ export interface Attempt {
 interface Deps {
   pool: pg.Pool;
   randomBytes: RandomBytes;
-  metrics: Pick<WorkerMetrics, "webhookEndpointsDisabled"> | null;
+  metrics: OfWings<"worker"> | null;
   log: Logger;
 }
 
@@ -158,7 +159,8 @@ async function record(ctx: Deps, attempts: readonly Attempt[], lock: LockTargets
           for (const { endpointId, organizationId, disabledReason } of changes) {
             if (disabledReason === null) continue;
             ctx.log.warn({ endpointId, organizationId, reason: disabledReason }, "a webhook endpoint was disabled");
-            ctx.metrics?.webhookEndpointsDisabled.with(disabledReason).inc();
+            if (ctx.metrics !== null)
+              WEBHOOK_METRICS.of(ctx.metrics).webhookEndpointsDisabled.with(disabledReason).inc();
           }
         },
       };

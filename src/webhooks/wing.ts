@@ -1,10 +1,11 @@
 import type { Wing } from "../wing.ts";
-import { WEBHOOK_QUEUE, webhookVariables } from "./declared.ts";
+import { WEBHOOK_METRICS, WEBHOOK_QUEUE, webhookVariables } from "./declared.ts";
 
 /** Webhooks: events of an organization's vouchers are sent to addresses that it has registered. */
 export const webhooks = {
   variables: webhookVariables,
   queues: [WEBHOOK_QUEUE],
+  metrics: WEBHOOK_METRICS,
   api: async () => (await import("./in-api.ts")).api,
   workers: { webhook: () => import("./worker.ts") },
   sweeper: async () => (await import("./sweep-tasks.ts")).openSweepTasks,

@@ -4,6 +4,7 @@ import { type ApiContext, openApi } from "../../src/open/open-api.ts";
 import { learnRedis } from "../../src/open/open-redis.ts";
 import { openWorkerService, type WorkerService } from "../../src/open/open-worker-service.ts";
 import { serveApi } from "../../src/open/serve-api.ts";
+import { WINGS } from "../../src/open/wings.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { CONNECTION_LIMITS } from "../../src/platform/http/server.ts";
 import type { api as webhooks } from "../../src/webhooks/in-api.ts";
@@ -110,7 +111,7 @@ export async function endService(servers: TestServers): Promise<void> {
 
 /** What the redeem worker, the seal worker and the sweeper need, without their queues. */
 export function openWorkerContext(config: ReturnType<typeof testConfig>) {
-  return completeContext(openWorkerService(config));
+  return completeContext(openWorkerService(config, WINGS));
 }
 
 function completeContext(service: WorkerService) {
@@ -132,7 +133,10 @@ export interface TestWorker {
 
 /** Starts workers with their own connections. The sweeper runs only if WORKER_QUEUES names it. */
 export async function startWorkers(servers: TestServers, env: Environment = {}): Promise<TestWorker> {
-  const service = openWorkerService(await learnRedis(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env })));
+  const service = openWorkerService(
+    await learnRedis(testConfig(servers, { WORKER_QUEUES: "redeem,seal", ...env })),
+    WINGS,
+  );
   const complete = completeContext(service);
   const { ctx, metricsPort, start } = await prepareWorkers(service);
   await start();

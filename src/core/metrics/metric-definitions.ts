@@ -26,18 +26,16 @@ const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
 /** Seconds; a batch takes milliseconds, and seconds when it waits for a locked row. */
 const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
-const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
 /** Seconds; each of the sweeper's tasks may run for two seconds. */
 const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
 /** Maximum number of brands that one process reports by name. Each is a series in Prometheus until the process ends. */
-const BRANDS_MAX = 100;
+export const BRANDS_MAX = 100;
 
 /** A metric's type, the processes that report it, its name and its labels. */
-const metric = <
+export const metric = <
   const Type extends MetricDefinition["type"],
   const Process extends MetricDefinition["process"],
   const Labels extends readonly string[],
@@ -48,7 +46,10 @@ const metric = <
   ...labels: Labels
 ) => ({ type, process, name, labels });
 
-/** Declares every metric of the service. Code refers to a metric by its key here. */
+/** Metrics by their keys, by which code refers to them. */
+export type MetricTable = Readonly<Record<string, MetricDefinition>>;
+
+/** Every metric of the core. */
 export const METRICS = {
   requestDuration: {
     ...metric("histogram", "api", "voucher_http_request_duration_seconds", "route", "method", "status"),
@@ -66,13 +67,6 @@ export const METRICS = {
   redemptions: {
     ...metric("counter", "api", "voucher_redemptions_total", "brand"),
     help: "Redemptions that this process confirmed for the first time, by brand.",
-    valuesMax: BRANDS_MAX,
-  },
-  stockLeft: {
-    ...metric("gauge", "api", "voucher_stock_left", "brand"),
-    help:
-      "Vouchers that can still be acquired from the newest 100 listings, by brand; each listing is counted up to 1 " +
-      "000.",
     valuesMax: BRANDS_MAX,
   },
   redeemWait: {
@@ -186,64 +180,8 @@ export const METRICS = {
     ...metric("counter", "worker", "voucher_sweep_failures_total", "task"),
     help: "Failures of the sweeper's tasks; the next pass retries them.",
   },
-  logSize: {
-    ...metric("gauge", "api", "voucher_log_size"),
-    help: "Leaves of the log that the served checkpoint covers.",
-  },
-  logLag: {
-    ...metric("gauge", "api", "voucher_log_lag_seconds"),
-    help: "Age of the served checkpoint while sealed events wait for the next one; 0 when none waits.",
-  },
-  logLeaves: {
-    ...metric("counter", "worker", "voucher_log_leaves_total"),
-    help: "Leaves that got their place in the log.",
-  },
-  logRefused: {
-    ...metric("gauge", "worker", "voucher_log_refused", "reason"),
-    help: "Whether the last pass of the log could not publish, by reason: 1 or 0.",
-    zero: ["contradiction", "witnesses", "anchor", "failed"],
-  },
-  logClaims: {
-    ...metric("gauge", "worker", "voucher_log_witness_claims"),
-    help: "Witnesses that contradict the log without a proof, while the others meet the quorum.",
-  },
-  logSetAside: {
-    ...metric("gauge", "worker", "voucher_log_batches_set_aside"),
-    help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
-  },
-  webhookDeliveries: {
-    ...metric("counter", "worker", "voucher_webhook_deliveries_total", "result"),
-    help: "Attempts to deliver an event to an endpoint: delivered, to be retried, or failed for good.",
-    zero: ["delivered", "retried", "failed"],
-  },
-  webhookDelay: {
-    ...metric("histogram", "worker", "voucher_webhook_delay_seconds"),
-    help: "Time from an event's commit to the answer of the endpoint that accepted it. Replays do not count.",
-    buckets: WEBHOOK_BUCKETS,
-  },
-  webhookEndpointsDisabled: {
-    ...metric("counter", "worker", "voucher_webhook_endpoints_disabled_total", "reason"),
-    help: "Endpoints that were disabled because they answered 410 (gone) or only failed for days (failing).",
-    zero: ["gone", "failing"],
-  },
-  webhookRefusedAddresses: {
-    ...metric("counter", "worker", "voucher_webhook_refused_addresses_total"),
-    help: "Requests to endpoints that were not sent because the name led to an address that is not public.",
-  },
-  webhookPending: {
-    ...metric("gauge", "api", "voucher_webhook_pending"),
-    help: "Deliveries that are not finished, counted up to 100 000.",
-  },
-  webhookOldestDue: {
-    ...metric("gauge", "api", "voucher_webhook_oldest_due_seconds"),
-    help: "How long the delivery that is due longest has been due, without those of failing endpoints; 0 when none is.",
-  },
-  webhookOutbox: {
-    ...metric("gauge", "api", "voucher_webhook_outbox"),
-    help: "Transactions whose events wait to become deliveries, counted up to 100 000.",
-  },
   chainsChecked: {
     ...metric("counter", "worker", "voucher_chains_checked_total"),
     help: "Chains that the sweeper verified.",
   },
-} as const satisfies Record<string, MetricDefinition>;
+} as const satisfies MetricTable;

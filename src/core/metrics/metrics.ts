@@ -1,8 +1,7 @@
 import pLimit from "p-limit";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { nextPiece } from "../../platform/batching/fair-slots.ts";
-import type { MetricDefinition } from "./metric-definitions.ts";
-import { METRICS } from "./metric-definitions.ts";
+import { METRICS, type MetricDefinition, type MetricTable } from "./metric-definitions.ts";
 
 const CLASSES = { counter: Counter, gauge: Gauge, histogram: Histogram };
 
@@ -61,14 +60,31 @@ class Metric<Labels extends readonly string[], Recorder> {
   }
 }
 
-type Definitions = typeof METRICS;
+type ProcessKind = "api" | "worker";
 
-type MetricsOf<Process> = {
+type MetricsOf<Definitions extends MetricTable, Process> = {
   readonly [Key in keyof Definitions as Definitions[Key]["process"] extends "every" | Process ? Key : never]: Metric<
     Definitions[Key]["labels"],
     Recorders[Definitions[Key]["type"]]
   >;
 };
+
+/** The metrics of wings in a process. */
+export interface OfWings<Process extends ProcessKind = ProcessKind> {
+  process: Process;
+  ofWings: ReadonlyMap<MetricTable, object>;
+}
+
+/** Declares the metrics of a wing. `of` finds them among those of a process that was opened with them. */
+export const wingMetrics = <const Table extends MetricTable>(table: Table) => ({
+  table,
+  of: <Process extends ProcessKind>({ ofWings }: OfWings<Process>) => ofWings.get(table) as MetricsOf<Table, Process>,
+});
+
+/** What a wing adds to the metrics. */
+export interface MetricsPart {
+  metrics?: { table: MetricTable };
+}
 
 /** The source of a scrape. */
 export interface Scrapable {
@@ -78,23 +94,44 @@ export interface Scrapable {
 }
 
 /** The metrics that every process reports. */
-export type ServiceMetrics = MetricsOf<"every">;
-export type ApiMetrics = MetricsOf<"api"> & Scrapable;
-export type WorkerMetrics = MetricsOf<"worker"> & Scrapable;
+export type ServiceMetrics = MetricsOf<typeof METRICS, "every">;
+type ProcessMetrics<Process extends ProcessKind> = MetricsOf<typeof METRICS, Process> & OfWings<Process> & Gauges;
+export type ApiMetrics = ProcessMetrics<"api"> & Scrapable;
+export type WorkerMetrics = ProcessMetrics<"worker"> & Scrapable;
 
-/** Opens a process's metrics and Node's own. `measure` runs before each scrape and must not fail. */
-export function openMetrics<Process extends "api" | "worker">(
+interface Gauges {
+  /** Makes the gauges that only this kind of process reports report nothing until they are recorded again. */
+  clearGauges(): void;
+}
+
+/** Opens a process's metrics, those of wings and Node's own. `measure` runs before each scrape and must not fail. */
+export function openMetrics<Process extends ProcessKind>(
   process: Process,
-  measure: (metrics: MetricsOf<Process>) => unknown,
-): MetricsOf<Process> & Scrapable {
+  wings: readonly MetricsPart[],
+  measure: (metrics: ProcessMetrics<Process>) => unknown,
+): ProcessMetrics<Process> & Scrapable {
   const registry = new Registry();
   // Each scrape replaces what the last one has measured.
   const oneAtATime = pLimit(1);
   collectDefaultMetrics({ register: registry });
-  const reported = Object.entries(METRICS).filter(([, metric]) => ["every", process].includes(metric.process));
-  const metrics = Object.fromEntries(
-    reported.map(([key, definition]) => [key, new Metric(definition, registry)]),
-  ) as unknown as MetricsOf<Process>;
+  const gauges: { clear(): void }[] = [];
+  const open = <Table extends MetricTable>(table: Table) => {
+    const reported = Object.entries(table).filter(([, metric]) => ["every", process].includes(metric.process));
+    const opened = reported.map(([key, definition]) => {
+      const metric = new Metric(definition, registry);
+      if (definition.type === "gauge" && definition.process === process) gauges.push(metric);
+      return [key, metric];
+    });
+    return Object.fromEntries(opened) as MetricsOf<Table, Process>;
+  };
+  const metrics: ProcessMetrics<Process> = {
+    ...open(METRICS),
+    process,
+    ofWings: new Map(wings.flatMap(({ metrics }) => (metrics ? [[metrics.table, open(metrics.table)]] : []))),
+    clearGauges: () => {
+      for (const gauge of gauges) gauge.clear();
+    },
+  };
   return {
     ...metrics,
     contentType: registry.contentType,

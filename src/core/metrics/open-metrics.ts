@@ -1,8 +1,16 @@
+import type pg from "pg";
 import { nextPiece } from "../../platform/batching/fair-slots.ts";
 import { droppedLines } from "../../platform/logger.ts";
 import type { ShardBacklog } from "../../platform/queues/measure-queues.ts";
-import { METRICS } from "./metric-definitions.ts";
-import { type ApiMetrics, openMetrics, type Scrapable, type ServiceMetrics, type WorkerMetrics } from "./metrics.ts";
+import {
+  type ApiMetrics,
+  type MetricsPart,
+  type OfWings,
+  openMetrics,
+  type Scrapable,
+  type ServiceMetrics,
+  type WorkerMetrics,
+} from "./metrics.ts";
 import type { StallMeter } from "./stall-meter.ts";
 
 /** The state of a pool of database connections. */
@@ -22,6 +30,8 @@ interface Measured {
 interface MeasuredApi extends Measured {
   /** For how long each shard has not answered. Milliseconds. */
   canary: { read(): { shards: readonly number[] } };
+  wings: readonly MetricsPart[];
+  backlogs: readonly WingBacklog<unknown>[];
 }
 
 /** Unfinished work in Postgres. */
@@ -33,15 +43,15 @@ export interface DatabaseBacklog {
   clockAheadMs: number;
   /** Chains that were broken at their last check. */
   brokenChains: number;
-  /**
-   * The served checkpoint: its number of leaves, and its age while leaves wait for the next one, otherwise 0. Null or
-   * missing without a log.
-   */
-  log?: { size: number; lagMs: number } | null;
-  /** Unfinished deliveries, outbox rows, and how long the oldest delivery has been due. Missing without webhooks. */
-  webhooks?: { pending: number; outbox: number; oldestDueMs: number };
-  /** Vouchers that users can still acquire, for each of the newest listings. Missing without the marketplace. */
-  stock?: readonly { brand: string; left: number }[];
+  /** What wings have measured, by their names. */
+  ofWings: Readonly<Record<string, unknown>>;
+}
+
+/** How the unfinished work of a wing is measured in Postgres, and recorded. */
+export interface WingBacklog<Value> {
+  name: string;
+  measure(pool: pg.Pool): Promise<Value>;
+  record(metrics: OfWings<"api">, value: Value): void;
 }
 
 /** Unfinished work of the whole deployment; null for a server that did not answer. */
@@ -58,10 +68,10 @@ export interface Backlog {
  * not fail.
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
-  return openMetrics("api", async (metrics) => {
+  return openMetrics("api", measured.wings, async (metrics) => {
     // Recorded first, because measuring the backlog takes a connection and time itself.
     recordProcess(metrics, measured);
-    await recordBacklog(metrics, await readBacklog());
+    await recordBacklog(metrics, measured.backlogs, await readBacklog());
     const { shards } = measured.canary.read();
     for (const [index, silentMs] of shards.entries())
       metrics.canarySilence.with(`${index}/${shards.length}`).set(silentMs / 1_000);
@@ -69,8 +79,8 @@ export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise
 }
 
 /** Opens the metrics of a worker process. */
-export function openWorkerMetrics(measured: Measured): WorkerMetrics {
-  return openMetrics("worker", (metrics) => recordProcess(metrics, measured));
+export function openWorkerMetrics(measured: Measured, wings: readonly MetricsPart[]): WorkerMetrics {
+  return openMetrics("worker", wings, (metrics) => recordProcess(metrics, measured));
 }
 
 /** Dropped lines that a scrape has counted. */
@@ -86,20 +96,16 @@ function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): voi
   metrics.poolWaitingCalls.with().set(pool.waitingCount);
 }
 
-/** The gauges that only API processes report: each scrape measures them anew. */
-const MEASURED_GAUGES = Object.entries(METRICS)
-  .filter(([, { type, process }]) => type === "gauge" && process === "api")
-  .map(([key]) => key as keyof Omit<ApiMetrics, keyof Scrapable>);
-
 /** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
 const PIECE = 64;
 
 /** Records a backlog in place of the last one. Removes each value that could not be measured. */
 async function recordBacklog(
   metrics: Omit<ApiMetrics, keyof Scrapable>,
+  backlogs: readonly WingBacklog<unknown>[],
   { shards, database, down }: Backlog,
 ): Promise<void> {
-  for (const gauge of MEASURED_GAUGES) metrics[gauge].clear();
+  metrics.clearGauges();
   metrics.serverUp.with("redis").set(!down.redis && shards?.some(({ queues }) => queues !== null) ? 1 : 0);
   metrics.serverUp.with("postgres").set(down.postgres || database === null ? 0 : 1);
   for (const [at, { shard, queues }] of (shards ?? []).entries()) {
@@ -117,15 +123,5 @@ async function recordBacklog(
   metrics.sealLag.with().set(database.sealLagMs / 1_000);
   metrics.clockAhead.with().set(database.clockAheadMs / 1_000);
   metrics.brokenChains.with().set(database.brokenChains);
-  if (database.log) {
-    metrics.logSize.with().set(database.log.size);
-    metrics.logLag.with().set(database.log.lagMs / 1_000);
-  }
-  if (database.webhooks !== undefined) {
-    metrics.webhookPending.with().set(database.webhooks.pending);
-    metrics.webhookOldestDue.with().set(database.webhooks.oldestDueMs / 1_000);
-    metrics.webhookOutbox.with().set(database.webhooks.outbox);
-  }
-  // Sums per label, because a brand can have several listings, and the label `other` stands for several brands.
-  for (const { brand, left } of database.stock ?? []) metrics.stockLeft.with(brand).inc(left);
+  for (const { name, record } of backlogs) if (name in database.ofWings) record(metrics, database.ofWings[name]);
 }

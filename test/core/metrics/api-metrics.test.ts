@@ -5,6 +5,8 @@ import { createListing } from "../../../src/acts/listing/create.ts";
 import { voidBatch } from "../../../src/acts/void-batch.ts";
 import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
+import { each } from "../../../src/open/api-parts.ts";
+import { WINGS } from "../../../src/open/wings.ts";
 import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { appendPending } from "../../support/pending-events.ts";
@@ -53,10 +55,11 @@ it("the business metrics report the vouchers that users can still acquire from v
 it("the business metrics name at most 100 brands, and count the others together", async () => {
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0, options: { max: 1 } };
   const stock = Array.from({ length: 150 }, (_, n) => ({ brand: `Brand ${n}`, left: 2 }));
-  const webhooks = { pending: 0, outbox: 0, oldestDueMs: 0 };
-  const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0, log: null };
-  const database = { ...none, stock, webhooks };
-  const metrics = openApiMetrics({ pool, stalls: { takeLongestMs: () => 0 }, canary: api.ctx.canary }, async () => ({
+  const none = { liveReservations: 0, sealLagMs: 0, clockAheadMs: 0, brokenChains: 0 };
+  const database = { ...none, ofWings: { marketplace: stock } };
+  const ofWings = { wings: WINGS, backlogs: each("backlog") };
+  const measured = { pool, stalls: { takeLongestMs: () => 0 }, canary: api.ctx.canary, ...ofWings };
+  const metrics = openApiMetrics(measured, async () => ({
     shards: null,
     database,
     down: { postgres: false, redis: false, shards: [] },
