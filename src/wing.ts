@@ -12,7 +12,7 @@ import type { QueueResources } from "./platform/queues/open-queue.ts";
 import type { QueueSettings } from "./platform/queues/queue-settings.ts";
 import type { RunningWorker } from "./platform/queues/worker.ts";
 import type { PortalPart } from "./portal/portal-frame.ts";
-import type { ReadFindings } from "./watch/facts.ts";
+import type { WingFaults } from "./watch/facts.ts";
 
 /**
  * A wing: everything that it adds to the service, in one value. A part for one program is a function that loads it,
@@ -45,8 +45,7 @@ export interface ApiPart<Core, Own extends object> {
   pages?: PagesPart<Core & NoInfer<Own>>;
   // biome-ignore lint/suspicious/noExplicitAny: only the wing knows what it measures.
   backlog?: WingBacklog<any>;
-  /** Reads the data in which its faults are found, for the overview. */
-  readFindings?: ReadFindings;
+  faults?: WingFaults;
   operatorPages?: ConsolePart<Core & NoInfer<Own>>;
   portal?: PortalPart<Core & NoInfer<Own>>;
 }

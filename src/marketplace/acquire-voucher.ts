@@ -14,7 +14,8 @@ import type { AwaitedQueue } from "../platform/queues/awaited-queue.ts";
 import type { Traces } from "../platform/traces/traces.ts";
 import type { AcquisitionCommitter } from "./acquisition-committer.ts";
 import type { AcquireResponse } from "./api/acquire.ts";
-import type { Acquired, AcquisitionRequest } from "./decide-acquisitions.ts";
+import type { Acquired, AcquisitionRequest, Refused } from "./decide-acquisitions.ts";
+import { MARKETPLACE_ERRORS } from "./declared.ts";
 
 /** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */
 const SEAL_WAIT_MS = 1_000;
@@ -43,7 +44,7 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   });
   // Until the standby has the acquisition of the last voucher, a failover can make that voucher available again.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
-  if (outcome.kind === "refused") throw new AppError(outcome.code);
+  if (outcome.kind === "refused") throw new AppError(kindOf(outcome.code));
   return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
 }
 
@@ -77,4 +78,11 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
     ctx.sealQueue.addAndWait(`${voucherId}-${crypto.randomUUID()}`, { voucherId }, SEAL_WAIT_MS, { traceparent }),
   );
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
+}
+
+/** The kind of a refusal: the core's, or the marketplace's own. */
+function kindOf(code: Refused["code"]) {
+  return code === "referrers_only" || code === "window_closed" || code === "voucher_busy"
+    ? code
+    : MARKETPLACE_ERRORS[code];
 }

@@ -45,7 +45,7 @@ export interface Acquired {
   alreadyConfirmed: boolean;
 }
 
-interface Refused {
+export interface Refused {
   kind: "refused";
   code: OfferRefusal | "listing_not_found" | "product_not_found" | "link_not_found" | "sold_out" | "voucher_busy";
 }

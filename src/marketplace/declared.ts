@@ -1,5 +1,6 @@
 import { BRANDS_MAX, metric } from "../core/metrics/metric-definitions.ts";
 import { wingMetrics } from "../core/metrics/metrics.ts";
+import type { ErrorKind } from "../platform/api/errors.ts";
 
 export const MARKETPLACE_METRICS = wingMetrics({
   stockLeft: {
@@ -10,3 +11,20 @@ export const MARKETPLACE_METRICS = wingMetrics({
     valuesMax: BRANDS_MAX,
   },
 });
+
+export const MARKETPLACE_ERRORS = {
+  listing_not_found: { code: "listing_not_found", status: 404, sentence: (t) => t("errors.listing_not_found") },
+  product_not_found: { code: "product_not_found", status: 404, sentence: (t) => t("errors.product_not_found") },
+  link_not_found: { code: "link_not_found", status: 404, sentence: (t) => t("errors.link_not_found") },
+  sold_out: { code: "sold_out", status: 409, sentence: (t) => t("errors.sold_out") },
+} as const satisfies Record<string, ErrorKind>;
+
+/** The errors of each claim and purchase. */
+export const ACQUISITION = [
+  "referrers_only",
+  "window_closed",
+  MARKETPLACE_ERRORS.sold_out,
+  "voucher_busy",
+  "overloaded",
+  "unavailable",
+] as const;

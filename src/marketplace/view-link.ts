@@ -8,6 +8,7 @@ import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import { type LinkResponse, linkResponse } from "./api/link.ts";
 import { AVAILABLE_MAX } from "./api/listings.ts";
 import { readSources } from "./db/acquisitions.ts";
+import { MARKETPLACE_ERRORS } from "./declared.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
 /** What a referrer's link offers to every visitor. */
@@ -38,7 +39,8 @@ export async function viewLink(
   return publicReads(visitor, async () => {
     const [source] = await readSources(pool, [{ way: "link", id: linkCode, kind: "claim" }], []);
     const product = source?.product ? await findLinkedProduct(pool, linkCode) : null;
-    if (!source?.product || !product || !isContractActive(product, source.now)) throw new AppError("link_not_found");
+    if (!source?.product || !product || !isContractActive(product, source.now))
+      throw new AppError(MARKETPLACE_ERRORS.link_not_found);
     const { sandbox } = source.product;
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     const nothing = { product, sandbox, validUntil: null, batchIds: [] };

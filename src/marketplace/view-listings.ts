@@ -11,6 +11,7 @@ import {
   listingResponse,
 } from "./api/listings.ts";
 import { countAvailable, findListing, type Listing, selectListings } from "./db/listings.ts";
+import { MARKETPLACE_ERRORS } from "./declared.ts";
 import type { KeptCounts } from "./kept-counts.ts";
 
 interface Deps {
@@ -51,7 +52,7 @@ export async function viewOneListing(
 ): Promise<ListingResponse> {
   return ctx.publicReads(visitor, async () => {
     const listing = await findListing(ctx.pool, userId, listingId);
-    if (listing === null) throw new AppError("listing_not_found");
+    if (listing === null) throw new AppError(MARKETPLACE_ERRORS.listing_not_found);
     const batchIds = [listing.offer.batchId];
     const [counted] = await countAvailable(ctx.pool, { batchIds, countedMax: COUNTED_MAX });
     return viewListing(listing, counted?.available ?? 0);

@@ -6,7 +6,7 @@ import { offerPage } from "../pages/error-page.ts";
 import { mountPages } from "../pages/mount-pages.ts";
 import { mountReference } from "../pages/openapi/mount-reference.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
-import { type Endpoint, joinRoutes, mount } from "../platform/http/endpoint.ts";
+import { codesOf, type Endpoint, joinRoutes, mount } from "../platform/http/endpoint.ts";
 import { errorHandler, unknownPath } from "../platform/http/errors.ts";
 import { limitAddress } from "../platform/http/middleware/rate-limit.ts";
 import {
@@ -30,7 +30,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.disable("etag");
   app.set("trust proxy", ctx.config.trustProxy);
   app.set("case sensitive routing", true);
-  app.use(observeRequests(ctx));
+  app.use(observeRequests(ctx, codesOf(endpoints)));
   app.use(boundPreferences);
   app.use(dropForwardedPorts);
   app.use(traceRequests(ctx.traces));

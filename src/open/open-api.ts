@@ -9,7 +9,7 @@ import { WINGS } from "./wings.ts";
  * come from learnRedis.
  */
 export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext {
-  const watched = { wings: WINGS, backlogs: each("backlog"), readFindings: each("readFindings") };
+  const watched = { wings: WINGS, backlogs: each("backlog"), faultsOfWings: each("faults") };
   const core = openCore(config, traces, watched);
   return Object.assign({}, core, ...each("open").map((open) => open(core)));
 }

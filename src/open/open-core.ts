@@ -3,7 +3,7 @@ import type { openApiMetrics } from "../core/metrics/open-metrics.ts";
 import { type Config, describeLocalAddress } from "../platform/config.ts";
 import { nameApiConnection } from "../platform/queues/read-shards.ts";
 import type { Traces } from "../platform/traces/traces.ts";
-import type { ReadFindings } from "../watch/facts.ts";
+import type { WingFaults } from "../watch/facts.ts";
 import { openCalls } from "./open-calls.ts";
 import { openIssuer } from "./open-issuer.ts";
 import { openOperators } from "./open-operators.ts";
@@ -13,11 +13,11 @@ import { openService } from "./open-service.ts";
 
 /** What wings measure and judge for all processes. */
 interface Watched extends Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs"> {
-  readFindings: readonly ReadFindings[];
+  faultsOfWings: readonly WingFaults[];
 }
 
 /** Opens what an API process has without its wings. */
-export function openCore(config: Config, traces: Traces, { readFindings, ...measured }: Watched) {
+export function openCore(config: Config, traces: Traces, { faultsOfWings, ...measured }: Watched) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });
   const localAddress = describeLocalAddress(config);
@@ -25,7 +25,7 @@ export function openCore(config: Config, traces: Traces, { readFindings, ...meas
   const queues = openQueues(service, () => probes.metrics?.foreignMessages.with("reply").inc());
   const probes = openProbes(service, queues, measured);
   const calls = openCalls(service, probes.metrics);
-  const operators = openOperators({ ...service, ...queues, ...probes, ...calls, readFindings });
+  const operators = openOperators({ ...service, ...queues, ...probes, ...calls, faultsOfWings });
   return { ...service, ...queues, ...probes, ...calls, ...operators, issuer: openIssuer(service) };
 }
 

@@ -1,6 +1,5 @@
 import { startInTurns } from "../core/keys/routes/start-in-turns.ts";
 import { serveMetrics } from "../core/metrics/serve-metrics.ts";
-import type { ErrorCode } from "../platform/api/errors.ts";
 import { CONNECTION_LIMITS, listen } from "../platform/http/server.ts";
 import { createApp } from "./app.ts";
 import type { ApiContext } from "./open-api.ts";
@@ -13,7 +12,7 @@ export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const metrics = await serveMetrics(ctx);
   if (metrics !== null) ctx.use(metrics);
   const app = startInTurns(ctx, createApp(ctx));
-  const countRefusal = (code: ErrorCode) => ctx.metrics?.refusals.with(code).inc();
+  const countRefusal = (code: string) => ctx.metrics?.refusals.with(code).inc();
   const server = ctx.use(await listen(app, ctx.config, ctx.log, countRefusal, limits));
   return { port: server.port, metricsPort: metrics?.port };
 }

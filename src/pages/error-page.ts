@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import type { AppError, ErrorCode } from "../platform/api/errors.ts";
+import type { AppError, ErrorKind } from "../platform/api/errors.ts";
 import type { Language } from "../platform/api/sentences.ts";
 import { negotiate } from "../platform/http/negotiate.ts";
 import { type Html, html } from "./html.ts";
@@ -13,9 +13,9 @@ export function offerPage(site: Site, usual: "json" | "html" = "json"): RequestH
 
 const HEADED = [400, 401, 403, 404, 429, 503] as const;
 
-function headingOf(code: ErrorCode, status: number, { t }: Locale): string {
+function headingOf({ code, heading }: ErrorKind, status: number, { t }: Locale): string {
   if (code === "entity_not_found") return t("error.unknownVoucher");
-  if (code === "not_logged_yet") return t("error.notLogged");
+  if (heading !== undefined) return heading(t);
   const headed = HEADED.find((each) => each === status);
   return headed === undefined ? t("error.otherHeading") : t(`error.headings.${headed}`);
 }
@@ -47,11 +47,11 @@ export function describeError(
   const isUnknownVoucher = refusal.code === "entity_not_found";
   const locale = localeIn(language);
   const { t } = locale;
-  const title = headingOf(refusal.code, status, locale);
+  const title = headingOf(refusal.kind, status, locale);
   const main = html`<p class="eyebrow">${status}</p>
 <h1>${title}</h1>
 <p class="lead">${refusal.sentenceIn(language)}\
-${refusal.code === "not_logged_yet" ? ` ${t("error.looksAgain")}` : null}</p>
+${refusal.kind.looksAgain ? ` ${t("error.looksAgain")}` : null}</p>
 ${isUnknownVoucher ? html`<p><a href="${site.basePath}${CHECK_PATH}">${t("error.checkAnother")}</a></p>` : null}
 <p class="fine">${t("error.report")} <code>${requestId}</code></p>
 <p><a href="${site.basePath}/">${t("error.start")}</a></p>`;

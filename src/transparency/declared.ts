@@ -2,6 +2,7 @@ import { z } from "zod";
 import { isKeyName } from "#tlog/note.ts";
 import { metric } from "../core/metrics/metric-definitions.ts";
 import { wingMetrics } from "../core/metrics/metrics.ts";
+import type { ErrorKind } from "../platform/api/errors.ts";
 import { integer, list, orNull, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
@@ -64,3 +65,15 @@ export const TLOG_METRICS = wingMetrics({
     help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
   },
 });
+
+export const TLOG_ERRORS = {
+  not_logged_yet: {
+    code: "not_logged_yet",
+    status: 409,
+    retryAfterSeconds: 1,
+    sentence: (t) => t("errors.not_logged_yet"),
+    heading: (t) => t("error.notLogged"),
+    looksAgain: true,
+  },
+  payload_erased: { code: "payload_erased", status: 410, sentence: (t) => t("errors.payload_erased") },
+} as const satisfies Record<string, ErrorKind>;

@@ -6,7 +6,7 @@ import { LOG_FILES } from "./api/log-files.ts";
 import { tlogPage } from "./console/log-page.ts";
 import { findTlogProgress } from "./db/log-checkpoints.ts";
 import { TLOG_METRICS } from "./declared.ts";
-import { readLogFindings } from "./find-faults.ts";
+import { tlogFaults } from "./find-faults.ts";
 import { readChainNotes } from "./pages/chain-notes.ts";
 import { orderReceipt } from "./portal/order-receipt.ts";
 import type { readTlogStatus } from "./read-log-status.ts";
@@ -39,7 +39,7 @@ export const api = {
   described: { files: LOG_FILES },
   pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
   backlog,
-  readFindings: readLogFindings,
+  faults: tlogFaults,
   operatorPages,
   portal: { order: orderReceipt },
 };

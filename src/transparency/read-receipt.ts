@@ -13,6 +13,7 @@ import { AppError, voucherNotFound } from "../platform/api/errors.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { findPublished } from "./db/log-checkpoints.ts";
+import { TLOG_ERRORS } from "./declared.ts";
 import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
@@ -97,7 +98,7 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
 /** Says that a payload was erased only where an erasing event names it. Otherwise the chain is broken. */
 async function explainMissingPayload(pool: pg.Pool, { voucherId, sequence }: LoggedEvent): Promise<Error> {
   const later = await selectEventsPage(pool, { voucherId, after: sequence, limit: INTEGER_MAX });
-  if (isErased(sequence, later)) return new AppError("payload_erased");
+  if (isErased(sequence, later)) return new AppError(TLOG_ERRORS.payload_erased);
   return new Error(`event ${sequence} of ${voucherId} has no payload, and no later event says that it was erased`);
 }
 
@@ -107,7 +108,7 @@ async function proveEvent(pool: pg.Pool, event: LoggedEvent, withPayload: boolea
   if (withPayload && recordHash !== null && payload === null) throw await explainMissingPayload(pool, event);
   const published = await findPublished(pool);
   if (published === null || recordHash === null || logIndex === null || logIndex >= published.size) {
-    throw new AppError("not_logged_yet");
+    throw new AppError(TLOG_ERRORS.not_logged_yet);
   }
   const proof = formatProof({
     extra: withPayload && payload !== null ? Buffer.from(payload) : null,

@@ -44,24 +44,18 @@ export interface FactDeps {
   process: Pick<ProcessRecord, "id" | "name" | "tell">;
   queueViews: Pick<QueueViews, "findLastReply">;
   log: Logger;
-  /** The readers of the wings. */
-  readFindings: readonly ReadFindings[];
+  faultsOfWings: readonly WingFaults[];
 }
 
 type GatherDeps = FactDeps & { readStock: () => Promise<Stock[]> };
 
-/** The faults that wings find. */
-export type FaultOfWing =
-  | "VouchersLogRefused"
-  | "VouchersLogWitness"
-  | "VouchersLogStopped"
-  | "VouchersWebhooksFail"
-  | "VouchersWebhookEndpointDisabled";
-
-export type FindingsOfWing = Readonly<Partial<Record<FaultOfWing, Finding[]>>>;
-
-/** Reads the faults of a wing. */
-export type ReadFindings = (ctx: FactDeps) => Promise<FindingsOfWing>;
+/** The faults of a wing. */
+export interface WingFaults<Kind extends string = string> {
+  /** The severity of each kind. */
+  severities: Readonly<Record<Kind, Severity>>;
+  /** Finds the faults, by their kinds. */
+  find(ctx: FactDeps): Promise<Readonly<Partial<Record<Kind, Finding[]>>>>;
+}
 
 /** What a process knows about itself and the others. */
 export interface Standing {
@@ -95,7 +89,8 @@ interface DatabaseFacts {
   recorded: readonly RecordedFault[];
   brokenChains: readonly { voucherId: string; since: Date }[];
   stock: readonly Stock[];
-  ofWings: FindingsOfWing;
+  /** The faults of wings, by their kinds. */
+  ofWings: Readonly<Record<string, Finding[] | undefined>>;
 }
 
 /** Maximum number of faults of one kind. */
@@ -143,8 +138,8 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
 
 /** Reads one part after the other, because each read uses a connection. */
 async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
-  const ofWings: FindingsOfWing[] = [];
-  for (const read of ctx.readFindings) ofWings.push(await read(ctx));
+  const ofWings: DatabaseFacts["ofWings"][] = [];
+  for (const { find } of ctx.faultsOfWings) ofWings.push(await find(ctx));
   return {
     server: await readPostgres(ctx.pool),
     recorded: await selectFaults(ctx.pool),

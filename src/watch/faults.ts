@@ -2,7 +2,7 @@ import { nameProcess } from "../core/processes/process-record.ts";
 import { SILENT_MS } from "../core/redeem/canary.ts";
 import { redeemQueue } from "../core/redeem/job.ts";
 import type { Stock } from "./db/activity.ts";
-import { type Facts, type FaultOfWing, type Finding, type Severity, STOCK } from "./facts.ts";
+import { type Facts, type Finding, type Severity, STOCK, type WingFaults } from "./facts.ts";
 import { backlogsOf, describePause, findCause, nameShards, withoutStop } from "./find-cause.ts";
 
 /** All severities, lowest first. */
@@ -17,11 +17,8 @@ export interface Fault {
   find: (facts: Facts) => Finding[] | null;
 }
 
-/**
- * All kinds of faults on the overview, in the order in which operators see them: each needs someone within a day.
- * Prometheus has further rules. A test compares this table with the runbook.
- */
-export const FAULTS: readonly Fault[] = [
+/** The kinds of faults of the core, in the order in which operators see them. */
+const CORE_FAULTS: readonly Fault[] = [
   { name: "VouchersNothingRedeemed", severity: "red", find: findNothingRedeemed },
   { name: "VouchersServerAway", severity: "red", find: findUnready },
   { name: "VouchersShardAway", severity: "red", find: findSilentShards },
@@ -30,28 +27,37 @@ export const FAULTS: readonly Fault[] = [
   { name: "VouchersQueueBacklog", severity: "amber", find: findWaitingJobs },
   { name: "VouchersJobsFail", severity: "amber", find: findFailedJobs },
   { name: "VouchersChainBroken", severity: "red", find: findBrokenChains },
-  { name: "VouchersLogRefused", severity: "red", find: inWing("VouchersLogRefused") },
-  { name: "VouchersLogWitness", severity: "amber", find: inWing("VouchersLogWitness") },
-  { name: "VouchersLogStopped", severity: "amber", find: inWing("VouchersLogStopped") },
-  { name: "VouchersWebhooksFail", severity: "amber", find: inWing("VouchersWebhooksFail") },
-  { name: "VouchersWebhookEndpointDisabled", severity: "amber", find: inWing("VouchersWebhookEndpointDisabled") },
   { name: "AlertsFail", severity: "amber", find: findFailingAlerts },
   { name: "BatchEnds", severity: "grey", find: findBatchEnds },
 ];
 
+/**
+ * All kinds of faults on the overview, those of wings last: each needs someone within a day. Prometheus has further
+ * rules. A test compares this table with the runbook.
+ */
+export const allFaults = (ofWings: readonly WingFaults[]): readonly Fault[] => [
+  ...CORE_FAULTS,
+  ...ofWings.flatMap(({ severities }) =>
+    Object.entries(severities).map(([name, severity]): Fault => {
+      return { name, severity, find: ({ database }) => database && (database.ofWings[name] ?? []) };
+    }),
+  ),
+];
+
 /** Orders faults: red ones first, and faults of equal severity as in the table. */
-export function compareFaults(a: Placed, b: Placed): number {
-  const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
-  return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);
-}
+export const compareFaults = (faults: readonly Fault[]) => {
+  const placeOf = (name: string) => faults.findIndex((one) => one.name === name);
+  return (a: Placed, b: Placed): number => {
+    const bySeverity = SEVERITIES.indexOf(b.severity) - SEVERITIES.indexOf(a.severity);
+    return bySeverity || placeOf(a.runbook) - placeOf(b.runbook);
+  };
+};
 
 interface Placed {
   severity: Severity;
   /** The name of the fault's kind. */
   runbook: string;
 }
-
-const placeOf = (name: string) => FAULTS.findIndex((one) => one.name === name);
 
 const EVERYONE = "All organizations";
 
@@ -153,11 +159,6 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
   return database.brokenChains.map(({ voucherId, since }) => {
     return { what, subject: voucherId, page: ["vouchers", voucherId], since };
   });
-}
-
-/** Finds what a wing has found. Without the wing it never occurs. */
-function inWing(name: FaultOfWing): Fault["find"] {
-  return ({ database }) => database && (database.ofWings[name] ?? []);
 }
 
 function findFailingAlerts({ database }: Facts): Finding[] | null {

@@ -17,7 +17,7 @@ import {
   takeUntold,
 } from "./db/faults.ts";
 import { knownId, nowOf, type Severity } from "./facts.ts";
-import { compareFaults, FAULTS } from "./faults.ts";
+import { compareFaults, type Fault } from "./faults.ts";
 
 /**
  * A fault has ended when looks have missed it for this long. Each message is tried once in this time. Seconds.
@@ -49,6 +49,7 @@ export interface Found {
 }
 
 type Deps = AlertSending & {
+  faults: readonly Fault[];
   pool: pg.Pool;
   redis: RedisClient;
   deployment: Pick<DatabaseFence, "id"> & Parameters<typeof nowOf>[0];
@@ -76,13 +77,19 @@ export class FaultKeeper implements Closable {
     this.#ctx = ctx;
   }
 
+  /** Whether a fault has not ended. One of a kind that only a later release knows is left to that release. */
+  readonly #isOpen = ({ endedAt, kind }: RecordedFault) =>
+    endedAt === null && this.#ctx.faults.some(({ name }) => name === kind);
+
   /** Keeps what a look has found. Returns the faults with their beginnings, worst first. Never rejects. */
   async keep({ found, unknown, recorded }: Found): Promise<Attention[]> {
-    const known = recorded?.filter(isOpen).map(toAttention) ?? this.#last;
+    const known = recorded?.filter(this.#isOpen).map(toAttention) ?? this.#last;
     const lasting = recorded?.filter(({ told }) => told !== "end").map(toAttention) ?? this.#last;
     const began = new Map(lasting.map((one) => [nameOf(one), one.since]));
     const dated = found.map((one) => ({ ...one, since: earlier(began.get(nameOf(one)), one.since) }));
-    const attention = [...dated, ...known.filter(({ runbook }) => unknown.has(runbook))].toSorted(compareFaults);
+    const attention = [...dated, ...known.filter(({ runbook }) => unknown.has(runbook))].toSorted(
+      compareFaults(this.#ctx.faults),
+    );
     this.#last = attention;
     if (recorded !== null) await this.#record(recorded, dated, unknown);
     this.#tell(recorded !== null);
@@ -115,16 +122,16 @@ export class FaultKeeper implements Closable {
     const changed = new Map(found.filter((one) => !isSame(one)).map((one) => [nameOf(one), toRow(one, null)]));
     for (const [name, one] of this.#toldAlone) changed.set(name, toRow(one, "begin"));
     const names = new Set(found.map(nameOf));
-    const open = recorded.filter(isOpen).map(toAttention);
+    const open = recorded.filter(this.#isOpen).map(toAttention);
     const missing = [...this.#toldAlone.values(), ...open];
     const ended = missing.filter((one) => !names.has(nameOf(one)) && !unknown.has(one.runbook));
     this.#told = new Set(
-      recorded.flatMap((row) => (row.told === "begin" && isOpen(row) ? [nameOf(toAttention(row))] : [])),
+      recorded.flatMap((row) => (row.told === "begin" && this.#isOpen(row) ? [nameOf(toAttention(row))] : [])),
     );
     try {
       await beginFaults(pool, [...changed.values()]);
       await endFaults(pool, ended.map(toKey));
-      if (!recorded.every(isOpen))
+      if (!recorded.every(this.#isOpen))
         await forgetFaults(pool, { seconds: TOLD_AFTER_S, isTelling: config.alerts.url !== null });
       for (const name of this.#toldAlone.keys()) {
         if (names.has(name)) this.#told.add(name);
@@ -184,9 +191,6 @@ export class FaultKeeper implements Closable {
 
   #claimOf = (name: string) => `${reportPrefix(this.#ctx.deployment)}:told:${name}`;
 }
-
-/** Whether a fault has not ended. One of a kind that only a later release knows is left to that release. */
-const isOpen = ({ endedAt, kind }: RecordedFault) => endedAt === null && FAULTS.some(({ name }) => name === kind);
 
 const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
 /** Identifies a fault. */

@@ -5,7 +5,7 @@ import { type Config, hasConfiguredSignIn } from "../platform/config.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import { readStock } from "./db/activity.ts";
 import { type FactDeps, type Facts, gatherFacts, readStanding, STOCK, type Standing } from "./facts.ts";
-import { answeredElsewhereMs, FAULTS } from "./faults.ts";
+import { allFaults, answeredElsewhereMs, type Fault } from "./faults.ts";
 import { type Attention, FaultKeeper } from "./keep-faults.ts";
 
 /** Pause between two looks. Milliseconds. */
@@ -28,11 +28,14 @@ interface Look {
 }
 
 type Deps = FactDeps &
-  ConstructorParameters<typeof FaultKeeper>[0] & { config: FactDeps["config"] & Pick<Config, "ops" | "production"> };
+  Omit<ConstructorParameters<typeof FaultKeeper>[0], "faults"> & {
+    config: FactDeps["config"] & Pick<Config, "ops" | "production">;
+  };
 
 /** Looks for faults. Each API process does so for itself. */
 export class FaultWatch implements Closable {
   readonly #ctx: Deps & Parameters<typeof gatherFacts>[0];
+  readonly #faults: readonly Fault[];
   readonly #keeper: FaultKeeper;
   readonly #closing = new AbortController();
   #unreadySinceMs: number | null = null;
@@ -44,7 +47,8 @@ export class FaultWatch implements Closable {
   constructor(ctx: Deps) {
     const read = () => readStock(ctx.pool, { organizationId: null, ...STOCK });
     this.#ctx = { ...ctx, readStock: shareFor(STOCK_KEPT_MS, read) };
-    this.#keeper = new FaultKeeper(ctx);
+    this.#faults = allFaults(ctx.faultsOfWings);
+    this.#keeper = new FaultKeeper({ ...ctx, faults: this.#faults });
   }
 
   /**
@@ -75,7 +79,7 @@ export class FaultWatch implements Closable {
   async lookAnew(): Promise<Look> {
     const standing = await readStanding(this.#ctx);
     const facts = await gatherFacts(this.#ctx, standing, this.#judgeSelf(standing));
-    const attention = await this.#keeper.keep(findFaults(facts));
+    const attention = await this.#keeper.keep(findFaults(facts, this.#faults));
     return { at: facts.now, attention, standing };
   }
 
@@ -97,8 +101,8 @@ export class FaultWatch implements Closable {
 }
 
 /** The faults of each kind, and the kinds that could not be judged. */
-function findFaults(facts: Facts) {
-  const judged = FAULTS.map(({ name: runbook, severity, find }) => ({
+function findFaults(facts: Facts, faults: readonly Fault[]) {
+  const judged = faults.map(({ name: runbook, severity, find }) => ({
     runbook,
     found: find(facts)?.map((one): Attention => {
       const { what, subject, since, page = null } = one;

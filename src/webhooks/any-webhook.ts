@@ -3,6 +3,7 @@ import { AppError } from "../platform/api/errors.ts";
 import type { Queryable } from "../platform/db/pool.ts";
 import type { DeliveriesResponse } from "./api/webhook-deliveries.ts";
 import { findOrganizationOfWebhook, type WebhookRow } from "./db/webhook-endpoints.ts";
+import { WEBHOOK_ERRORS } from "./declared.ts";
 import { listDeliveries, type WebhookPage } from "./deliveries.ts";
 import { selectWebhook } from "./endpoints.ts";
 
@@ -26,7 +27,8 @@ interface WebhookSummary extends DeliveriesResponse {
 export async function selectOrganizationOfWebhook(db: Queryable, id: string): Promise<string> {
   // No id contains NUL, and Postgres does not accept NUL in text.
   const organizationId = id.includes("\0") ? null : await findOrganizationOfWebhook(db, id);
-  if (organizationId === null) throw new AppError("webhook_not_found", `There is no webhook endpoint ${id}.`);
+  if (organizationId === null)
+    throw new AppError(WEBHOOK_ERRORS.webhook_not_found, `There is no webhook endpoint ${id}.`);
   return organizationId;
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { metric } from "../core/metrics/metric-definitions.ts";
 import { wingMetrics } from "../core/metrics/metrics.ts";
+import type { ErrorKind } from "../platform/api/errors.ts";
 import { orNull, secret, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
@@ -59,3 +60,18 @@ export const WEBHOOK_METRICS = wingMetrics({
     help: "Transactions whose events wait to become deliveries, counted up to 100 000.",
   },
 });
+
+export const WEBHOOK_ERRORS = {
+  webhook_not_found: { code: "webhook_not_found", status: 404, sentence: (t) => t("errors.webhook_not_found") },
+  webhooks_off: { code: "webhooks_off", status: 404, sentence: (t) => t("errors.webhooks_off") },
+  webhook_limit: { code: "webhook_limit", status: 409, sentence: (t) => t("errors.webhook_limit") },
+  webhook_disabled: { code: "webhook_disabled", status: 409, sentence: (t) => t("errors.webhook_disabled") },
+} as const satisfies Record<string, ErrorKind>;
+
+/** The errors of each operation on one endpoint. */
+export const WEBHOOK = [
+  WEBHOOK_ERRORS.webhook_not_found,
+  WEBHOOK_ERRORS.webhooks_off,
+  "overloaded",
+  "unavailable",
+] as const;

@@ -12,6 +12,7 @@ import {
   type ReplayResponse,
 } from "./api/webhook-deliveries.ts";
 import { type DeliveryPosition, lockTargets, replayFinished, selectDeliveries } from "./db/webhook-deliveries.ts";
+import { WEBHOOK_ERRORS } from "./declared.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 import type { WebhookRequests } from "./job.ts";
 
@@ -81,7 +82,7 @@ export async function replayWebhook(
   const response = await inTransaction(ctx.pool, async (tx) => {
     await waitForLocks(tx, LOCK_WAIT_MS);
     const { disabledReason } = await selectWebhook(tx, endpointId, organizationId);
-    if (disabledReason === "operator") throw new AppError("webhook_disabled");
+    if (disabledReason === "operator") throw new AppError(WEBHOOK_ERRORS.webhook_disabled);
     return replayDeliveries(tx, endpointId, request);
   });
   await ctx.webhookRequests.tryAdd([endpointId]);
@@ -99,7 +100,8 @@ export async function replayDeliveries(
   { from, to, eventIds }: ReplayRequest,
 ): Promise<ReplayResponse> {
   const [endpoint] = await lockTargets(tx, [endpointId]);
-  if (endpoint?.enabled !== true) throw new AppError("webhook_disabled", (t) => t("inDetail.endpointDisabled"));
+  if (endpoint?.enabled !== true)
+    throw new AppError(WEBHOOK_ERRORS.webhook_disabled, (t) => t("inDetail.endpointDisabled"));
   const choice = eventIds !== undefined ? { eventIds } : from && to && { from, to };
   if (choice === undefined) throw missingFields({ from, to });
   return { replayed: await replayFinished(tx, endpointId, endpoint.now, choice, REPLAY_MAX) };

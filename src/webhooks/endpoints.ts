@@ -27,7 +27,7 @@ import {
   type WebhookActor,
   type WebhookRow,
 } from "./db/webhook-endpoints.ts";
-import { webhookVariables } from "./declared.ts";
+import { WEBHOOK_ERRORS, webhookVariables } from "./declared.ts";
 import { ENDPOINTS_MAX, PREVIOUS_SECRET_HOURS, PREVIOUS_SECRETS_MAX } from "./webhook-limits.ts";
 
 /** The connections for partners' calls about webhook endpoints. */
@@ -53,7 +53,7 @@ const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
  */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
   const { secret } = webhookVariables.of(config);
-  if (secret === null) throw new AppError("webhooks_off");
+  if (secret === null) throw new AppError(WEBHOOK_ERRORS.webhooks_off);
   return secret;
 }
 
@@ -73,7 +73,7 @@ export async function createWebhook(
   for (let attempt = 1; !(await insertWebhookEndpoint(db, { ...request, id, organizationId }, by)); attempt++) {
     const existing = await selectWebhookEndpoints(db, organizationId);
     if (existing.length >= ENDPOINTS_MAX)
-      throw new AppError("webhook_limit", (t) => t("inDetail.webhooksFull", { max: ENDPOINTS_MAX }));
+      throw new AppError(WEBHOOK_ERRORS.webhook_limit, (t) => t("inDetail.webhooksFull", { max: ENDPOINTS_MAX }));
     if (attempt === ATTEMPTS_MAX) throw new AppError("overloaded");
   }
   const endpoint = await selectWebhook(db, id, organizationId);
@@ -101,7 +101,9 @@ export async function rotateWebhook(
     secretsMax: PREVIOUS_SECRETS_MAX,
   });
   if (rotated === null)
-    throw new AppError("webhook_limit", (t) => t("inDetail.earlierSecretsFull", { max: PREVIOUS_SECRETS_MAX }));
+    throw new AppError(WEBHOOK_ERRORS.webhook_limit, (t) =>
+      t("inDetail.earlierSecretsFull", { max: PREVIOUS_SECRETS_MAX }),
+    );
   const { secretVersion, previousSecretUntil } = rotated;
   return {
     id,
@@ -127,7 +129,7 @@ export async function testWebhook(
     const endpoint = await selectWebhook(db, id, organizationId);
     return { endpoint, organization: await findOrganization(db, endpoint.organizationId) };
   });
-  if (endpoint.disabledReason === "operator") throw new AppError("webhook_disabled");
+  if (endpoint.disabledReason === "operator") throw new AppError(WEBHOOK_ERRORS.webhook_disabled);
   const { url, readAt } = endpoint;
   const event: WebhookEvent = {
     type: WEBHOOK_TEST_TYPE,
@@ -150,7 +152,7 @@ export async function testWebhook(
 export async function selectWebhook(db: Queryable, id: string, organizationId: string): Promise<WebhookRow> {
   // No id contains NUL, and Postgres does not accept NUL in text.
   const row = id.includes("\0") ? null : await findWebhookEndpoint(db, { id, organizationId });
-  if (row === null) throw new AppError("webhook_not_found");
+  if (row === null) throw new AppError(WEBHOOK_ERRORS.webhook_not_found);
   return row;
 }
 

@@ -8,7 +8,7 @@ import { WEBHOOK_ACTIONS, type WebhookActionDeps } from "./console/actions/webho
 import { renderWebhooks, webhookPage, webhooksPage } from "./console/webhook-page.ts";
 import { measureWebhooks } from "./db/webhook-deliveries.ts";
 import { WEBHOOK_METRICS } from "./declared.ts";
-import { readWebhookFindings } from "./find-faults.ts";
+import { webhookFaults } from "./find-faults.ts";
 import { openWebhookRequests } from "./job.ts";
 import { webhooksPage as portalPage } from "./portal/webhooks-page.ts";
 import { changeWebhook } from "./routes/change-webhook.ts";
@@ -63,7 +63,7 @@ export const api = {
   ],
   described: { webhooks: describeWebhooks() },
   backlog,
-  readFindings: readWebhookFindings,
+  faults: webhookFaults,
   operatorPages,
   portal: { pages: [portalPage] },
 };

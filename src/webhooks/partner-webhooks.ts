@@ -10,6 +10,7 @@ import {
   enableWebhookEndpoint,
   selectWebhookEndpoints,
 } from "./db/webhook-endpoints.ts";
+import { WEBHOOK_ERRORS } from "./declared.ts";
 import { assertWebhookUrl, requireWebhookSecret, selectWebhook, viewWebhook, type WebhookDeps } from "./endpoints.ts";
 
 /** Lists an organization's endpoints, oldest first. @throws AppError `webhooks_off`. */
@@ -51,7 +52,7 @@ export async function changeWebhook(
     if (change.enabled === true) await enableWebhookEndpoint(tx, id, "partner");
     if (change.enabled === false) await disableWebhookEndpoint(tx, { id, disabledReason: "partner" });
     const changed = await selectWebhook(tx, id, organizationId);
-    if (change.enabled === true && !changed.enabled) throw new AppError("webhook_disabled");
+    if (change.enabled === true && !changed.enabled) throw new AppError(WEBHOOK_ERRORS.webhook_disabled);
     return viewWebhook(changed);
   });
 }
@@ -67,7 +68,7 @@ export async function deleteWebhook(
 ): Promise<DeletedWebhook> {
   requireWebhookSecret(ctx);
   if (id.includes("\0") || !(await deleteWebhookEndpoint(ctx.pool, { id, organizationId }))) {
-    throw new AppError("webhook_not_found");
+    throw new AppError(WEBHOOK_ERRORS.webhook_not_found);
   }
   return { id, deleted: true };
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { ERRORS_OF, type ErrorCode, statusOf } from "../../src/platform/api/errors.ts";
+import { ACQUISITION, MARKETPLACE_ERRORS } from "../../src/marketplace/declared.ts";
+import { errorsByCode } from "../../src/platform/api/errors.ts";
 import { startProgram } from "../support/child-process.ts";
 import { readSnippets } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
@@ -39,13 +40,12 @@ it.runIf(hasProgram("curl"))(`the calls of ${GUIDE} buy one voucher for a paymen
 });
 
 it(`${GUIDE} has a row for each refusal of a claim or a purchase`, () => {
-  const { buyListing, buyProduct, claimProduct, claimByLink } = ERRORS_OF;
   const everywhere = ["overloaded", "unavailable"];
-  const refusals = new Set<string>([...buyListing, ...buyProduct, ...claimProduct, ...claimByLink, "invalid_token"]);
+  const refusals = errorsByCode([...ACQUISITION, ...Object.values(MARKETPLACE_ERRORS), "invalid_token"]);
   const rows = readFileSync(GUIDE, "utf8").matchAll(/^\| (\d{3}) (`\w+`(?:, `\w+`)*) \|/gm);
   const told = Array.from(rows, ([, status, codes = ""]) =>
     (codes.match(/\w+/g) ?? []).map((code) => `${status} ${code}`),
   );
-  const expected = [...refusals].filter((code) => !everywhere.includes(code));
-  expect(told.flat().toSorted()).toEqual(expected.map((code) => `${statusOf(code as ErrorCode)} ${code}`).toSorted());
+  const expected = [...refusals.values()].filter(({ code }) => !everywhere.includes(code));
+  expect(told.flat().toSorted()).toEqual(expected.map(({ code, status }) => `${status} ${code}`).toSorted());
 });

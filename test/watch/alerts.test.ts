@@ -6,6 +6,7 @@ import { openWebhookSender } from "../../src/platform/outgoing/send-webhook.ts";
 import { openFailFast, untilReady } from "../../src/platform/redis/connections.ts";
 import { alertBody } from "../../src/watch/alerts.ts";
 import { beginFaults, selectFaults } from "../../src/watch/db/faults.ts";
+import { allFaults } from "../../src/watch/faults.ts";
 import { type Attention, FaultKeeper } from "../../src/watch/keep-faults.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { itOnOneRedis, openServicePool } from "../support/servers.ts";
@@ -223,7 +224,7 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
     });
     const config = { baseUrl: "https://vouchers.test", alerts: { url: receiver.url, secret: SECRET } };
     const deployment = { id: servers.deploymentId, clock: { steadyNow: () => new Date() } };
-    return new FaultKeeper({ pool, redis, webhookSender, log, deployment, config });
+    return new FaultKeeper({ pool, redis, webhookSender, log, deployment, config, faults: allFaults([]) });
   };
   /** The messages so far, as `begin` and `end`. */
   const told = () => receiver.received.map(({ body }) => (JSON.parse(body).endedAt === null ? "begin" : "end"));

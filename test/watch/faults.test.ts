@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { ServiceProcess } from "../../src/core/processes/db/processes.ts";
+import { each } from "../../src/open/api-parts.ts";
 import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
 import type { Stock } from "../../src/watch/db/activity.ts";
 import type { RecordedFault } from "../../src/watch/db/faults.ts";
 import type { Facts } from "../../src/watch/facts.ts";
-import { FAULTS } from "../../src/watch/faults.ts";
+import { allFaults } from "../../src/watch/faults.ts";
 import { countMissingStandbys } from "../../src/watch/find-cause.ts";
 
+const FAULTS = allFaults(each("faults"));
 const read = (file: string) => readFileSync(new URL(`../../docs/${file}`, import.meta.url), "utf8");
 const alerts = Array.from(
   read("observability/prometheus-rules.yml").matchAll(/- alert: (\w+)\n[\s\S]*?severity: (\w+)/g),

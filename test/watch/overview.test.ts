@@ -461,7 +461,7 @@ const read = async (organizationId: string | null = null): Promise<Overview> => 
 
 /** The look of a process that has remembered nothing. */
 const lookAnew = (changes: object = {}) =>
-  new FaultWatch({ ...api.ctx, readFindings: each("readFindings"), ...changes }).lookAnew();
+  new FaultWatch({ ...api.ctx, faultsOfWings: each("faults"), ...changes }).lookAnew();
 
 const faultsOf = async (runbook: string) => (await lookAnew()).attention.filter((fault) => fault.runbook === runbook);
 

@@ -10,7 +10,7 @@ import { auditedCommand } from "../../acts/with-audit-entry.ts";
 import { findNamesake, type Lineage } from "../../core/catalog/db/catalog.ts";
 import { Html, html } from "../../pages/html.ts";
 import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
-import { AppError, statusOf } from "../../platform/api/errors.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { inEnglish } from "../../platform/api/problems.ts";
 import { confirmed } from "../../platform/db/durability.ts";
 import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
@@ -125,8 +125,8 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
       const sentence = refusal instanceof AppError ? refusal.message : "It ended before everything was done.";
       if (end(html`<p class="problem" role="alert">${sentence} <a href="${next}">See what is left</a></p>`)) {
         if (!(refusal instanceof RunLeft)) response.locals.failure = refusal;
-      } else if (!(refusal instanceof AppError) || statusOf(refusal.code) >= 500) throw refusal;
-      else await refuse(statusOf(refusal.code), { [action.refused ?? ""]: sentence });
+      } else if (!(refusal instanceof AppError) || refusal.status >= 500) throw refusal;
+      else await refuse(refusal.status, { [action.refused ?? ""]: sentence });
     }
   };
 }

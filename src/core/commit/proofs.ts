@@ -1,4 +1,4 @@
-import { AppError, type ERRORS_OF, type ErrorCode } from "../../platform/api/errors.ts";
+import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
 import { BatcherFull } from "../../platform/batching/batcher.ts";
 
 /** What must be certain before a refusal is sent. */
@@ -66,7 +66,7 @@ export function toRefusal(error: unknown): AppError {
 }
 
 /** The codes that leave the outcome of a call open. Every other error tells that the attempt has changed nothing. */
-const OPEN_OUTCOMES: ReadonlySet<ErrorCode> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
+const OPEN_OUTCOMES: ReadonlySet<string> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
 
 /**
  * Runs what an answer still needs once the change that it tells of is committed, by this attempt or an earlier one.

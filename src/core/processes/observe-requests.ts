@@ -1,6 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import { ERRORS } from "../../platform/api/errors.ts";
 import type { ReportedAs } from "../../platform/http/endpoint.ts";
 import type { Traces } from "../../platform/traces/traces.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
@@ -68,9 +67,12 @@ interface ObservingDeps {
  * Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller
  * disconnects.
  */
-export function observeRequests({ log, counts, calls, metrics, tokenSecrets }: ObservingDeps): RequestHandler {
+export function observeRequests(
+  { log, counts, calls, metrics, tokenSecrets }: ObservingDeps,
+  errorCodes: readonly string[],
+): RequestHandler {
   // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
-  for (const code of Object.keys(ERRORS)) metrics?.refusals.with(code).inc(0);
+  for (const code of errorCodes) metrics?.refusals.with(code).inc(0);
   return (request: Request, response: Response, next: NextFunction) => {
     const startedAt = request.arrivedAtMs ?? performance.now();
     response.locals.receivedAtMs = startedAt;

@@ -3,11 +3,13 @@ import { productId } from "../../platform/api/fields.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { acquireVoucher } from "../acquire-voucher.ts";
 import { acquireResponse, buyRequest } from "../api/acquire.ts";
+import { ACQUISITION, MARKETPLACE_ERRORS } from "../declared.ts";
 
 export const buyProduct = endpoint({
   method: "post",
   path: "/products/:id/buy",
   operationId: "buyProduct",
+  ownErrors: [MARKETPLACE_ERRORS.product_not_found, ...ACQUISITION],
   summary: "Buy a product's voucher",
   description:
     "Gives the user a voucher of the product for a payment that the storefront has captured. The voucher comes " +

@@ -2,11 +2,13 @@ import { signedInUser } from "../../core/keys/routes/authenticate-user.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { acquireVoucher } from "../acquire-voucher.ts";
 import { acquireResponse, claimRequest, linkCode } from "../api/acquire.ts";
+import { ACQUISITION, MARKETPLACE_ERRORS } from "../declared.ts";
 
 export const claimByLink = endpoint({
   method: "post",
   path: "/r/:code/claim",
   operationId: "claimByLink",
+  ownErrors: [MARKETPLACE_ERRORS.link_not_found, ...ACQUISITION.filter((code) => code !== "referrers_only")],
   summary: "Claim through a referrer's link",
   description:
     "Gives the user a free voucher of the link's product, from batches of either audience, and records the " +

@@ -2,11 +2,13 @@ import { anyone } from "../../platform/http/access.ts";
 import { type DepsOf, endpoint, pathId } from "../../platform/http/endpoint.ts";
 import { linkCode } from "../api/acquire.ts";
 import { linkResponse } from "../api/link.ts";
+import { MARKETPLACE_ERRORS } from "../declared.ts";
 import { describeLink } from "../view-link.ts";
 
 export const link = endpoint({
   path: "/r/:code",
   operationId: "openLink",
+  ownErrors: [MARKETPLACE_ERRORS.link_not_found, "overloaded", "unavailable"],
   summary: "Open a referral link",
   description:
     "What the link offers, for callers that prefer JSON, as `Accept: application/json` does. All others get a " +

@@ -6,6 +6,7 @@ import { viewListings } from "../view-listings.ts";
 export const listings = endpoint({
   path: "/marketplace/listings",
   operationId: "readListings",
+  ownErrors: ["overloaded", "unavailable"],
   summary: "List the marketplace",
   description:
     "Every listing whose vouchers are still valid, one page at a time. Everyone sees listings for referrers; " +

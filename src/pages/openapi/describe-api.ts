@@ -7,8 +7,9 @@ import {
   type ZodOpenApiPathsObject,
 } from "zod-openapi";
 import packageJson from "../../../package.json" with { type: "json" };
+import { knownErrorCode } from "../../platform/api/errors.ts";
 import { examples } from "../../platform/api/example.ts";
-import type { DescribedSettings, Endpoint } from "../../platform/http/endpoint.ts";
+import { codesOf, type DescribedSettings, type Endpoint } from "../../platform/http/endpoint.ts";
 import { GUIDE_PATH } from "../layout.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { type DescribedFile, describeFiles } from "./describe-files.ts";
@@ -57,7 +58,12 @@ export function describeApi(
       webhooks,
       components: { securitySchemes: SECURITY_SCHEMES },
     },
-    { override: simplifySchema },
+    {
+      override: (schema) => {
+        if (schema.zodSchema === knownErrorCode) schema.jsonSchema.enum = codesOf(endpoints);
+        simplifySchema?.(schema);
+      },
+    },
   ) as ApiDescription;
 }
 

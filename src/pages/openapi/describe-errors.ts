@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
-import { ANY_ADDRESS_ERRORS, type ErrorCode, errorResponse, statusOf } from "../../platform/api/errors.ts";
+import { ANY_ADDRESS_ERRORS, type ErrorKind, errorResponse, errorsByCode } from "../../platform/api/errors.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
 import { translateInto } from "../../platform/api/sentences.ts";
 import type { Endpoint } from "../../platform/http/endpoint.ts";
@@ -33,12 +33,17 @@ export function describeErrors(
   endpoint: Described,
 ): Record<string, ZodOpenApiResponseObject> {
   const isLimited = endpoint.errors.has("rate_limited");
-  const byStatus = [...Map.groupBy(endpoint.errors, statusOf)].toSorted(([a], [b]) => a - b);
-  const described = byStatus.map(([status, codes]) => {
+  const byStatus = [...Map.groupBy(endpoint.errors.values(), ({ status }) => status)].toSorted(([a], [b]) => a - b);
+  const described = byStatus.map(([status, kinds]) => {
     const sendsChallenge = status === 401 && endpoint.security.some((scheme) => "userToken" in scheme);
-    const key = JSON.stringify([codes, sendsChallenge, isLimited, endpoint.errorDetails?.example]);
+    const key = JSON.stringify([
+      kinds.map(({ code }) => code),
+      sendsChallenge,
+      isLimited,
+      endpoint.errorDetails?.example,
+    ]);
     const response = known.get(key) ?? {
-      description: listCodes(codes),
+      description: listCodes(kinds),
       headers: z.object({
         ...REQUEST_ID,
         ...CONTENT_LANGUAGE,
@@ -49,7 +54,7 @@ export function describeErrors(
       content: {
         "application/json": {
           schema: endpoint.errorDetails?.schema ?? errorResponse,
-          examples: exampleErrors(codes, endpoint.errorDetails?.example),
+          examples: exampleErrors(kinds, endpoint.errorDetails?.example),
         },
       },
     };
@@ -59,28 +64,32 @@ export function describeErrors(
   return { ...Object.fromEntries(described), default: ANY_ADDRESS };
 }
 
+const ANY_KINDS = [...errorsByCode(ANY_ADDRESS_ERRORS).values()];
+
 const ANY_ADDRESS: ZodOpenApiResponseObject = {
   id: "AnyAddress",
-  description: `Errors that any URL can return:\n\n${listCodes(ANY_ADDRESS_ERRORS)}`,
+  description: `Errors that any URL can return:\n\n${listCodes(ANY_KINDS)}`,
   headers: z.object({ ...REQUEST_ID, ...CONTENT_LANGUAGE, ...ALLOW, ...RATE_LIMIT }),
   content: {
-    "application/json": { schema: errorResponse, examples: exampleErrors(ANY_ADDRESS_ERRORS) },
+    "application/json": { schema: errorResponse, examples: exampleErrors(ANY_KINDS) },
   },
 };
 
-function exampleErrors(codes: readonly ErrorCode[], details: Record<string, string> = {}) {
+function exampleErrors(kinds: readonly ErrorKind[], details: Record<string, string> = {}) {
   return Object.fromEntries(
-    codes.map((code) => [
+    kinds.map(({ code, status, sentence }) => [
       code,
       {
-        summary: `${statusOf(code)} ${code}`,
-        value: { error: translateInto("en")(`errors.${code}`), code, requestId: EXAMPLE.requestId, ...details },
+        summary: `${status} ${code}`,
+        value: { error: sentence(translateInto("en")), code, requestId: EXAMPLE.requestId, ...details },
       },
     ]),
   );
 }
 
 /** A Markdown list of codes with their meanings. */
-function listCodes(codes: readonly ErrorCode[]): string {
-  return codes.map((code) => `- \`${code}\`: ${MEANINGS.get(code)}.`).join("\n");
+function listCodes(kinds: readonly ErrorKind[]): string {
+  return kinds
+    .map(({ code, sentence }) => `- \`${code}\`: ${MEANINGS.get(code) ?? sentence(translateInto("en"))}.`)
+    .join("\n");
 }

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiPathsObject } from "zod-openapi";
-import type { ErrorCode } from "../../platform/api/errors.ts";
+import { errorsByCode } from "../../platform/api/errors.ts";
 import { describeErrors, type ErrorDescriptions } from "./describe-errors.ts";
 import { RATE_LIMIT, REQUEST_ID } from "./response-headers.ts";
 
-const FILE_ERRORS: ReadonlySet<ErrorCode> = new Set(["not_found", "rate_limited", "overloaded", "unavailable"]);
+const FILE_ERRORS = errorsByCode(["not_found", "rate_limited", "overloaded", "unavailable"]);
 
 /** A public file that is not JSON. */
 export interface DescribedFile {

@@ -1,3 +1,5 @@
+import type { Sentence } from "./sentences.ts";
+
 interface ErrorDescription {
   status: number;
   /** Default of `Retry-After`, in seconds. */
@@ -19,8 +21,8 @@ const REFUSALS = {
 };
 
 /**
- * Every code that an error body may carry. Codes are stable: partners branch on them. docs/errors.md says when the API
- * sends each, `src/locales` what it says.
+ * Every code of the core that an error body may carry; wings declare theirs. Codes are stable: partners branch on them.
+ * docs/errors.md says when the API sends each, `src/locales` what it says.
  */
 export const ERRORS = {
   invalid_http: describe(400),
@@ -48,18 +50,8 @@ export const ERRORS = {
   voucher_not_found: describe(404),
   entity_not_found: describe(404),
   redemption_not_found: describe(404),
-  listing_not_found: describe(404),
-  product_not_found: describe(404),
-  link_not_found: describe(404),
-  webhook_not_found: describe(404),
-  webhooks_off: describe(404),
   method_not_allowed: describe(405),
   ...REFUSALS,
-  not_logged_yet: describe(409, 1),
-  payload_erased: describe(410),
-  webhook_limit: describe(409),
-  webhook_disabled: describe(409),
-  sold_out: describe(409),
   window_closed: describe(409),
   already_exists: describe(409),
   wrong_status: describe(409),
@@ -74,16 +66,33 @@ export const ERRORS = {
 };
 
 export type ErrorCode = keyof typeof ERRORS;
+
+/** An error code, and what goes with it. */
+export interface ErrorKind extends ErrorDescription {
+  code: string;
+  /** What it says unless the error says more. */
+  sentence: Sentence;
+  /** The heading of its page, if it is not that of its status. */
+  heading?: Sentence;
+  /** Set if it ends by itself within seconds, so that its page looks again. */
+  looksAgain?: true;
+}
+
+const KINDS = new Map(
+  Object.entries<ErrorDescription>(ERRORS).map(([code, described]): [string, ErrorKind] => [
+    code,
+    { code, ...described, sentence: (t) => t(`errors.${code as ErrorCode}`) },
+  ]),
+);
+
+/** The kind of an error that a code of the core or a wing names. */
+export function errorKind(error: ErrorCode | ErrorKind): ErrorKind {
+  return typeof error === "string" ? (KINDS.get(error) as ErrorKind) : error;
+}
 export type RefusalCode = keyof typeof REFUSALS;
 
 export function statusOf(code: ErrorCode): number {
   return ERRORS[code].status;
-}
-
-/** How long a caller should wait before it tries again, by default. Seconds. */
-export function retryAfterOf(code: ErrorCode): number | undefined {
-  const described: ErrorDescription = ERRORS[code];
-  return described.retryAfterSeconds;
 }
 
 export const REFUSAL_CODES = Object.keys(REFUSALS) as RefusalCode[];

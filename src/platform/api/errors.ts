@@ -1,11 +1,19 @@
 import { z } from "zod";
-import { ERRORS, type ErrorCode, REFUSAL_CODES, type RefusalCode, retryAfterOf, statusOf } from "./error-codes.ts";
+import {
+  ERRORS,
+  type ErrorCode,
+  type ErrorKind,
+  errorKind,
+  REFUSAL_CODES,
+  type RefusalCode,
+  statusOf,
+} from "./error-codes.ts";
 import { EXAMPLE } from "./example.ts";
 import { named, text } from "./fields.ts";
 import { type ProblemKey, problemIn } from "./problems.ts";
 import { type Language, type Sentence, type Translate, translateInto, type ValuesOf } from "./sentences.ts";
 
-export { ERRORS, type ErrorCode, REFUSAL_CODES, statusOf };
+export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES, statusOf };
 
 /** The code whose sentence must name the problem: each `AppError` has its own sentence. The table has an example. */
 type NamingCode = "invalid_request";
@@ -26,22 +34,27 @@ interface ErrorOptions {
  * operators and exists in English only.
  */
 export class AppError extends Error {
-  readonly code: ErrorCode;
+  readonly kind: ErrorKind;
+  readonly code: string;
+  readonly status: number;
   /** Sent as `Retry-After`. */
   readonly retryAfterSeconds: number | undefined;
   readonly details: Readonly<Record<string, string>> | undefined;
   readonly isExpected: boolean;
-  readonly #sentence: string | Sentence | undefined;
+  readonly #sentence: string | Sentence;
 
-  constructor(code: ErrorCode, sentence: string | Sentence, options?: ErrorOptions);
-  constructor(code: Exclude<ErrorCode, NamingCode>, sentence?: undefined, options?: ErrorOptions);
-  constructor(code: ErrorCode, sentence?: string | Sentence, options: ErrorOptions = {}) {
+  constructor(error: ErrorCode | ErrorKind, sentence: string | Sentence, options?: ErrorOptions);
+  constructor(error: Exclude<ErrorCode, NamingCode> | ErrorKind, sentence?: undefined, options?: ErrorOptions);
+  constructor(error: ErrorCode | ErrorKind, sentence?: string | Sentence, options: ErrorOptions = {}) {
+    const kind = errorKind(error);
     const { cause, retryAfterSeconds, details, isExpected = false } = options;
-    super(say(translateInto("en"), code, sentence), cause === undefined ? undefined : { cause });
+    super(say(translateInto("en"), sentence ?? kind.sentence), cause === undefined ? undefined : { cause });
     this.name = "AppError";
-    this.code = code;
-    this.#sentence = sentence;
-    this.retryAfterSeconds = retryAfterSeconds ?? retryAfterOf(code);
+    this.kind = kind;
+    this.code = kind.code;
+    this.status = kind.status;
+    this.#sentence = sentence ?? kind.sentence;
+    this.retryAfterSeconds = retryAfterSeconds ?? kind.retryAfterSeconds;
     this.details = details;
     this.isExpected = isExpected;
   }
@@ -52,13 +65,17 @@ export class AppError extends Error {
 
   /** The error's text in a language. */
   sentenceIn(language: Language): string {
-    return say(translateInto(language), this.code, this.#sentence);
+    return say(translateInto(language), this.#sentence);
   }
 }
 
-function say(t: Translate, code: ErrorCode, sentence: string | Sentence | undefined): string {
-  if (sentence === undefined) return t(`errors.${code}`);
+function say(t: Translate, sentence: string | Sentence): string {
   return typeof sentence === "string" ? sentence : sentence(t);
+}
+
+/** The kinds of errors by their codes. */
+export function errorsByCode(errors: readonly (ErrorCode | ErrorKind)[]): ReadonlyMap<string, ErrorKind> {
+  return new Map(errors.map(errorKind).map((kind) => [kind.code, kind]));
 }
 
 /** Maximum number of fields that one error names. */
@@ -117,7 +134,8 @@ export function voucherBusy(): AppError {
   return new AppError("voucher_busy");
 }
 
-const knownErrorCode = z
+/** The reference adds the codes of wings. */
+export const knownErrorCode = z
   .enum(Object.keys(ERRORS) as ErrorCode[])
   .meta({ id: "KnownErrorCode", description: "The codes of this release." });
 
@@ -133,17 +151,7 @@ export const errorResponse = named("Error", {
   requestId: text("The value of `X-Request-Id`. Quote it when you ask us about a response.", EXAMPLE.requestId),
 });
 
-const ACQUISITION = [
-  "referrers_only",
-  "window_closed",
-  "sold_out",
-  "voucher_busy",
-  "overloaded",
-  "unavailable",
-] as const;
-const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"] as const;
-
-const WEBHOOK = ["webhook_not_found", "webhooks_off", "overloaded", "unavailable"] as const;
+export const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"] as const;
 
 /** Errors of each operation of the issuer API on an entity. */
 export const ISSUER = ["not_found", "overloaded", "unavailable"] as const;
@@ -160,27 +168,7 @@ export const ERRORS_OF = {
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["redemption_not_found", "overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
-  createWebhook: ["webhooks_off", "webhook_limit", "overloaded", "unavailable"],
-  listWebhooks: ["webhooks_off", "overloaded", "unavailable"],
-  readWebhook: WEBHOOK,
-  changeWebhook: [...WEBHOOK, "webhook_disabled"],
-  deleteWebhook: WEBHOOK,
-  testWebhook: [...WEBHOOK, "webhook_disabled"],
-  rotateWebhook: [...WEBHOOK, "webhook_limit"],
-  replayWebhook: [...WEBHOOK, "webhook_disabled"],
-  listWebhookDeliveries: WEBHOOK,
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
-  readRedemptionReceipt: ["redemption_not_found", "not_logged_yet", "payload_erased", "overloaded", "unavailable"],
-  readReceiptByReference: ["redemption_not_found", "not_logged_yet", "payload_erased", "overloaded", "unavailable"],
-  readEventReceipt: [...VOUCHER_READ, "not_logged_yet", "payload_erased"],
-  readEventProof: ["entity_not_found", "not_logged_yet", "overloaded", "unavailable"],
-  readListings: ["overloaded", "unavailable"],
-  readListing: ["listing_not_found", "overloaded", "unavailable"],
-  openLink: ["link_not_found", "overloaded", "unavailable"],
-  buyListing: ["listing_not_found", ...ACQUISITION],
-  buyProduct: ["product_not_found", ...ACQUISITION],
-  claimProduct: ["product_not_found", ...ACQUISITION],
-  claimByLink: ["link_not_found", ...ACQUISITION.filter((code) => code !== "referrers_only")],
   listBrands: ["overloaded", "unavailable"],
   listProducts: ISSUER,
   listBatches: ISSUER,

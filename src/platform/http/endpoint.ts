@@ -1,6 +1,15 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import type { z } from "zod";
-import { AppError, BODY_ERRORS, ERRORS_OF, type ErrorCode, invalidFields } from "../api/errors.ts";
+import {
+  AppError,
+  BODY_ERRORS,
+  ERRORS,
+  ERRORS_OF,
+  type ErrorCode,
+  type ErrorKind,
+  errorsByCode,
+  invalidFields,
+} from "../api/errors.ts";
 import type { Examples } from "../api/example.ts";
 import { ID_INPUT_MAX } from "../api/fields.ts";
 import { inAnyLanguage } from "../api/problems.ts";
@@ -62,7 +71,7 @@ interface Definition<
   /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless `ownErrors` lists them. */
   operationId: string;
   /** The operation's errors, if {@link ERRORS_OF} does not have it. */
-  ownErrors?: readonly ErrorCode[];
+  ownErrors?: readonly (ErrorCode | ErrorKind)[];
   /** A title of a few words, without a full stop. */
   summary: string;
   /** What a caller must know, in Markdown; a function where it depends on the configuration. */
@@ -107,7 +116,7 @@ type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
 /** An operation whose errors are known. */
-type NamedErrors = { operationId: keyof typeof ERRORS_OF } | { ownErrors: readonly ErrorCode[] };
+type NamedErrors = { operationId: keyof typeof ERRORS_OF } | { ownErrors: readonly (ErrorCode | ErrorKind)[] };
 
 /** The dependencies of a use case, for the handler of its endpoint. */
 // biome-ignore lint/suspicious/noExplicitAny: the other parameters may be of any type.
@@ -133,7 +142,7 @@ export interface Endpoint<Deps = never>
   security: Access<unknown>["security"];
   hasCsv: boolean;
   /** The errors of its access, its input and its handler. Any address can also return `ANY_ADDRESS_ERRORS`. */
-  errors: ReadonlySet<ErrorCode>;
+  errors: ReadonlyMap<string, ErrorKind>;
   route: (deps: Deps) => Route;
 }
 
@@ -178,7 +187,7 @@ export function endpoint<
     tag: access.tag,
     security: access.security,
     hasCsv: csv !== undefined,
-    errors: new Set([...access.errors, ...errorsOfInput(definition), ...own]),
+    errors: errorsByCode([...access.errors, ...errorsOfInput(definition), ...own]),
     route: (deps) => ({
       path: definition.path,
       reportedAs: definition.reportedAs,
@@ -204,6 +213,11 @@ export function endpoint<
     }),
   };
 }
+
+/** The codes of the core, and those that only endpoints of wings send. */
+export const codesOf = (endpoints: readonly Pick<Endpoint, "errors">[]): string[] => [
+  ...new Set([...Object.keys(ERRORS), ...endpoints.flatMap(({ errors }) => [...errors.keys()])]),
+];
 
 const errorsOfInput = ({ query, body }: { query?: unknown; body?: unknown }): readonly ErrorCode[] => [
   ...(query === undefined ? [] : (["invalid_request"] as const)),

@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
-import { AppError, statusOf } from "../api/errors.ts";
+import { AppError } from "../api/errors.ts";
 import { BatcherClosed, BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
 import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
@@ -20,7 +20,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   // The connection is closed, so no response can be sent.
   if (error instanceof CallerLeft) return;
   const known = toAppError(error);
-  const status = statusOf(known.code);
+  const { status } = known;
   response.locals.errorCode = known.code;
   response.locals.isExpected = known.isExpected;
   if (status >= 500) response.locals.failure = known.cause ?? known;
@@ -32,7 +32,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) {
     // Makes the browser repeat the request by itself.
-    if (known.code === "not_logged_yet") response.setHeader("Refresh", "3");
+    if (known.kind.looksAgain) response.setHeader("Refresh", "3");
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }
   sendJson(response, status, {

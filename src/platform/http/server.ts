@@ -3,7 +3,7 @@ import { type AddressInfo, type Socket, Server as TcpServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
-import { AppError, type ErrorCode, statusOf } from "../api/errors.ts";
+import { AppError } from "../api/errors.ts";
 import type { Config } from "../config.ts";
 import type { Closable } from "../lifetime.ts";
 
@@ -108,7 +108,7 @@ export async function listen(
     headersMax,
   }: Pick<Config, "port" | "keepAliveMs"> & Partial<Pick<Config, "host" | "headersMax">>,
   log: Logger,
-  onRefusal: (code: ErrorCode) => void = () => undefined,
+  onRefusal: (code: string) => void = () => undefined,
   limits = CONNECTION_LIMITS,
 ): Promise<HttpServer> {
   const server = createServer({
@@ -224,7 +224,7 @@ const NOT_HTTP = new AppError("invalid_http");
 /** Sends and logs an error response for a request that is too malformed to reach the application. */
 function refuseMalformedRequest(
   log: Logger,
-  onRefusal: (code: ErrorCode) => void,
+  onRefusal: (code: string) => void,
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
@@ -232,7 +232,7 @@ function refuseMalformedRequest(
   const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
   if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
-  const status = statusOf(refusal.code);
+  const { status } = refusal;
   const requestId = crypto.randomUUID();
   const body = `${JSON.stringify({ error: refusal.message, code: refusal.code, requestId })}\n`;
   const head = [

@@ -1,6 +1,7 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { changeWebhookRequest, webhookEndpoint, webhookId } from "../api/webhooks.ts";
+import { WEBHOOK, WEBHOOK_ERRORS } from "../declared.ts";
 import type { WebhookCalls } from "../endpoints.ts";
 import { changeWebhook as change } from "../partner-webhooks.ts";
 import { FAILING_MAX_DAYS } from "../webhook-limits.ts";
@@ -9,6 +10,7 @@ export const changeWebhook = endpoint({
   method: "patch",
   path: "/partner/webhooks/:id",
   operationId: "changeWebhook",
+  ownErrors: [...WEBHOOK, WEBHOOK_ERRORS.webhook_disabled],
   summary: "Change a webhook endpoint",
   description:
     "Changes the fields that the body has. `enabled: true` enables an endpoint that you disabled, that answered " +

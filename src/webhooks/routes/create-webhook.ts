@@ -1,6 +1,7 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { createWebhookRequest, newWebhook } from "../api/webhooks.ts";
+import { WEBHOOK_ERRORS } from "../declared.ts";
 import { createWebhook as create, type WebhookCalls } from "../endpoints.ts";
 import { ENDPOINTS_MAX } from "../webhook-limits.ts";
 
@@ -8,6 +9,7 @@ export const createWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks",
   operationId: "createWebhook",
+  ownErrors: [WEBHOOK_ERRORS.webhooks_off, WEBHOOK_ERRORS.webhook_limit, "overloaded", "unavailable"],
   summary: "Create a webhook endpoint",
   description:
     "Events of your organization's vouchers are sent to `url` from now on, signed with the `secret` of the " +

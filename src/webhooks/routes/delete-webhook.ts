@@ -1,6 +1,7 @@
 import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { deletedWebhook, webhookId } from "../api/webhooks.ts";
+import { WEBHOOK } from "../declared.ts";
 import type { WebhookCalls } from "../endpoints.ts";
 import { deleteWebhook as remove } from "../partner-webhooks.ts";
 
@@ -8,6 +9,7 @@ export const deleteWebhook = endpoint({
   method: "delete",
   path: "/partner/webhooks/:id",
   operationId: "deleteWebhook",
+  ownErrors: WEBHOOK,
   summary: "Delete a webhook endpoint",
   description: "Ends its deliveries, and deletes their list. A request that is on its way may still arrive.",
   access: partnerKey("voucher.webhook"),

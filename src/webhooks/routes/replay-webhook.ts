@@ -2,6 +2,7 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { replayRequest, replayResponse } from "../api/webhook-deliveries.ts";
 import { webhookId } from "../api/webhooks.ts";
+import { WEBHOOK, WEBHOOK_ERRORS } from "../declared.ts";
 import { replayWebhook as replay } from "../deliveries.ts";
 import type { WebhookCalls } from "../endpoints.ts";
 
@@ -9,6 +10,7 @@ export const replayWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks/:id/replay",
   operationId: "replayWebhook",
+  ownErrors: [...WEBHOOK, WEBHOOK_ERRORS.webhook_disabled],
   summary: "Send deliveries of a webhook endpoint again",
   description:
     "Sends finished deliveries again, with the same ids: those of events in a period, or those with the given " +

@@ -5,12 +5,14 @@ import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { ATTEMPT_MAX_MS } from "../../platform/outgoing/send-webhook.ts";
 import { testedWebhook } from "../api/webhook-deliveries.ts";
 import { webhookId } from "../api/webhooks.ts";
+import { WEBHOOK, WEBHOOK_ERRORS } from "../declared.ts";
 import { testWebhook as sendTest, type WebhookCalls } from "../endpoints.ts";
 
 export const testWebhook = endpoint({
   method: "post",
   path: "/partner/webhooks/:id/test",
   operationId: "testWebhook",
+  ownErrors: [...WEBHOOK, WEBHOOK_ERRORS.webhook_disabled],
   summary: "Send a test to a webhook endpoint",
   description:
     "Sends one signed event of the type `webhook.test` now, and returns the result within about " +

@@ -3,12 +3,14 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { deliveriesQuery, deliveriesResponse } from "../api/webhook-deliveries.ts";
 import { webhookId } from "../api/webhooks.ts";
+import { WEBHOOK } from "../declared.ts";
 import { readDeliveries } from "../deliveries.ts";
 import type { WebhookCalls } from "../endpoints.ts";
 
 export const webhookDeliveries = endpoint({
   path: "/partner/webhooks/:id/deliveries",
   operationId: "listWebhookDeliveries",
+  ownErrors: WEBHOOK,
   summary: "List the deliveries of a webhook endpoint",
   description:
     "What was sent to the endpoint in the last 30 days and what waits, with the state and the last result of " +

@@ -7,7 +7,7 @@ import { openSealRequests } from "../../../src/core/chain/seal-job.ts";
 import { openApiMetrics } from "../../../src/core/metrics/open-metrics.ts";
 import { each } from "../../../src/open/api-parts.ts";
 import { WINGS } from "../../../src/open/wings.ts";
-import { ERRORS } from "../../../src/platform/api/errors.ts";
+import { ALL_ERRORS } from "../../support/all-errors.ts";
 import { partnerClient, send } from "../../support/client.ts";
 import { appendPending } from "../../support/pending-events.ts";
 import { exchange } from "../../support/raw-http.ts";
@@ -111,7 +111,7 @@ it("requests are measured: the largest buckets count every request, and the sum 
 it("refusals are counted by code, including those of invalid HTTP, and each counter starts at 0", async () => {
   const fresh = await service.startApi();
   const report = await scrape(fresh.metricsUrl);
-  for (const code of Object.keys(ERRORS)) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
+  for (const code of ALL_ERRORS.keys()) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
   await fresh.close();
   const { code } = await issue();
   await till.redeem({ code, externalRef: `redeem-${code}` });

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { partnerKey } from "../../../src/core/keys/routes/authenticate.ts";
 import { signedInUser } from "../../../src/core/keys/routes/authenticate-user.ts";
+import { ACQUISITION, MARKETPLACE_ERRORS } from "../../../src/marketplace/declared.ts";
 import { html } from "../../../src/pages/html.ts";
 import { ENGLISH } from "../../../src/pages/locale.ts";
-import { AppError, ERRORS_OF, type ErrorCode, invalidFields } from "../../../src/platform/api/errors.ts";
+import { AppError, ERRORS_OF, type ErrorCode, errorsByCode, invalidFields } from "../../../src/platform/api/errors.ts";
 import { inAnyLanguage, problem } from "../../../src/platform/api/problems.ts";
 import { parametersOf } from "../../../src/platform/api/sentence-parameters.ts";
 import { LANGUAGES, sentencesOf, translateInto } from "../../../src/platform/api/sentences.ts";
@@ -29,12 +30,18 @@ it("parametersOf finds parameters in the words for each number, and numbers by h
 });
 
 /** The errors that a till or a shop may show. Those of webhooks are for developers. */
-const SHOWN: ErrorCode[] = [
-  ...(["lookUpVoucher", "reserveVoucher", "redeemVoucher", "releaseReservation", "readRedemption"] as const),
-  ...(["buyListing", "buyProduct", "claimProduct", "claimByLink", "readListing", "readPublicEvents"] as const),
-].flatMap((operation) => [...ERRORS_OF[operation]]);
+const SHOWN = [
+  ...(["lookUpVoucher", "reserveVoucher", "redeemVoucher", "releaseReservation"] as const),
+  ...(["readRedemption", "readPublicEvents"] as const),
+].flatMap((operation): readonly string[] => ERRORS_OF[operation]);
 const TO_TRY = [
-  ...new Set([...SHOWN, ...partnerKey("voucher.read").errors, ...signedInUser.errors]),
+  ...new Set([
+    ...SHOWN,
+    ...errorsByCode(ACQUISITION).keys(),
+    ...Object.keys(MARKETPLACE_ERRORS),
+    ...partnerKey("voucher.read").errors,
+    ...signedInUser.errors,
+  ]),
   "internal_error",
   "invalid_json",
   "body_too_large",

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ASSETS } from "../../../src/pages/assets.ts";
-import { ERRORS } from "../../../src/platform/api/errors.ts";
+import { ALL_ERRORS } from "../../support/all-errors.ts";
 import { checkAnswer, isOutside } from "../../support/check-answer.ts";
 import { partnerClient } from "../../support/client.ts";
 import { makeOffer, makeReferral } from "../../support/marketplace.ts";
@@ -99,7 +99,7 @@ function judge(method: string, target: string, { status, headers, text }: RawRep
     // The operators' dashboard is a library with its own error bodies.
     if (!isPage && !target.startsWith("/ops/queues")) {
       const body = JSON.parse(text);
-      if (ERRORS[body.code as keyof typeof ERRORS]?.status !== status) fail("the code belongs to another status");
+      if (ALL_ERRORS.get(String(body.code))?.status !== status) fail("the code belongs to another status");
       if (typeof body.error !== "string" || body.requestId !== headers["x-request-id"]) fail("it is no error body");
     }
   }
