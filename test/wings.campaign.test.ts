@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { copyProject, turnsRed } from "./proof/guards/broken-copy.ts";
@@ -7,6 +7,16 @@ import { startNode } from "./support/child-process.ts";
 const WINGS = ["marketplace", "transparency", "webhooks"];
 const LIST = "src/open/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
+
+/** What names something of a wing in the running service. */
+const WORDS: Record<string, RegExp> = {
+  marketplace: /marketplace|^\/r\/|\/(buy|claim)$|stock_left|^(listing|product|link)_not_found|sold_out/i,
+  transparency:
+    /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|VouchersLog|not_logged|payload_erased|^witness/,
+  webhooks: /webhook/i,
+};
+/** What has such a word and is no part of a wing: documents, the rule that ALERT_URL follows too, acts of the core. */
+const NO_PART = /^\/docs\/|^WEBHOOK_ALLOW_PRIVATE$|^listing: /;
 
 const read = (file: string) => readFileSync(file, "utf8");
 
@@ -20,19 +30,73 @@ function takeAway(directory: string, wing: string): void {
   writeFileSync(file, kept.join("\n").replace(new RegExp(`\\bwing\\(${wing}\\),? ?`), ""));
 }
 
+/** Checks the types of the service in a copy of the project. */
+async function expectCompiled(directory: string): Promise<void> {
+  const project = join(directory, "tsconfig.service.json");
+  writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", include: ["src", "workers"] }));
+  const compiler = join(directory, "node_modules/typescript/bin/tsc");
+  const { exitCode, stdout } = await startNode([compiler, "-p", project], {}, directory).ended;
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
+}
+
+/** What the service of a copy has, by kind. */
+async function takeInventory(directory: string): Promise<Record<string, string[]>> {
+  const { stdout, stderr } = await startNode([join(directory, "test/support/inventory.ts")], {}, directory).ended;
+  expect(stderr).toBe("");
+  return JSON.parse(stdout);
+}
+
+/** The kinds of which an inventory has something of a wing. */
+const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
+  Object.keys(inventory).filter((kind) =>
+    inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),
+  );
+
+it("the running service has something of each wing in each kind of thing that the wing adds", async () => {
+  const inventory = await takeInventory(join(import.meta.dirname, ".."));
+  expect(kindsWith(inventory, "marketplace")).toEqual(["routes", "headings", "errors", "metrics"]);
+  const pages = ["routes", "operators"];
+  const declared = ["errors", "variables", "queues", "metrics", "faults", "help"];
+  expect(kindsWith(inventory, "transparency")).toEqual([...pages, ...declared]);
+  expect(kindsWith(inventory, "webhooks")).toEqual([...pages, "portal", "headings", ...declared]);
+});
+
 it.each([
   ...WINGS.map((wing) => ({ wings: [wing], tests: [] })),
   { wings: WINGS, tests: CORE_TESTS },
-])("without $wings, the service compiles and $tests.length test files of the core pass", async ({ wings, tests }) => {
+])("without $wings, the service compiles, nothing of them is left, and $tests pass", async ({ wings, tests }) => {
   const { directory, remove } = copyProject();
   try {
     for (const wing of wings) takeAway(directory, wing);
-    const project = join(directory, "tsconfig.service.json");
-    writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", include: ["src", "workers"] }));
-    const compiler = join(directory, "node_modules/typescript/bin/tsc");
-    const { exitCode, stdout } = await startNode([compiler, "-p", project], {}, directory).ended;
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
+    await expectCompiled(directory);
+    const inventory = await takeInventory(directory);
+    expect(wings.flatMap((wing) => kindsWith(inventory, wing))).toEqual([]);
     if (tests.length > 0) expect(await turnsRed(tests, { cwd: directory })).toBe(false);
+  } finally {
+    remove();
+  }
+});
+
+it("a wing of one file adds one of each kind, and needs no change below it but its line in the list", async () => {
+  const { directory, remove } = copyProject();
+  try {
+    mkdirSync(join(directory, "src/lanterns"));
+    writeFileSync(join(directory, "src/lanterns/wing.ts"), LANTERNS);
+    const list = read(join(directory, LIST));
+    const line = list.replace("= [wing(", "= [wing(lanterns), wing(");
+    writeFileSync(join(directory, LIST), `import { lanterns } from "../lanterns/wing.ts";\n${line}`);
+    await expectCompiled(directory);
+    expect(await takeInventory(directory)).toMatchObject({
+      routes: expect.arrayContaining(["/lanterns"]),
+      operators: expect.arrayContaining(["/lanterns"]),
+      portal: expect.arrayContaining(["/lanterns"]),
+      errors: expect.arrayContaining(["lantern_out"]),
+      variables: expect.arrayContaining(["LANTERN_COUNT"]),
+      queues: expect.arrayContaining(["lantern"]),
+      metrics: expect.arrayContaining(["voucher_lanterns"]),
+      faults: expect.arrayContaining(["LanternOut"]),
+      help: expect.arrayContaining(["lantern: lanterns of the shop"]),
+    });
   } finally {
     remove();
   }
@@ -44,3 +108,44 @@ it("each folder in the list of wings is one that can be removed", () => {
   expect(new Set(named)).toEqual(new Set(WINGS));
   expect(WINGS.filter((wing) => !existsSync(join(root, "src", wing)))).toEqual([]);
 });
+
+const LANTERNS = `
+import { z } from "zod";
+import { metric } from "../core/metrics/metric-definitions.ts";
+import { wingMetrics } from "../core/metrics/metrics.ts";
+import { html } from "../pages/html.ts";
+import { AppError, type ErrorKind } from "../platform/api/errors.ts";
+import { integer, wingVariables } from "../platform/environment.ts";
+import { anyone } from "../platform/http/access.ts";
+import { endpoint } from "../platform/http/endpoint.ts";
+import type { Wing } from "../wing.ts";
+
+const OUT: ErrorKind = { code: "lantern_out", status: 409, sentence: () => "The lantern is out." };
+const variables = wingVariables("lanterns", { count: integer(0, 9).default(1).meta({ title: "LANTERN_COUNT" }) });
+const lit = endpoint({
+  path: "/lanterns", operationId: "readLanterns", summary: "Read lanterns", description: "", access: anyone,
+  ownErrors: [OUT], response: z.object({ lit: z.boolean() }), responseDescription: "",
+  handler: async () => { throw new AppError(OUT); },
+});
+const page = { path: "/lanterns", label: () => "Lanterns", isOpenTo: () => true, render: async () => html\`lit\` };
+const api = {
+  endpoints: [lit],
+  operatorPages: { sections: ["Lanterns"], pages: { "/lanterns": ["viewer", async () => html\`lit\`] } },
+  portal: { pages: [page] },
+  faults: { severities: { LanternOut: "amber" }, find: async () => ({}) },
+} as const;
+
+export const lanterns = {
+  variables,
+  queues: [{
+    name: "lantern", dataMaxBytes: 64, waitingMax: 1, withdrawOnTimeout: false, keep: { age: 60 },
+    keepFailed: { age: 60, count: 1 }, shown: { data: [], reply: "all" }, whilePaused: "Lanterns stay as they are.",
+  }],
+  metrics: wingMetrics({ lanterns: { ...metric("gauge", "worker", "voucher_lanterns"), help: "Lanterns that burn." } }),
+  api: async () => api,
+  sweeper: async () => () => ({ lightLanterns: async () => 0 }),
+  commands: async () => {
+    return { after: "key", nouns: [{ name: "lantern", description: "lanterns of the shop", verbs: {} }] };
+  },
+} satisfies Wing;
+`;

@@ -8,7 +8,6 @@ import { WINGS } from "../../src/open/wings.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { CONNECTION_LIMITS } from "../../src/platform/http/server.ts";
 import type { api as webhooks } from "../../src/webhooks/in-api.ts";
-import { openWebhookRequests } from "../../src/webhooks/job.ts";
 import type * as webhook from "../../src/webhooks/worker.ts";
 import { prepareWorkers } from "../../workers/prepare-workers.ts";
 import * as redeem from "../../workers/redeem.ts";
@@ -116,18 +115,19 @@ export function openWorkerContext(config: ReturnType<typeof testConfig>) {
 
 function completeContext(service: WorkerService) {
   const contexts = { ...redeem.prepare(service).ctx, ...seal.prepare(service).ctx, ...sweep.prepare(service).ctx };
-  const links = { ...service, shards: service.config.queueShards[0] };
-  return { ...contexts, webhookRequests: service.use(openWebhookRequests(links)), ...service };
+  return { ...contexts, ...service };
 }
 
 export type WorkerContext = ReturnType<typeof openWorkerContext>;
+
+type WebhookContext = NonNullable<ReturnType<typeof webhook.prepare>>["ctx"];
 
 /** Workers in this process. */
 export interface TestWorker {
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
   /** With what webhooks need, if WORKER_QUEUES names their queue. */
-  ctx: WorkerContext & Partial<NonNullable<ReturnType<typeof webhook.prepare>>["ctx"]>;
+  ctx: WorkerContext & Partial<WebhookContext> & Pick<WebhookContext, "webhookRequests">;
   close(): Promise<void>;
 }
 
@@ -142,7 +142,7 @@ export async function startWorkers(servers: TestServers, env: Environment = {}):
   await start();
   return {
     metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
-    ctx: { ...complete, ...ctx },
+    ctx: { ...complete, ...ctx } as TestWorker["ctx"],
     close: closeOnce(servers, service.close),
   };
 }

@@ -53,7 +53,7 @@ export function describeApi(
       },
       externalDocs: { description: "The guide for partners", url: `${settings.baseUrl}${GUIDE_PATH}` },
       servers: [{ url: settings.baseUrl }],
-      tags: TAGS,
+      tags: TAGS.filter(({ name }) => endpoints.some(({ tag }) => tag === name)),
       paths,
       webhooks,
       components: { securitySchemes: SECURITY_SCHEMES },

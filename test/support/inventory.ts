@@ -1,0 +1,48 @@
+import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
+import { buildVoucherctl } from "../../src/local/voucherctl.ts";
+import { each } from "../../src/open/api-parts.ts";
+import { createApp } from "../../src/open/app.ts";
+import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
+import { REFERENCE } from "../../src/open/endpoints.ts";
+import { openApi } from "../../src/open/open-api.ts";
+import { openWorkerService } from "../../src/open/open-worker-service.ts";
+import { WINGS } from "../../src/open/wings.ts";
+import { describeApi } from "../../src/pages/openapi/describe-api.ts";
+import { readConfig } from "../../src/platform/config.ts";
+import { allFaults } from "../../src/watch/faults.ts";
+import { VARIABLE_NAMES } from "./variable-names.ts";
+
+// Prints what this service has, as JSON. Its servers do not answer: what it has does not depend on them.
+
+const config = readConfig(
+  {
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    REDIS_URL: "redis://127.0.0.1:1",
+    LOG_LEVEL: "silent",
+    METRICS_PORT: "0",
+    OPS_TOKEN: "a token of operators",
+    OPS_WRITABLE: "true",
+  },
+  CONFIG_PARTS,
+);
+const api = openApi(config);
+const worker = openWorkerService(config, WINGS);
+const { tags = [], components } = describeApi(REFERENCE, config);
+const namesOf = async (metrics: { scrape(): Promise<string> } | null) =>
+  Array.from((await metrics?.scrape())?.matchAll(/^# TYPE (\S+)/gm) ?? [], ([, name]) => name);
+
+console.log(
+  JSON.stringify({
+    routes: createApp(api).router.stack.flatMap(({ route }) => route?.path ?? []),
+    operators: operatorRoutes(api, each("operatorPages")).map(({ path }) => path),
+    portal: each("portal").flatMap(({ pages = [] }) => pages.map(({ path }) => path)),
+    headings: tags.map(({ name }) => name),
+    errors: Object(components?.schemas?.KnownErrorCode).enum,
+    variables: VARIABLE_NAMES,
+    queues: CONFIG_PARTS.queues.map(({ name }) => name),
+    metrics: [...(await namesOf(api.metrics)), ...(await namesOf(worker.metrics))],
+    faults: allFaults(each("faults")).map(({ name }) => name),
+    help: buildVoucherctl().commands.map((noun) => `${noun.name()}: ${noun.description()}`),
+  }),
+);
+process.exit(0);
