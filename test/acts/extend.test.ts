@@ -212,7 +212,7 @@ it("a redeem that waits together with an extension beyond the end is decided by 
 });
 
 it("an extension before the sweeper prevents the record of the expiry, and one after it follows it", async () => {
-  const { vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, it is extended.
   const { waiting } = await besideTransaction(db, async (outside) => {
@@ -224,6 +224,9 @@ it("an extension before the sweeper prevents the record of the expiry, and one a
   });
   await waiting;
   await recordExpiries(ctx(), 0);
+  // The batch is done with: the extended voucher is found by its own end.
+  const { rows } = await db.query("SELECT expiry_recorded_to AS serial FROM batches WHERE id = $1", [batchId]);
+  expect(rows).toEqual([{ serial: 2 }]);
   await extend(swept, later(30));
   expect(await typesOf(extendedFirst)).toEqual(["issued", "extended"]);
   expect(await typesOf(swept)).toEqual(["issued", "expired", "extended"]);
