@@ -1,3 +1,4 @@
+import { AppError } from "../api/errors.ts";
 import { mastersOf, type RedisClient } from "../redis/connections.ts";
 import { measureQueues } from "./measure-queues.ts";
 import type { QueueSettings } from "./queue-settings.ts";
@@ -72,7 +73,7 @@ export async function hasWorker(
 
 /** Reads the connections to each master. A deployment has thousands, so each name is read once. */
 async function readConnected(redis: RedisClient, deploymentId: string): Promise<Connected[]> {
-  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST")));
+  const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST").catch(refuseList)));
   const ofDeployment = new RegExp(`^\\{pva:${deploymentId}:\\d+/(\\d+):`);
   return lists.map((list) => {
     const [apis, workers, counts] = [new Map<number, number>(), new Set<string>(), new Set<number>()];
@@ -86,6 +87,16 @@ async function readConnected(redis: RedisClient, deploymentId: string): Promise<
     }
     return { apis, workers, counts };
   });
+}
+
+function refuseList(error: Error): never {
+  if (!/^(NOPERM|ERR unknown)/.test(error.message)) throw error;
+  throw new AppError(
+    "unavailable",
+    "The user of REDIS_URL may not run CLIENT LIST, which shows the processes that use the queues. Nothing else " +
+      "needs it. To permit it, run: ACL SETUSER … +client|list",
+    { cause: error },
+  );
 }
 
 async function readDivision(

@@ -3,18 +3,19 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { problemsOf } from "../../../src/platform/checks.ts";
+import { readDivisions } from "../../../src/platform/queues/read-shards.ts";
 import { COMMAND_NAMES } from "../../../src/platform/redis/commands.ts";
 import { checkRedis } from "../../../src/platform/redis/requirements.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { type OwnRedis, startOwnRedis } from "../../support/own-redis.ts";
 import { ACL_RULES } from "../../support/redis-tls.ts";
 import { scrape } from "../../support/scrape.ts";
-import type { TestApi } from "../../support/service.ts";
+import { startWorkers, type TestApi } from "../../support/service.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 const service = useService();
-const { keys, issue } = service;
+const { servers, keys, issue } = service;
 let redis: OwnRedis;
 let api: TestApi;
 let till: PartnerClient;
@@ -122,7 +123,7 @@ it("a replica that takes writes, which it then loses, makes the process unready 
 it.each([
   ["a command", `${ACL_RULES} -xadd`, "+xadd"],
   ["a command of BullMQ's worker", `${ACL_RULES} -bzpopmin`, "+bzpopmin"],
-  ["a subcommand", `${ACL_RULES} -client|list`, "+client|list"],
+  ["a subcommand", `${ACL_RULES} -client|setname`, "+client|setname"],
   ["the channels", ACL_RULES.replace("&*", "resetchannels"), "&*"],
   ["the keys of leases", ACL_RULES.replace("~*", "~{pva* ~pva* ~limit*"), "~*"],
   ["transactions", `${ACL_RULES} -multi`, "+multi"],
@@ -141,6 +142,20 @@ it("a user with the documented rights lacks nothing, and the check runs none of 
   const before = await redis.client.dbsize();
   expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);
   expect(await redis.client.dbsize()).toBe(before);
+});
+
+it("a user without CLIENT LIST redeems, and only what shows processes asks for it", async () => {
+  const rules = `${ACL_RULES} -client|list`;
+  await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
+  const REDIS_URL = `redis://limited:secret@127.0.0.1:${redis.port}`;
+  const limited = await service.startApi({ REDIS_URL });
+  const workers = await startWorkers(servers, { REDIS_URL });
+  const { code } = await issue();
+  const redeemed = await partnerClient(limited.url, keys.till.key).redeem({ code, externalRef: "without-list" });
+  expect(redeemed.status).toBe(200);
+  const shown = readDivisions(limited.ctx.redis, limited.ctx.deployment.id, []);
+  await expect(shown).rejects.toThrow(/^The user of REDIS_URL may not run CLIENT LIST, .* Nothing else needs it\./);
+  await Promise.all([limited.close(), workers.close()]);
 });
 
 it("the rights that are checked include every command of the service's and BullMQ's scripts", () => {
