@@ -52,8 +52,9 @@ COPY packages ./packages
 COPY --from=generated /app/dist ./dist
 COPY src ./src
 COPY workers ./workers
-# The volumes of the log's key and anchor get their owner from here.
-RUN install -d -o node -g node -m 0700 /var/lib/vouchers/key /var/lib/vouchers/anchor
+# A checkout under umask 027 has files that only its owner reads. The volumes of the log's key and anchor get their owner from here.
+RUN chmod -R a+rX package.json docs migrations packages dist src workers \
+ && install -d -o node -g node -m 0700 /var/lib/vouchers/key /var/lib/vouchers/anchor
 # The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000
