@@ -34,6 +34,10 @@ const wanted = readStartOptions();
 /** Longest wait until joined processes have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
 
+// With NODE_USE_ENV_PROXY, Node would ask the network's proxy for this machine's own ports.
+const { no_proxy: NO_PROXY = process.env.NO_PROXY } = process.env;
+process.env.no_proxy = [NO_PROXY, "localhost", "127.0.0.1", "[::1]"].filter(Boolean).join(",");
+
 let stopping = false;
 const startLog = new StartLog(join(LOCAL_DIRECTORY, "start.log"));
 const openReadable = process.stdout.isTTY ? await loadReadableLog() : null;

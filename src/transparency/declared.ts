@@ -3,7 +3,7 @@ import { isKeyName } from "#tlog/note.ts";
 import { metric } from "../core/metrics/metric-definitions.ts";
 import { wingMetrics } from "../core/metrics/metrics.ts";
 import type { ErrorKind } from "../platform/api/errors.ts";
-import { integer, list, orNull, wingVariables } from "../platform/environment.ts";
+import { integer, orNull, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
 export const tlogVariables = wingVariables("transparency", {
@@ -14,7 +14,10 @@ export const tlogVariables = wingVariables("transparency", {
     title: "LOG_ORIGIN",
   }),
   /** Files in which the log's worker keeps the last checkpoint. */
-  anchors: list
+  anchors: z
+    .string()
+    // A folder may have a comma in its name.
+    .transform((text) => text.split(/[\s,]*,\s*(?=file:|$)/).filter(Boolean))
     .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
     .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
     .default([])

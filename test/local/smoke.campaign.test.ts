@@ -48,6 +48,9 @@ describe("npm start with given servers", () => {
       PORT: String(port),
       OPS_TOKEN,
       LOG_LEVEL: "silent",
+      // A proxy that does not lead to this machine.
+      NODE_USE_ENV_PROXY: "1",
+      HTTP_PROXY: "http://127.0.0.1:9",
     });
     await until(() => service.output().includes("CODE=") || service.child.exitCode !== null, 2 * START_MS);
   });

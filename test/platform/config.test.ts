@@ -158,6 +158,8 @@ it.each<[variable: string, value: string, read: object]>([
   ["OPS_TOKEN", "off", { ops: { token: null, isOff: true } }],
   ["OPS_JWKS_URL", "https://login.example/keys", { ops: { jwksUrl: "https://login.example/keys" } }],
   ["OPS_JWT_HEADER", "Cf-Access-Jwt-Assertion", { ops: { jwtHeader: "cf-access-jwt-assertion" } }],
+  ["LOG_ANCHOR", "file:/a, file:/b,", { ofWings: { transparency: { anchors: ["/a", "/b"] } } }],
+  ["LOG_ANCHOR", "file:/home/Acme, Inc/a", { ofWings: { transparency: { anchors: ["/home/Acme, Inc/a"] } } }],
   ["OPS_NAME_CLAIM", "name", { ops: { nameClaim: "name", roleClaim: "roles" } }],
   [
     "OPS_ROLE_MAP",
