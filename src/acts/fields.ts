@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isNetwork } from "../platform/addresses.ts";
+import { isExactNetwork } from "../platform/addresses.ts";
 import { filledTextUpTo, isErasedForm } from "../platform/api/fields.ts";
 import { problem } from "../platform/api/problems.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
@@ -275,11 +275,11 @@ export function flag(label: string, more: Pick<Field, "option" | "commandOnly"> 
 /** IP addresses and networks. */
 export function networks(label: string, more: More<string[]> = {}): Field<string[]> {
   const message = problem("noNetworks");
-  const json = z.array(z.string().refine(isNetwork, message), orRequired(message));
+  const json = z.array(z.string().refine(isExactNetwork, message), orRequired(message));
   const typed = z
     .string()
     .transform((value) => value.split(/[\s,]+/).filter(Boolean))
-    .refine((entries) => entries.every(isNetwork), message);
+    .refine((entries) => entries.every(isExactNetwork), message);
   return { kind: "list", label, hint: "", placeholder: "<cidr>", typed, json, initial: [], ...more };
 }
 

@@ -17,6 +17,8 @@ type Given = Record<string, unknown>;
 /** What a command adds to an act: options, files and texts, and what the act needs from its process. */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
+  /** What is wrong with well-formed options beyond the rules of the act, as a sentence. Null for nothing. */
+  findProblem?(options: Given): string | null;
   /** How the command line names the act's entity, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
   /** Runs the act with its dependencies. Returns the act's result, and notes for the user. */
@@ -54,7 +56,9 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
       const found: Problem[] = [];
       const values = valuesOf(act.fields, options, problems);
       act.rules?.(values, (field, say) => found.push({ field, say }));
-      return found.length === 0 ? [] : [new InvalidValues(found, optionNames(act.fields)).message];
+      const ofFace = problems.size === 0 ? (face.findProblem?.(options) ?? null) : null;
+      const ofAct = found.length === 0 ? null : new InvalidValues(found, optionNames(act.fields)).message;
+      return [ofAct, ofFace].filter((one) => one !== null);
     },
     async run(ctx, options, ...args) {
       const values = valuesOf(act.fields, options) as Values<F>;

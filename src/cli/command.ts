@@ -49,7 +49,7 @@ interface VerbOf<Context, Options> {
   help?: string;
   /** Arguments after the noun and the verb, one text for each example. By default one example without arguments. */
   examples?: readonly string[];
-  /** Finds further problems when some options have problems, so that one refusal names all of them. */
+  /** Finds further problems of the options, some of which may have problems: one refusal names all of them. */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
 }
@@ -94,7 +94,10 @@ export interface CommandContext extends AdminContext, Interaction {
 
 type Options = Record<string, OptionOf<unknown>>;
 
-/** A verb that uses the servers. `--org`, `--brand` and `--product` may be names. */
+/**
+ * A verb that uses the servers. `--org`, `--brand` and `--product` may be names. A wrong command line is refused before
+ * anything is asked of a server.
+ */
 export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>): Verb {
   return verbWithoutServers<Given>({
     ...spec,
@@ -115,9 +118,10 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
       command.addOption(collectProblems(built, problems));
     }
     command.hook("preAction", () => {
-      if (problems.size === 0) return;
-      const further = spec.findFurtherProblems?.(command.opts(), problems) ?? [];
-      command.error([...problems.values(), ...further].join("\n"));
+      const empty = command.registeredArguments.filter((_, place) => command.args[place] === "");
+      const given = empty.map((one) => `Argument '${one.name()}' must not be empty.`);
+      const found = [...given, ...problems.values(), ...(spec.findFurtherProblems?.(command.opts(), problems) ?? [])];
+      if (found.length > 0) command.error(found.join("\n"));
     });
     if (help !== undefined) command.addHelpText("after", `\n${help}`);
     const lines = examples.map((example) => formatExample(`${nameOf(command)} ${example}`.trimEnd()));

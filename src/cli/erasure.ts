@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ErasureResult, ReplayResult } from "../acts/erase-person.ts";
-import { erase } from "../acts/person/erase.ts";
+import { erase, findPersonProblem } from "../acts/person/erase.ts";
 import { listErasures, parseErasures, replayErasures } from "../acts/replay-erasures.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
@@ -10,6 +10,7 @@ import { option, time, YES } from "./options.ts";
 /** How the command line of `person erase` names a voucher. */
 const ERASE: CommandFace<ErasureResult> = {
   options: { voucher: option("<id>", "one voucher, by its id") },
+  findProblem: (options) => findPersonProblem(options),
   target: { argument: "", find: async (_ctx, { voucher = "" }) => String(voucher) },
 };
 

@@ -64,6 +64,7 @@ export function collectProblems(built: Option, problems: OptionProblems): Option
   if (parseArg === undefined) return built;
   return built.makeOptionMandatory(false).argParser((text, previous) => {
     try {
+      if (text === "") throw new InvalidArgumentError("It must not be empty.");
       const value = parseArg(text, previous);
       if (problems.get(name) === missing) problems.delete(name);
       return value;

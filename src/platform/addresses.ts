@@ -16,6 +16,15 @@ export function isNetwork(text: string): boolean {
   return Number(bits ?? 0) <= (isIPv6(address) ? 128 : 32);
 }
 
+/** Whether the text is an address, or a network without bits after its prefix, as Postgres takes it for `cidr`. */
+export function isExactNetwork(text: string): boolean {
+  if (!isNetwork(text) || !text.includes("/")) return isNetwork(text);
+  const [address = "", bits] = text.split("/");
+  if (!isIPv6(address)) return ipaddr.IPv4.networkAddressFromCIDR(text).toString() === ipaddr.parse(address).toString();
+  const parsed = parseIPv6(address).toString();
+  return ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${bits}`).toString() === parsed;
+}
+
 /** The only IPv6 network of public addresses. */
 const PUBLIC_IPV6 = ipaddr.parseCIDR("2000::/3");
 /** The host services of Azure's virtual machines, at an otherwise public address. */

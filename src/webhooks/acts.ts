@@ -3,9 +3,10 @@ import { choices, optional, text, texts, time } from "../acts/fields.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import { formatUtcWithZone, pluralize } from "../acts/words.ts";
 import { newId } from "../core/voucher/ids.ts";
-import { problemIn } from "../platform/api/problems.ts";
+import { problem, problemIn } from "../platform/api/problems.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { ATTEMPT_MAX_MS } from "../platform/outgoing/send-webhook.ts";
+import { findUrlProblem } from "../platform/outgoing/webhook-url.ts";
 import { selectAnyWebhook, selectOrganizationOfWebhook } from "./any-webhook.ts";
 import { REPLAY_MAX, type TestedWebhook } from "./api/webhook-deliveries.ts";
 import { WEBHOOK_EVENT_TYPES, type WebhookView } from "./api/webhooks.ts";
@@ -18,6 +19,12 @@ const NEEDS_SECRET = "Reads WEBHOOK_SECRET and WEBHOOK_ALLOW_PRIVATE, as the API
 const ON_ENDPOINT = { on: "webhook", role: "operator", examples: ["whk_…"] } as const;
 type None = Record<never, never>;
 
+const url = text("URL", 2_000, { hint: "Where events are sent." });
+/** Refuses what no deployment takes. To which hosts requests may go is a rule of the deployment. */
+const readUrl = url.typed.refine((given) => findUrlProblem(given, true) === null, {
+  error: ({ input }) => problem(findUrlProblem(String(input), true) ?? "noUrl"),
+});
+
 export const createAnyWebhook = act({
   name: "webhook create",
   on: "organization",
@@ -27,7 +34,7 @@ export const createAnyWebhook = act({
   help: NEEDS_SECRET,
   examples: ["--org org_… --url https://shop.example.com/hooks"],
   fields: {
-    url: text("URL", 2_000, { hint: "Where events are sent." }),
+    url: { ...url, typed: readUrl, json: readUrl },
     description: optional(text("Description", 200, { hint: "A name for its partner's use." })),
     eventTypes: choices("Events", WEBHOOK_EVENT_TYPES, {
       hint: "What is sent. None: everything.",

@@ -65,12 +65,16 @@ ${pluralize(references, "other text")}.${
   isReport: true,
 });
 
+/** What the values of an erasure do not name: one person. Null if they do. */
+export function findPersonProblem(given: Partial<Record<"voucher" | "user" | "ref" | "org", unknown>>): string | null {
+  const { voucher, user, ref, org } = given;
+  const isOne = [voucher, user, ref].filter(Boolean).length === 1 && (ref ? Boolean(org) : !(user && org));
+  return isOne ? null : "Give one voucher, one user, or one reference with its organization";
+}
+
 function personOf(voucherId: string, userId: string | null, org: string | null, ref: string | null): ErasedPerson {
-  const given = [voucherId || null, userId, ref].filter((one) => one !== null);
-  if (given.length !== 1 || (ref !== null && org === null) || (userId !== null && org !== null)) {
-    const sentence = "Give one voucher, one user, or one reference with its organization";
-    throw new InvalidValues([{ field: "user", say: () => () => sentence }]);
-  }
+  const problem = findPersonProblem({ voucher: voucherId, user: userId, ref, org });
+  if (problem !== null) throw new InvalidValues([{ field: "user", say: () => () => problem }]);
   if (userId !== null) return { by: "user", userId };
   return ref !== null && org !== null
     ? { by: "reference", organizationId: org, externalRef: ref }
