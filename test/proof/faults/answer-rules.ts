@@ -10,6 +10,7 @@ const REFUSALS: Record<string, readonly string[]> = {
   reserve: [...FINAL, "voucher_reserved"],
   void: ["voucher_used", "voucher_expired"],
   acquire: ["sold_out"],
+  endContract: ["wrong_status"],
 };
 /** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
@@ -17,7 +18,7 @@ const UNREDEEMED = "redemption_not_found";
  * No partner sends enough to get `overloaded`: floods come from a caller of their own. Acts of an issuer have few
  * connections, and faults keep them for long.
  */
-const OVERLOADED: readonly string[] = ["issue", "codes", "void", "voidBatch"];
+const OVERLOADED: readonly string[] = ["issue", "codes", "void", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
 /** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */

@@ -112,6 +112,8 @@ async function inflict(
     secondDeployment: setup.secondDeployment,
     copyOfDatabase: setup.copyOfDatabase,
     flooder: setup.flooder,
+    issuer: setup.first,
+    history,
     upcomingVouchers: () => organizations.flatMap(upcomingOf),
     enableReceivers: setup.enableReceivers,
     counts,

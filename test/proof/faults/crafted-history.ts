@@ -28,6 +28,7 @@ const listFrom = (ms: number): Ask => {
 const batch = { id: "bat_1", vouchers: [voucher, elsewhere] };
 const issue: Ask = { operation: "issue", key, productId: "prd_1", issueRef: "batch-1", count: 2 };
 const codesOf: Ask = { operation: "codes", key, batchId: "bat_1", count: 2 };
+const endsContract: Ask = { operation: "endContract", key, contractId: "ctr_1" };
 const voidsBatch: Ask = { operation: "voidBatch", key, batch };
 const erases: Ask = { operation: "erase", key, externalRef: "order-1", form: "erased:1" };
 
@@ -162,6 +163,10 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "batch partly voided": [voidsBatch, { voided: 1, alreadyFinal: 0, remaining: 1 }],
   "batch miscounted": [voidsBatch, { voided: 1, alreadyFinal: 0, remaining: 0 }],
   "batch void unknown": [voidsBatch, "unavailable"],
+  "batch found final": [voidsBatch, { voided: 0, alreadyFinal: 2, remaining: 0 }],
+  "contract ended": [endsContract, { status: "Ended" }],
+  "contract found ended": [endsContract, "wrong_status"],
+  "end of contract unknown": [endsContract, "unavailable"],
   "ann claims": [claimOf("ann"), { voucherId: "vch_1", alreadyConfirmed: false }],
   "ann finds nothing": [claimOf("ann"), "sold_out"],
   "eve finds nothing": [claimOf("eve"), "sold_out"],

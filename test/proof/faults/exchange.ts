@@ -50,19 +50,22 @@ export async function eraseUntilDone(
   { random, history, signal, db }: Omit<CallerOptions, "name" | "apis"> & { db: pg.Pool },
   ask: AskFor<"erase">,
 ): Promise<void> {
-  const values = { ref: ask.externalRef, org: ask.key.organizationId, user: null, reason: null };
   for (let attempt = 1; ; attempt++) {
-    const [sentAtMs, invokedMs] = [Date.now(), performance.now()];
-    const body = await erase.run(provisioning(db), "", values).catch(() => undefined);
-    const status = body === undefined ? null : 200;
-    const failure = body === undefined ? "reset" : null;
-    const times = { sentAtMs, endedAtMs: Date.now(), invokedMs, returnedMs: performance.now() };
-    const outcome = { status, failure, retryAfter: undefined, code: undefined, body } as const;
-    history.add({ ask, api: "operator", attempt, ...times, ...outcome });
-    if (body !== undefined) return;
+    if (history.add(await eraseOnce(db, ask, attempt)).status === 200) return;
     await sleep(random.between(RETRY_PAUSE_MS.min, RETRY_PAUSE_MS.max));
     signal.throwIfAborted();
   }
+}
+
+/** An operator erases a reference. */
+export async function eraseOnce(db: pg.Pool, ask: AskFor<"erase">, attempt: number): Promise<Omit<Exchange, "number">> {
+  const values = { ref: ask.externalRef, org: ask.key.organizationId, user: null, reason: null };
+  const [sentAtMs, invokedMs] = [Date.now(), performance.now()];
+  const body = await erase.run(provisioning(db), "", values).catch(() => undefined);
+  const status = body === undefined ? null : 200;
+  const failure = body === undefined ? "reset" : null;
+  const times = { sentAtMs, endedAtMs: Date.now(), invokedMs, returnedMs: performance.now() };
+  return { ask, api: "operator", attempt, ...times, status, failure, retryAfter: undefined, code: undefined, body };
 }
 
 /** Sends a request once and returns what the rules need to know about it. */
@@ -121,6 +124,8 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
       return get(`issuer/batches/${ask.batchId}/vouchers`);
     case "voidBatch":
       return post(`issuer/batches/${ask.batch.id}/void`);
+    case "endContract":
+      return post(`issuer/contracts/${ask.contractId}/end`);
     case "erase":
       throw new Error("no endpoint erases");
     case "redemption":

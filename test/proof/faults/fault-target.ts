@@ -1,7 +1,8 @@
 import type { HostileKind } from "../../support/hostile-receiver.ts";
 import type { Cluster, Deployment } from "./cluster.ts";
 import type { Flooder } from "./floods.ts";
-import type { Violation } from "./history.ts";
+import type { History, Violation } from "./history.ts";
+import type { Organization } from "./organizations.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 /** The service under faults, and its callers. */
@@ -11,6 +12,9 @@ export interface Stage {
   copyOfDatabase: Deployment;
   /** The caller that floods. Its calls are not in the history. */
   flooder: Flooder;
+  /** An organization that acts, and the history of its calls. */
+  issuer: Pick<Organization, "keys" | "brandId" | "productId">;
+  history: History;
   /** Vouchers that partners will use next. */
   upcomingVouchers: () => string[];
   /** Turns an organization's hostile receivers of one kind on or off. */

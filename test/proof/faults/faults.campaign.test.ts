@@ -9,7 +9,7 @@ import { hasFakeTime } from "./stepped-clock.ts";
 vi.setConfig({ testTimeout: 450_000 });
 
 /** They have a campaign of their own, because they leave others little of Postgres. */
-const ALONE: TargetName[] = ["setBack", "lockedRows", "floods"];
+const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
 it("partners and users get true answers and one redemption per voucher and reference during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
@@ -23,7 +23,7 @@ it("partners and users get true answers and one redemption per voucher and refer
   expect(totals).toSatisfy(isEnough);
 });
 
-it("partners and users get true answers while files are set back, jobs repeat and APIs freeze", async () => {
+it("partners and users get true answers while files are set back, acts and jobs repeat, and APIs freeze", async () => {
   const targets: TargetName[] = [...ALONE, "api 0"];
   const isEnough = ({ faults }: Pick<Progress, "faults">) =>
     new Set(Object.keys(faults).map((fault) => fault.split(" ")[0])).size === targets.length;

@@ -67,6 +67,7 @@ export type IssuerAsk = { key: SuppliedKey } & (
   | { operation: "issue"; productId: string; issueRef: string; count: number }
   | { operation: "codes"; batchId: string; count: number }
   | { operation: "voidBatch"; batch: IssuedBatch }
+  | { operation: "endContract"; contractId: string }
   | { operation: "erase"; externalRef: string; form: string }
 );
 export type Operation = Ask["operation"];
@@ -219,6 +220,7 @@ function describeAsk(ask: Ask): string {
   if (ask.operation === "issue") return `${ask.key.id} issue of ${ask.count} under ${ask.issueRef}`;
   if (ask.operation === "codes") return `${ask.key.id} codes of ${ask.batchId}`;
   if (ask.operation === "voidBatch") return `${ask.key.id} void of ${ask.batch.id}`;
+  if (ask.operation === "endContract") return `${ask.key.id} end of ${ask.contractId}`;
   if (ask.operation === "erase") return `erasure of ${ask.externalRef}`;
   if (ask.operation === "redemption") return `${ask.key.id} redemption ${ask.externalRef}`;
   const about = `${ask.key.id} ${ask.operation} ${ask.voucher.id}`;

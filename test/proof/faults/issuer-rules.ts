@@ -2,8 +2,11 @@ import { type Exchange, type History, refOf, type Violation } from "./history.ts
 import type { Records } from "./records.ts";
 import { isConfirmed, openReport } from "./rules.ts";
 
-/** The rules for issues and voids of batches. What a void does to each voucher is a rule of the voucher's register. */
-export function checkIssuers(history: History, { batches }: Records): Violation[] {
+/**
+ * The rules for issues and voids of batches, and ends of contracts. What a void does to each voucher is a rule of the
+ * voucher's register.
+ */
+export function checkIssuers(history: History, { batches, endedContracts }: Records): Violation[] {
   const { violations, report } = openReport();
   for (const [ref, issues] of Map.groupBy(
     history.of("issue"),
@@ -37,6 +40,14 @@ export function checkIssuers(history: History, { batches }: Records): Violation[
     const told = ofBatch.reduce((sum, { body }) => sum + body.voided, 0);
     const voided = batches.get(id)?.voided ?? 0;
     if (told > voided) report("a voided voucher stays voided", `${id}: ${told} were told, ${voided} are`, ofBatch);
+    const last = ofBatch.filter(({ body }) => body.remaining === 0);
+    const active = batches.get(id)?.active ?? 0;
+    if (last.length > 0 && active > 0) report("a voided batch has no Active voucher", `${id}: ${active} are`, last);
+  }
+  for (const end of history.of("endContract")) {
+    const { contractId } = end.ask;
+    const isTold = isConfirmed(end) || end.code === "wrong_status";
+    if (isTold && !endedContracts.has(contractId)) report("an ended contract stays ended", contractId, [end]);
   }
   return violations;
 }

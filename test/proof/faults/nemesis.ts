@@ -10,6 +10,7 @@ import { FLOOD_KINDS, flood } from "./floods.ts";
 import { lockedRowsOnClusterTarget, lockedRowsTarget } from "./locked-rows.ts";
 import { inflictOnPostgres, type PostgresAction } from "./postgres-faults.ts";
 import { redisClusterTarget, redisTarget } from "./redis-faults.ts";
+import { repeatedActsTarget } from "./repeated-acts.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
@@ -199,6 +200,7 @@ const TARGETS = {
       }),
   ),
   setBack: setBackTarget,
+  repeatedActs: repeatedActsTarget,
   lockedRows: lockedRowsTarget,
   "lockedRows on a Redis Cluster": lockedRowsOnClusterTarget,
   floods: target(
@@ -219,7 +221,7 @@ const ALL_TARGETS = Object.keys(TARGETS) as TargetName[];
 
 const ON_CLUSTER: TargetName[] = ["redisCluster", "lockedRows on a Redis Cluster"];
 const ON_ONE_REDIS: TargetName[] = ["redis", "lockedRows"];
-const ON_EMBEDDED_POSTGRES: TargetName[] = ["postgres", "clock", "hotCopy", "setBack"];
+const ON_EMBEDDED_POSTGRES: TargetName[] = ["postgres", "clock", "hotCopy", "setBack", "repeatedActs"];
 
 /** The targets on one Redis and the embedded Postgres. */
 export const TARGET_NAMES = ALL_TARGETS.filter((name) => !ON_CLUSTER.includes(name) && name !== "postgresNodes");

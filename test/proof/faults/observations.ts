@@ -79,6 +79,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
     case "issue":
     case "codes":
     case "voidBatch":
+    case "endContract":
     case "erase":
       return [];
     case "events":

@@ -18,6 +18,7 @@ const UPCOMING_TURNS = 2;
 
 export interface Organization {
   keys: [SuppliedKey, ...SuppliedKey[]];
+  brandId: string;
   productId: string;
   vouchers: SuppliedVoucher[];
   /** Number of vouchers that the busiest loop has used. */
@@ -46,7 +47,8 @@ export async function supplyOrganization(db: pg.Pool, count: number, expiring?: 
   }
   const vouchers = await supplyVouchers(db, partner, count);
   if (expiring !== undefined) await mixInExpiring(db, partner, vouchers, expiring);
-  return { keys: keys as Organization["keys"], productId: partner.productId, vouchers, turn: 0 };
+  const { brandId, productId } = partner;
+  return { keys: keys as Organization["keys"], brandId, productId, vouchers, turn: 0 };
 }
 
 async function supplyVouchers(

@@ -236,7 +236,7 @@ function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redee
 }
 
 /** The text that replaces a reference. */
-async function untilErasedForm(db: pg.Pool, owner: string, text: string): Promise<string> {
+export async function untilErasedForm(db: pg.Pool, owner: string, text: string): Promise<string> {
   return until(() => findErasedForm(db, { owner, text }).catch(() => null), RECOVERED_MS);
 }
 

@@ -50,7 +50,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
       // sessions. Then the primary is lost.
       const own = embedded(postgres);
       own.cutOffStandby();
-      if (action === "endWaitsAndPromote") await endWaits(scene, forMs + RETRIED_MS);
+      if (action === "endWaitsAndPromote") await endWaits(scene, random.pick(ENDS), forMs + RETRIED_MS);
       else {
         await pause(forMs);
         if (random.chance(0.5)) await own.killOne(random);
@@ -71,13 +71,19 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
   }
 }
 
+/** How the wait of a COMMIT for a standby is ended: with its session, or alone. */
+export const ENDS = ["pg_terminate_backend", "pg_cancel_backend"] as const;
+
 /**
- * Ends every session and cancels every statement that waits for a standby, over and over: callers see what it lacks,
- * and act on it.
+ * Ends every wait for a standby, over and over: callers see what it lacks, and act on it. Operators' sessions have the
+ * rights of a superuser.
  */
-async function endWaits({ cluster: { db }, random, pause }: Scene, forMs: number): Promise<void> {
-  const how = random.pick(["pg_terminate_backend", "pg_cancel_backend"]);
-  const end = `SELECT ${how}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND usename LIKE 'pva\\_%'`;
+export async function endWaits(
+  { cluster: { db }, pause }: Pick<Scene, "cluster" | "pause">,
+  how: (typeof ENDS)[number],
+  forMs: number,
+): Promise<void> {
+  const end = `SELECT ${how}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
   for (let waitedMs = 0; waitedMs < forMs; waitedMs += END_EVERY_MS) {
     await pause(END_EVERY_MS);
     await db.query(end).catch(() => undefined);

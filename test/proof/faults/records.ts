@@ -20,6 +20,7 @@ export interface RecordedBatch {
   id: string;
   vouchers: number;
   voided: number;
+  active: number;
 }
 
 /** A row of `reservations`. */
@@ -56,6 +57,7 @@ export function toRecords(
   reservations: RecordedReservation[],
   acquisitions: RecordedAcquisition[],
   batches: RecordedBatch[] = [],
+  endedContracts: string[] = [],
 ) {
   return {
     clock,
@@ -65,6 +67,7 @@ export function toRecords(
     reservationsByVoucher: Map.groupBy(reservations, (row) => row.voucherId),
     acquisitions: new Map(acquisitions.map((row) => [row.acquisition, row])),
     batches: new Map(batches.map((row) => [row.id, row])),
+    endedContracts: new Set(endedContracts),
   };
 }
 
@@ -90,15 +93,18 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
       WHERE e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')`,
   );
   const batches = await db.query<RecordedBatch>(
-    `SELECT batch_id AS id, count(*)::int AS vouchers, count(*) FILTER (WHERE status = 'Voided')::int AS voided
+    `SELECT batch_id AS id, count(*)::int AS vouchers, count(*) FILTER (WHERE status = 'Voided')::int AS voided,
+            count(*) FILTER (WHERE status = 'Active')::int AS active
        FROM vouchers GROUP BY batch_id`,
   );
+  const ended = await db.query<{ id: string }>("SELECT id FROM referrer_contracts WHERE status = 'Ended'");
   const plainOf = new Map(history?.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));
   for (const row of redemptions.rows) {
     const plain = plainOf.get(row.externalRef);
     if (plain !== undefined) Object.assign(row, { externalRef: plain, wasErased: true });
   }
-  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows, batches.rows);
+  const endedContracts = ended.rows.map(({ id }) => id);
+  return toRecords(clock, redemptions.rows, reservations.rows, acquisitions.rows, batches.rows, endedContracts);
 }
 
 /**

@@ -147,6 +147,8 @@ it("the rules for claims and purchases report a 200 with a voucher of another of
 });
 
 const HAS_VOUCHERS = "an issued batch has its vouchers";
+const STILL_ACTIVE = "a voided batch has no Active voucher";
+const NOT_ENDED = "an ended contract stays ended";
 
 it.each<[what: string, voided: number, calls: string, broken: string[]]>([
   ["accept an issue and its repeat", 0, "100-200 batch issued, 201-300 batch repeated, 201-300 codes shown", []],
@@ -163,11 +165,21 @@ it.each<[what: string, voided: number, calls: string, broken: string[]]>([
   ["report a repeat of nothing", 0, "1-9 batch refused, 10-20 batch repeated", ["a repeated issue has a first one"]],
   ["report codes that are missing", 0, "100-200 one code shown", ["a batch shows all of its vouchers"]],
   ["accept a void of a batch in parts", 2, "100-200 batch partly voided, 201-300 batch void ended", []],
-  ["report a miscounted void", 1, "100-200 batch miscounted", ["a void of a batch counts each voucher once"]],
-  ["report vouchers that are not voided", 1, "100-200 batch voided", ["a voided voucher stays voided"]],
-])("the rules for issues and voids of batches %s", (_what, voided, calls, broken) => {
-  const batch = { id: "bat_1", vouchers: voided < 0 ? 1 : 2, voided };
-  const records = toRecords(new SteppedClock(), [], [], [], [batch]);
+  [
+    "report a miscounted void",
+    1,
+    "100-200 batch miscounted",
+    ["a void of a batch counts each voucher once", STILL_ACTIVE],
+  ],
+  ["report vouchers that are not voided", 1, "100-200 batch voided", ["a voided voucher stays voided", STILL_ACTIVE]],
+  ["report vouchers that a repeat found final", 0, "100-200 batch found final", [STILL_ACTIVE]],
+  ["accept an end of a contract and its repeat", 2, "1-9 contract ended, 10-20 contract found ended", []],
+  ["accept an end without an answer", 1, "1-9 end of contract unknown", []],
+  ["report a contract that is not ended", 1, "1-9 contract ended", [NOT_ENDED]],
+  ["report a contract that a repeat found ended", 1, "1-9 contract found ended", [NOT_ENDED]],
+])("the rules for issues, voids of batches and ends of contracts %s", (_what, voided, calls, broken) => {
+  const batch = { id: "bat_1", vouchers: voided < 0 ? 1 : 2, voided, active: 2 - Math.abs(voided) };
+  const records = toRecords(new SteppedClock(), [], [], [], [batch], voided === 2 ? ["ctr_1"] : []);
   expect(checkIssuers(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
 });
 
