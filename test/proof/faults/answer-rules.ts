@@ -1,3 +1,4 @@
+import { isFile } from "./files.ts";
 import type { AskFor, Exchange, History, Violation } from "./history.ts";
 import type { Records } from "./records.ts";
 import { isAfter, isConfirmed, openReport } from "./rules.ts";
@@ -16,7 +17,7 @@ const REFUSALS: Record<string, readonly string[]> = {
 const UNREDEEMED = "redemption_not_found";
 /**
  * No partner sends enough to get `overloaded`: floods come from a caller of their own. Acts of an issuer have few
- * connections, and faults keep them for long.
+ * connections, and faults keep them for long. A key has two files at a time.
  */
 const OVERLOADED: readonly string[] = ["issue", "codes", "void", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
@@ -43,7 +44,9 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   if (body === undefined) return "the body is not JSON";
   if (status === 200) return isForeign ? "a foreign voucher was shown" : null;
   if (status === 503) {
-    const isKnown = UNAVAILABLE.includes(code ?? "") || (code === "overloaded" && OVERLOADED.includes(ask.operation));
+    const isKnown =
+      UNAVAILABLE.includes(code ?? "") ||
+      (code === "overloaded" && (OVERLOADED.includes(ask.operation) || isFile(ask)));
     if (!isKnown) return `503 with the code ${code}`;
     return Number(retryAfter) >= 1 ? null : "503 without Retry-After";
   }

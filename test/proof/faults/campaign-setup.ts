@@ -4,6 +4,7 @@ import type { IssuerKey } from "../../support/user-tokens.ts";
 import type { CampaignOptions } from "./campaign.ts";
 import { addReceivers, listenToWebhooks } from "./campaign-webhooks.ts";
 import type { Cluster } from "./cluster.ts";
+import { openProxies, supplyFiles, workAsFileReader } from "./file-readers.ts";
 import { makeFlooder } from "./floods.ts";
 import { History, type SuppliedOffer } from "./history.ts";
 import { LOOPS_PER_ORGANIZATION, type Organization, startPartners, supplyOrganization } from "./organizations.ts";
@@ -47,11 +48,13 @@ export async function setUpCampaign(
   const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
   const listener = await listenToWebhooks(db, second.keys[0].organizationId, history);
   const flooder = await makeFlooder(db);
+  const files = await Promise.all(organizations.map((organization) => supplyFiles(db, organization)));
   const secondDeployment = await cluster.addDeployment();
   const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
   const copyOfDatabase = await cluster.addCopy();
 
   await cluster.heal();
+  const proxies = await openProxies(apis);
   const startedAt = performance.now();
   return {
     cluster,
@@ -65,6 +68,8 @@ export async function setUpCampaign(
     enableReceivers,
     listener,
     flooder,
+    files,
+    proxies,
     secondDeployment,
     secondOrganization,
     copyOfDatabase,
@@ -88,6 +93,11 @@ export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: Ab
       const name = `shopper-${index + 1}`;
       const own = { ...at, name, random: random.fork(name), apis: cluster.apis, history, issuer, currentOffer };
       return workAsShopper(own, goesOn);
+    }),
+    ...setup.files.map((files, index) => {
+      const name = `bookkeeper-${index + 1}`;
+      const own = { ...at, name, random: random.fork(name), apis: setup.proxies.proxied, history, files };
+      return workAsFileReader(own, goesOn);
     }),
   ];
   const ofSecond = { ...at, name: "second", history: setup.secondHistory };

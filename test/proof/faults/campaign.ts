@@ -12,6 +12,7 @@ import { type CampaignSetup, setUpCampaign, startCallers } from "./campaign-setu
 import { checkDeliveries } from "./campaign-webhooks.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
 import { type Cluster, openCluster, processesOf } from "./cluster.ts";
+import { isFile } from "./files.ts";
 import { FLOODED_OPS_TOKEN } from "./floods.ts";
 import { acquisitionOf, type History, refOf, type Violation } from "./history.ts";
 import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
@@ -186,7 +187,7 @@ async function runOn(
   } finally {
     open = false;
     over.abort();
-    await setup.listener.close();
+    await Promise.all([setup.listener.close(), setup.proxies.close()]);
   }
 }
 
@@ -223,6 +224,7 @@ function countAnswers(history: History) {
     if (status === 200 && ask.operation === "redeem") refs.add(refOf(ask));
     if (status === 200 && ask.operation === "acquire") acquisitions.add(acquisitionOf(ask));
   }
+  const files = history.exchanges.filter((exchange) => isFile(exchange.ask) && isConfirmed(exchange)).length;
   const retries = history.exchanges.filter((exchange) => exchange.attempt > 1).length;
   return {
     requests: history.exchanges.length,
@@ -230,6 +232,7 @@ function countAnswers(history: History) {
     confirmed: refs.size,
     acquired: acquisitions.size,
     ...countActs(history),
+    files,
     answers,
   };
 }

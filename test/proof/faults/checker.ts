@@ -16,6 +16,7 @@ import {
   type Violation,
 } from "./history.ts";
 import { checkErasures, checkIssuers } from "./issuer-rules.ts";
+import { restoreTimes } from "./lists.ts";
 import { checkOrder } from "./order.ts";
 import { readRecords } from "./records.ts";
 import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
@@ -143,6 +144,7 @@ export async function checkEverything(
   await check(MUST_BECOME_EMPTY, SWEPT_WITHIN_MS);
   restoreReferences(history);
   const records = await readRecords(db, clock, history);
+  restoreTimes(history, records);
   const freezes = new Map(apis.map(({ process }) => [process.name, process.freezes]));
   violations.push(
     ...checkOrder(history, clock, records),

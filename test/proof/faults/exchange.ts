@@ -3,6 +3,7 @@ import type pg from "pg";
 import { erase } from "../../../src/acts/person/erase.ts";
 import { verifyServedChain } from "../../support/independent-verifier.ts";
 import { provisioning } from "../../support/supply.ts";
+import { AS_CSV, isFile, listInFile, portalFile, readFile, rowsOf } from "./files.ts";
 import type { Ask, AskFor, Exchange, History } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -15,7 +16,7 @@ const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 
 /** An API process that is called. */
-interface CalledApi {
+export interface CalledApi {
   process: { name: string };
   url: string;
 }
@@ -77,7 +78,8 @@ export async function exchangeOnce(
 ): Promise<Omit<Exchange, "number">> {
   const [sentAtMs, invokedMs] = [Date.now(), performance.now()];
   const by = ask.operation === "acquire" ? { token: ask.user.token } : { key: ask.key.secret };
-  const answer = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
+  const sent = await sendCall({ timeoutMs: CALL_TIMEOUT_MS, ...by, ...callFor(ask, api.url), ...how });
+  const answer = isFile(ask) ? readFile(sent) : sent;
   const { status, failure, body } = answer;
   return {
     ask,
@@ -95,7 +97,7 @@ export async function exchangeOnce(
   };
 }
 
-function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
+function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | "headers"> {
   const post = (path: string, body?: unknown) => ({ method: "POST" as const, url: `${url}/${path}`, body });
   const get = (path: string) => ({ method: "GET" as const, url: `${url}/${path}` });
   const vouchers = "partner/vouchers";
@@ -121,7 +123,7 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
       return post(`issuer/products/${productId}/batches`, { issueRef, count, validUntil: "2099-12-31" });
     }
     case "codes":
-      return get(`issuer/batches/${ask.batchId}/vouchers`);
+      return { ...get(`issuer/batches/${ask.batchId}/vouchers`), ...(ask.file && AS_CSV) };
     case "voidBatch":
       return post(`issuer/batches/${ask.batch.id}/void`);
     case "endContract":
@@ -131,6 +133,8 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body"> {
     case "redemption":
       return get(`partner/redemptions/${ask.externalRef}`);
     case "list":
+      if (ask.file === "partner") return { ...get(`partner/redemptions?from=${ask.from}`), ...AS_CSV };
+      if (ask.file === "portal") return portalFile(url, ask);
       return get(`partner/redemptions?${placeOf(ask)}&limit=${ask.limit}`);
     case "publicEvents":
       return get(`integrity/events/VoucherInstance/${ask.voucher.id}`);
@@ -147,7 +151,7 @@ function placeOf({ from, after }: AskFor<"list">): string {
 }
 
 /** Selects the part of an answer that the rules need. */
-function keepOf(ask: Ask, { status, body }: Answer): unknown {
+function keepOf(ask: Ask, { status, body, text, headers }: Answer): unknown {
   if (status !== 200) return body;
   switch (ask.operation) {
     case "lookUp": {
@@ -163,7 +167,10 @@ function keepOf(ask: Ask, { status, body }: Answer): unknown {
       const [hashes, types] = [events.map(({ recordHash }) => recordHash), events.map(({ eventType }) => eventType)];
       return { broken, hashes, types };
     }
+    case "codes":
+      return ask.file ? { items: rowsOf(text).map(({ serial }) => ({ serial: Number(serial) })) } : body;
     case "list":
+      if (ask.file) return listInFile(headers["complete-until"], text);
       return { ...body, redemptions: body.redemptions.map(keepRedemption) };
     default:
       return body;

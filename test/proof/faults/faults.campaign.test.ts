@@ -20,6 +20,7 @@ it("partners and users get true answers and one redemption per voucher and refer
   expect(totals.acquired).toBeGreaterThan(10);
   expect(totals.second.confirmed).toBeGreaterThan(0);
   expect(totals.checkpoints).toBeGreaterThan(3);
+  expect(totals.files).toBeGreaterThan(3);
   expect(totals).toSatisfy(isEnough);
 });
 

@@ -54,8 +54,18 @@ export interface ListCursor {
 
 /** The redemption of a reference. */
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
-/** A page of the key's organization's redemptions: at or after a time, or after an earlier page of such a list. */
-export type ListAsk = { operation: "list"; key: SuppliedKey; from: string; after: ListCursor | null; limit: number };
+/**
+ * A page of the key's organization's redemptions: at or after a time, or after an earlier page of such a list. With a
+ * `file` of the partner API or the portal, all of them.
+ */
+export type ListAsk = {
+  operation: "list";
+  key: SuppliedKey;
+  from: string;
+  after: ListCursor | null;
+  limit: number;
+  file?: "partner" | "portal";
+};
 /** A batch that a run has issued. */
 export interface IssuedBatch {
   id: string;
@@ -65,7 +75,7 @@ export interface IssuedBatch {
 /** Acts of an issuer, and of an operator who erases a reference: `form` is the text that replaces it. */
 export type IssuerAsk = { key: SuppliedKey } & (
   | { operation: "issue"; productId: string; issueRef: string; count: number }
-  | { operation: "codes"; batchId: string; count: number }
+  | { operation: "codes"; batchId: string; count: number; file?: "issuer" }
   | { operation: "voidBatch"; batch: IssuedBatch }
   | { operation: "endContract"; contractId: string }
   | { operation: "erase"; externalRef: string; form: string }
@@ -215,7 +225,7 @@ function describeAsk(ask: Ask): string {
   }
   if (ask.operation === "list") {
     const after = ask.after === null ? "" : ` after ${ask.after.redeemedAt} ${ask.after.voucherId}`;
-    return `${ask.key.id} list of ${ask.limit} from ${ask.from}${after}`;
+    return `${ask.key.id} list of ${ask.file ?? ask.limit} from ${ask.from}${after}`;
   }
   if (ask.operation === "issue") return `${ask.key.id} issue of ${ask.count} under ${ask.issueRef}`;
   if (ask.operation === "codes") return `${ask.key.id} codes of ${ask.batchId}`;

@@ -20,6 +20,7 @@ export interface Answer {
   headers: IncomingHttpHeaders;
   // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape; undefined when it is not JSON.
   body: any;
+  text: string;
 }
 
 export interface Call {
@@ -60,12 +61,20 @@ export async function sendCall(call: Call): Promise<Answer> {
     });
     sent.on("error", () => undefined).end(json);
     [response] = (await once(sent, "response")) as [IncomingMessage];
-    const received = parse(await text(response));
-    return { requestId, status: response.statusCode ?? 0, failure: null, headers: response.headers, body: received };
+    const received = await text(response);
+    const { statusCode: status = 0, headers: got } = response;
+    return { requestId, status, failure: null, headers: got, body: parse(received), text: received };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const broken = code === "ECONNREFUSED" ? "refused" : response === undefined ? "reset" : "cut";
-    return { requestId, status: null, failure: signal.aborted ? "timeout" : broken, headers: {}, body: undefined };
+    return {
+      requestId,
+      status: null,
+      failure: signal.aborted ? "timeout" : broken,
+      headers: {},
+      body: undefined,
+      text: "",
+    };
   }
 }
 

@@ -44,11 +44,9 @@ export function checkIssuers(history: History, { batches, endedContracts }: Reco
     const active = batches.get(id)?.active ?? 0;
     if (last.length > 0 && active > 0) report("a voided batch has no Active voucher", `${id}: ${active} are`, last);
   }
-  for (const end of history.of("endContract")) {
-    const { contractId } = end.ask;
-    const isTold = isConfirmed(end) || end.code === "wrong_status";
-    if (isTold && !endedContracts.has(contractId)) report("an ended contract stays ended", contractId, [end]);
-  }
+  const ends = history.of("endContract").filter((end) => isConfirmed(end) || end.code === "wrong_status");
+  for (const [id, ofContract] of Map.groupBy(ends, ({ ask }) => ask.contractId))
+    if (!endedContracts.has(id)) report("an ended contract stays ended", id, ofContract);
   return violations;
 }
 

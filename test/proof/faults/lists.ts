@@ -42,6 +42,19 @@ export function pageAfter({ ask, body }: Page): ListAsk | null {
   return { ...ask, after: { cursor, redeemedAt: new Date(redeemedAtMs).toISOString(), voucherId } };
 }
 
+/**
+ * Files of the portal show whole seconds. Gives each of their redemptions its exact time, if the database has one in
+ * this second.
+ */
+export function restoreTimes(history: History, { redemptionsByVoucher }: Records): void {
+  const files = history.of("list").filter(({ ask, status }) => ask.file === "portal" && status === 200);
+  for (const one of files.flatMap(({ body }) => body.redemptions)) {
+    const atMs = redemptionsByVoucher.get(one.voucherInstanceId)?.redeemedAtMs ?? Number.NaN;
+    const sinceMs = atMs - Date.parse(one.redeemedAt);
+    if (sinceMs >= 0 && sinceMs < 1_000) one.redeemedAt = new Date(atMs).toISOString();
+  }
+}
+
 function brokenBy(page: Page, known: ReadonlyMap<string, Known[]>, records: Records | null): Violation[] {
   const { ask, body } = page;
   const { organizationId } = ask.key;

@@ -72,6 +72,7 @@ function showTotals(totals: Totals): void {
     ["issues confirmed", totals.issued],
     ["voids of batches confirmed", totals.voided],
     ["erasures confirmed", totals.erased],
+    ["files read", totals.files],
     ["requests of the second deployment", totals.second.requests],
     ["references confirmed by the second deployment", totals.second.confirmed],
     ["checkpoints signed", totals.checkpoints],
