@@ -102,7 +102,13 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
   const pools: pg.Pool[] = [];
   const redisEnv = (url: string): Env =>
     redisCluster === null ? { REDIS_URL: url } : { REDIS_URL: redisCluster.url, QUEUE_SHARDS: String(CLUSTER_SHARDS) };
-  const makeProcess = (name: string, script: "src/main.ts" | "workers/main.ts", own: Env, accidents: string[]) => {
+  const makeProcess = (
+    name: string,
+    script: "src/main.ts" | "workers/main.ts",
+    own: Env,
+    accidents: string[],
+    root?: string,
+  ) => {
     const env = {
       DATABASE_URL: serviceUrl(postgres.url),
       ...redisEnv(redis.url),
@@ -118,7 +124,7 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
       ...own,
     };
     const logFile = join(logs, `${name}.log`);
-    const process = new ServiceProcess({ name, script, env, logFile }, (what) => void accidents.push(what));
+    const process = new ServiceProcess({ name, root, script, env, logFile }, (what) => void accidents.push(what));
     processes.push(process);
     return process;
   };
@@ -236,6 +242,13 @@ export async function openCluster(options: ClusterOptions) {
     addTlogWorker(env: Env): ServiceProcess {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
       return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
+    },
+    /** Makes, but does not start, an API and a worker process of another release, from a folder with its files. */
+    async addRelease(name: string, root: string): Promise<{ api: ApiProcess; worker: ServiceProcess }> {
+      const PORT = String(await findSteadyPort());
+      const process = maker.makeProcess(`${name}-api`, "src/main.ts", { PORT }, accidents, root);
+      const worker = maker.makeProcess(`${name}-worker`, "workers/main.ts", {}, accidents, root);
+      return { api: { process, url: `http://127.0.0.1:${PORT}` }, worker };
     },
     startHotCopy: () => startHotCopy(postgres, maker),
     /** Resumes frozen processes and starts stopped ones. Resolves once the servers run. */

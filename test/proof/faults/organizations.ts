@@ -4,7 +4,7 @@ import { issueVouchers, makeKey, makePartner, type TestPartner } from "../../sup
 import type { Deployment } from "./cluster.ts";
 import type { CallerOptions } from "./exchange.ts";
 import type { SuppliedKey, SuppliedVoucher } from "./history.ts";
-import { workAsPartner } from "./partner.ts";
+import { type PartnerOptions, workAsPartner } from "./partner.ts";
 
 // The organizations of a campaign and their partners.
 
@@ -80,11 +80,11 @@ async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: Suppli
  * list.
  */
 export function startPartners(
-  { apis, db }: Deployment,
+  { apis, db }: Pick<Deployment, "apis" | "db">,
   organization: Organization,
   foreign: Organization,
   loops: number,
-  { name: prefix, random, ...options }: Omit<CallerOptions, "apis">,
+  { name: prefix, random, ...options }: Omit<CallerOptions, "apis"> & Pick<PartnerOptions, "without">,
   goesOn: () => boolean,
 ): Promise<void>[] {
   const { keys, productId, vouchers } = organization;

@@ -14,7 +14,8 @@ const RESTART_AFTER_MS = 500;
 /** A program with its environment and log file. */
 interface ServiceProgram {
   name: string;
-  /** Its path from the root of the repository. */
+  /** The folder of its release, by default this repository, and its path from there. */
+  root?: string | undefined;
   script: string;
   env: Record<string, string>;
   logFile: string;
@@ -73,11 +74,11 @@ export class ServiceProcess {
    */
   start(): void {
     if (this.#child !== null) return;
-    const { name, script, env, logFile } = this.#program;
+    const { name, root = ROOT, script, env, logFile } = this.#program;
     const log = openSync(logFile, "a");
     this.#logStart = this.readLog().length;
     const child = spawn(process.execPath, [script], {
-      cwd: ROOT,
+      cwd: root,
       env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
       // The channel tells the process when this one is killed.
       stdio: ["ignore", log, log, "ipc"],
