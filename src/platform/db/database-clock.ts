@@ -46,6 +46,8 @@ interface Reading {
   readAtMs: number;
   /** How long the reading took, and so how old it may be. Milliseconds. */
   tookMs: number;
+  /** Whether no reading has come within a day of the host's clock yet, so that the time is a guess. */
+  isGuess: boolean;
   /** When an operator last said that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
@@ -87,11 +89,14 @@ export class DatabaseClock {
     else if (trustedAtMs === last.trustedAtMs) {
       const expectedMs = last.rightMs + readAtMs - last.readAtMs;
       const isJump = Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs;
-      // A process that started with a wrong clock sees its correction as a jump: its host tells which one is right.
-      const isCorrection = isFar(expectedMs, this.#hostMs()) && !isFar(nowMs, this.#hostMs());
+      // A process that started with a wrong clock, perhaps with an old closed time, sees its correction as a jump: its
+      // host tells which one is right.
+      const isWrong = last.isGuess || isFar(expectedMs, this.#hostMs());
+      const isCorrection = isWrong && !isFar(nowMs, this.#hostMs());
       if (isJump && !isCorrection) rightMs = expectedMs;
     }
-    this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
+    const isGuess = (last?.isGuess ?? true) && isFar(nowMs, this.#hostMs());
+    this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, isGuess, trustedAtMs };
     this.#first.resolve();
   }
 

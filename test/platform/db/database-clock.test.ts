@@ -65,6 +65,13 @@ it("a process that starts while the database's clock is ahead of its host's by d
   expect(read(1_000, 0)).toEqual(RIGHT);
 });
 
+it("a process that starts while the database's clock is a year behind takes the first right reading as right", () => {
+  const closedUntil = new Date(START - 68_000);
+  const { read } = openClock(-YEAR_MS, { closedUntil });
+  expect(read(1_000, -YEAR_MS, { closedUntil })).toMatchObject({ ahead: 0 });
+  expect(read(1_000, 0, { closedUntil })).toEqual(RIGHT);
+});
+
 it("a process that starts with a host whose clock is an hour behind believes the database's clock", () => {
   const { read } = openClock(3_600_000);
   expect(read(1_000, 3_600_000)).toEqual({ decides: 3_600_000, steady: 3_600_000, ahead: 0 });
