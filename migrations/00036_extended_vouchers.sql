@@ -49,7 +49,7 @@ ALTER TABLE webhook_endpoints
   DROP CONSTRAINT webhook_endpoints_event_types_check,
   ADD CONSTRAINT webhook_endpoints_event_types_check CHECK (event_types <@ ARRAY[
     'voucher.instance.redeemed', 'voucher.instance.voided', 'voucher.instance.expired', 'voucher.instance.claimed',
-    'voucher.instance.bought', 'voucher.instance.extended', 'reservation.expired']) NOT VALID;
+    'voucher.instance.bought', 'voucher.extended', 'reservation.expired']) NOT VALID;
 
 -- Changes the text of a function, so that a migration shows only what is new in it.
 CREATE FUNCTION pg_temp.change_function(named regprocedure, before text, after text) RETURNS void LANGUAGE plpgsql AS $$

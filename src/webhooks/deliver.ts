@@ -291,7 +291,7 @@ function webhookEventOf(delivery: DueDelivery): WebhookEvent {
   }
   const timestamp = occurredAt.toISOString();
   const data = { voucherId, sequence, recordHash };
-  if (eventType === "voucher.instance.extended") {
+  if (eventType === "voucher.extended") {
     return { type: eventType, timestamp, data: { ...data, validUntil: JSON.parse(payload).data.validUntil } };
   }
   if (eventType !== "voucher.instance.redeemed") return { type: eventType, timestamp, data };

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
+import { extendById } from "../../src/acts/extend-voucher.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
@@ -170,6 +171,10 @@ it("every transaction that writes an event announces it", async () => {
   const past = await issueVoucher(servers.db, partner, { validUntil: new Date(Date.now() - 1_000) });
   await recordExpiries(worker.ctx, performance.now() + 2_000);
   await finished(endpoint, 4);
+  const validUntil = new Date(Date.now() + 86_400_000);
+  await extendById(provisioning(servers.db), past.id, validUntil, null);
+  await sealVoucher(worker.ctx, past.id);
+  await finished(endpoint, 5);
   const seen = receiver.of(endpoint);
   for (const { body, isSigned } of seen)
     expect({ isSigned, body }).toEqual({ isSigned: true, body: webhookEvent.parse(body) });
@@ -179,8 +184,10 @@ it("every transaction that writes an event announces it", async () => {
       ["reservation.expired", held.id],
       ["voucher.instance.voided", held.id],
       ["voucher.instance.expired", past.id],
+      ["voucher.extended", past.id],
     ].sort(),
   );
+  expect(seen.find(({ type }) => type === "voucher.extended")?.body.data.validUntil).toBe(validUntil.toISOString());
   expect(seen.map((request) => request.text).join("")).not.toMatch(/rsv_/);
 });
 

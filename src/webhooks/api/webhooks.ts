@@ -24,7 +24,7 @@ export const WEBHOOK_EVENT_TYPES = [
   "voucher.instance.expired",
   "voucher.instance.claimed",
   "voucher.instance.bought",
-  "voucher.instance.extended",
+  "voucher.extended",
   "reservation.expired",
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
@@ -69,7 +69,7 @@ export const webhookEvent = z
     eventOf("voucher.instance.expired", "WebhookExpired", sealed),
     eventOf("voucher.instance.claimed", "WebhookClaimed", sealed),
     eventOf("voucher.instance.bought", "WebhookBought", sealed),
-    eventOf("voucher.instance.extended", "WebhookExtended", {
+    eventOf("voucher.extended", "WebhookExtended", {
       ...sealed,
       validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil),
     }),

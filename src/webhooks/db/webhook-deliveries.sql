@@ -40,7 +40,7 @@ WITH made AS (
               THEN least(clock_timestamp(), $4::timestamptz) END,
          n.sequence, n.endpoint_id, n.event_id, n.voucher_id, n.ticket, n.event_type
     FROM (SELECT o.id * $3::bigint + w.n - 1 AS position, o.created_at, w.sequence, t.id AS endpoint_id, w.voucher_id, w.ticket,
-                 coalesce(e.event_type, 'reservation.expired') AS event_type,
+                 s.event_type,
                  w.voucher_id || '-' || coalesce(w.sequence::text, 'r' || (extract(epoch FROM r.expires_at) * 1000)::bigint) AS event_id,
                  row_number() OVER (PARTITION BY t.id, w.voucher_id ORDER BY o.id, w.n) AS turn
             FROM unnest($1::bigint[]) AS i (id)
@@ -48,11 +48,14 @@ WITH made AS (
            CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
             LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
+           -- Partners see an extension under a shorter type than that of the chain.
+           CROSS JOIN LATERAL (SELECT CASE e.event_type WHEN 'voucher.instance.extended' THEN 'voucher.extended'
+                                      ELSE coalesce(e.event_type, 'reservation.expired') END AS event_type) AS s
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
              -- A reservation was deleted if the outbox was not read for a month. Such an event has no delivery.
              AND (w.ticket IS NULL OR r.ticket IS NOT NULL)
-             AND (t.event_types = '{}' OR coalesce(e.event_type, 'reservation.expired') = ANY (t.event_types))) AS n
+             AND (t.event_types = '{}' OR s.event_type = ANY (t.event_types))) AS n
       ON CONFLICT (endpoint_id, event_id) DO NOTHING
   RETURNING endpoint_id, next_attempt_at
 )
