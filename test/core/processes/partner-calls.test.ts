@@ -148,9 +148,9 @@ it("an organization's calls are the last 200 of an hour, in pages below 100 kB, 
   await until(async () => (await newest()) === "request-449");
   const found = await readCalls(api.ctx, organizationId);
   expect([found.length, found.at(-1)?.requestId]).toEqual([200, "request-250"]);
-  for (const of of ["of", "requests"]) {
-    expect(await servers.redis.zcard(`${prefix}:${of}:${organizationId}`)).toBe(200);
-    const left = await servers.redis.pttl(`${prefix}:${of}:${organizationId}`);
+  for (const list of ["of", "requests"]) {
+    expect(await servers.redis.zcard(`${prefix}:${list}:${organizationId}`)).toBe(200);
+    const left = await servers.redis.pttl(`${prefix}:${list}:${organizationId}`);
     expect(left).toBeGreaterThan(0);
     expect(left).toBeLessThanOrEqual(3_600_000);
   }
