@@ -46,8 +46,6 @@ interface Reading {
   readAtMs: number;
   /** How long the reading took, and so how old it may be. Milliseconds. */
   tookMs: number;
-  /** Whether no reading has come within a day of the host's clock yet, so that the time is a guess. */
-  isGuess: boolean;
   /** When an operator last said that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
@@ -85,23 +83,23 @@ export class DatabaseClock {
     const trustedAtMs = trustedAt?.getTime() ?? null;
     const last = this.#last;
     let rightMs = nowMs;
-    if (last === null) rightMs = this.#firstTime(Math.max(nowMs, closedUntil.getTime()));
+    if (last === null) rightMs = this.#firstTime(nowMs, closedUntil.getTime());
     else if (trustedAtMs === last.trustedAtMs) {
       const expectedMs = last.rightMs + readAtMs - last.readAtMs;
       const isJump = Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs;
-      // A process that started with a wrong clock, perhaps with an old closed time, sees its correction as a jump: its
-      // host tells which one is right.
-      const isWrong = last.isGuess || isFar(expectedMs, this.#hostMs());
-      const isCorrection = isWrong && !isFar(nowMs, this.#hostMs());
+      // A process that started with a wrong clock sees its correction as a jump: its host tells which one is right.
+      const isCorrection = isFar(expectedMs, this.#hostMs()) && !isFar(nowMs, this.#hostMs());
       if (isJump && !isCorrection) rightMs = expectedMs;
     }
-    const isGuess = (last?.isGuess ?? true) && isFar(nowMs, this.#hostMs());
-    this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, isGuess, trustedAtMs };
+    this.#last = { nowMs, rightMs, readAtMs, tookMs: readAtMs - askedAtMs, trustedAtMs };
     this.#first.resolve();
   }
 
-  #firstTime(atMs: number): number {
+  /** A time that is days behind the host's stays as it is: the process decides nothing until a reading corrects it. */
+  #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
+    if (hostMs - nowMs > DISPUTED_MS) return nowMs;
+    const atMs = Math.max(nowMs, closedMs);
     return atMs - hostMs > DISPUTED_MS ? hostMs : atMs;
   }
 
@@ -125,12 +123,12 @@ export class DatabaseClock {
   timeOf(now: Date, closedUntil: Date | null = null): Date {
     const latestMs = this.latestNow().getTime();
     const [nowMs, closedMs] = [now.getTime(), closedUntil?.getTime() ?? 0];
+    if (this.#hostMs() - latestMs > DISPUTED_MS)
+      throw new UnusableDatabase("unavailable", "The database's clock is days behind that of this process's host.");
     if (closedMs - latestMs > DISPUTED_MS) {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);
     }
-    if (this.#hostMs() - Math.max(closedMs, latestMs) > DISPUTED_MS)
-      throw new UnusableDatabase("unavailable", "The database's clock is days behind that of this process's host.");
     // The process goes on with its own time if the clock was set back by days.
     const { rightMs, readAtMs } = this.#reading;
     const ownMs = rightMs + this.monotonicMs() - readAtMs;
