@@ -45,6 +45,13 @@ export function isNoAnswer(error: Error & { code?: unknown }): boolean {
  * no error is one of the program.
  */
 export class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    // When the connection is lost, pg rejects what is pending and also emits an event, which would end the process
+    // without a listener: perhaps with the message that ends the connecting, before a pool listens.
+    this.on("error", () => undefined);
+  }
+
   override connect(): Promise<pg.Client>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<pg.Client> | undefined {
@@ -73,8 +80,6 @@ export function findAddressProblem(databaseUrl: string): string | null {
 export async function connectClient(databaseUrl: string, applicationName: string): Promise<pg.Client> {
   const own = { application_name: applicationName, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
   const client = new Client({ connectionString: databaseUrl, ...own });
-  // Ignored, because a pending query also rejects when the connection is lost.
-  client.on("error", () => undefined);
   await client.connect();
   return client;
 }
@@ -82,9 +87,7 @@ export async function connectClient(databaseUrl: string, applicationName: string
 /** Makes another client, by which `session.ts` recognizes a pooler that does not keep sessions. */
 export function secondClient(databaseUrl: string): pg.Client {
   const limits = { connectionTimeoutMillis: SECOND_MAX_MS, query_timeout: SECOND_MAX_MS };
-  const client = new Client({ connectionString: databaseUrl, ...limits });
-  client.on("error", () => undefined);
-  return client;
+  return new Client({ connectionString: databaseUrl, ...limits });
 }
 
 /** The request of the protocol that cancels what a session does: its length, its code, the session's id and key. */

@@ -90,9 +90,6 @@ export function openPool(options: {
   });
   if (deployment !== null) judgeTimes(pool, deployment.clock);
   pool.on("error", (error) => options.log.warn({ err: error }, "an idle database connection was lost"));
-  // When a checked-out connection is lost, pg rejects its statement and also emits an event, which would end the
-  // process without a listener.
-  pool.on("connect", (client) => client.on("error", () => undefined));
   if (isService) pool.on("connect", (client) => writeOnceATurn(client.connection.stream));
   return pool;
 }

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import express from "express";
 import { expect, it, onTestFinished } from "vitest";
 import { inTransaction, isDatabaseUnavailable } from "../../../src/platform/db/transaction.ts";
@@ -12,11 +12,7 @@ const { servers } = useDatabase();
 
 it("a connection lost in a transaction fails the transaction, not the process, and is replaced", async () => {
   const pool = openOne(servers.databaseUrl);
-  // An error event without a listener becomes an uncaught exception.
-  const uncaught: unknown[] = [];
-  const recordUncaught = (error: unknown) => void uncaught.push(error);
-  process.on("uncaughtException", recordUncaught);
-  try {
+  await withoutUncaught(async () => {
     const lost = await inTransaction(pool, async (tx) => {
       const { rows } = await tx.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
       await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
@@ -29,12 +25,35 @@ it("a connection lost in a transaction fails the transaction, not the process, a
       await tx.query("SELECT 1");
     }).catch((error: unknown) => error);
     expect(isDatabaseUnavailable(lost)).toBe(true);
-    expect(uncaught).toEqual([]);
     expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
-  } finally {
-    process.off("uncaughtException", recordUncaught);
-  }
+  });
 });
+
+it("a connection that the server ends as soon as it is open fails its statement, not the process", async () => {
+  const message = (type: string, body: string) => {
+    const header = Buffer.from(`${type}\0\0\0\0`);
+    header.writeInt32BE(4 + body.length, 1);
+    return Buffer.concat([header, Buffer.from(body)]);
+  };
+  const ended = message("E", "SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
+  const opened = Buffer.concat([message("R", "\0\0\0\0"), message("Z", "I"), ended]);
+  const server = createServer((socket) => socket.once("data", () => socket.end(opened))).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const pool = openOne(`postgres://user:password@127.0.0.1:${(server.address() as AddressInfo).port}/vouchers`);
+  await withoutUncaught(async () => {
+    expect(isDatabaseUnavailable(await pool.query("SELECT 1").catch((error: unknown) => error))).toBe(true);
+  });
+  server.close();
+});
+
+/** Runs the work, during which no error event may lack a listener: it would become an uncaught exception. */
+async function withoutUncaught(work: () => Promise<void>): Promise<void> {
+  const uncaught: unknown[] = [];
+  const recordUncaught = (error: unknown) => void uncaught.push(error);
+  process.on("uncaughtException", recordUncaught);
+  await work().finally(() => process.off("uncaughtException", recordUncaught));
+  expect(uncaught).toEqual([]);
+}
 
 it("a read that conflicts with the recovery of a standby is answered 503", async () => {
   const conflict =
