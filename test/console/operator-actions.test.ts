@@ -394,11 +394,11 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
 it("the console names the wrong setting and sends no code when its role may not write audit entries", async () => {
   const at = (await service.startApi({ OPS_WRITABLE: "true", OPS_DATABASE_URL: servers.databaseUrl })).url;
   const refused = await open("/organizations/new", { name: "Refused" }, { at });
-  expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([500, true]);
+  expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([503, true]);
   const { vouchers, batchId } = await makeBatch(1);
   for (const what of ["codes.csv", "print"]) {
     const codes = await open(`/batches/${batchId}/${what}`, {}, { at });
-    expect([codes.status, codes.text.includes(String(vouchers[0]?.code))], what).toEqual([500, false]);
+    expect([codes.status, codes.text.includes(String(vouchers[0]?.code))], what).toEqual([503, false]);
   }
 });
 

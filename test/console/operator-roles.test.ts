@@ -53,7 +53,7 @@ it("viewers only read, operators perform the daily acts, and only admins perform
       "/brands/:id/contracts/new",
       ...["accept", "decline", "end", "links/new"].map((act) => `/contracts/:id/${act}`),
       ...queues.flatMap((queue) => ["clean", "retry"].map((act) => `/queues/${queue}/${act}`)),
-      ...["release", "void"].map((act) => `/vouchers/:id/${act}`),
+      ...["extend", "release", "void"].map((act) => `/vouchers/:id/${act}`),
       "/organizations/:id/webhooks/new",
       ...["disable", "enable", "replay", "rotate", "test"].map((act) => `/webhooks/:id/${act}`),
     ].toSorted(),

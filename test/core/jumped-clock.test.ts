@@ -7,7 +7,7 @@ import { resolveVouchers } from "../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { pickFreeVouchers, pickVoucher } from "../../src/marketplace/db/acquisitions.ts";
 import { answerFromRead } from "../../src/marketplace/decide-acquisitions.ts";
-import { sweep } from "../../src/open/open-sweep.ts";
+import { openSweepTasks, sweep } from "../../src/open/open-sweep.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { openPool } from "../../src/platform/db/pool.ts";
 import { openLogger } from "../../src/platform/logger.ts";
@@ -56,7 +56,9 @@ beforeAll(async () => {
     serverId: { value: right.deployment.serverId },
     id: { value: right.deployment.id },
   });
-  jumped = { ...right, pool, deployment };
+  const service = { ...right, pool, deployment };
+  const queueLinks = { ...service, shards: service.config.queueShards[0] };
+  jumped = { ...service, sweepTasks: openSweepTasks({ ...service, queueLinks }) };
 });
 
 afterAll(() => servers.close());

@@ -24,7 +24,7 @@ const COMPRESSED = [
   "/docs/packages/",
   "/docs/packages/bruno.zip",
 ];
-const SMALL = ["/docs/packages/partner-voucher-tlog.tgz", "/robots.txt"];
+const SMALL = ["/docs/packages/partner-voucher-tlog.tgz"];
 
 const DECODERS: Record<string, (content: Buffer) => Buffer> = { br: brotliDecompressSync, gzip: gunzipSync };
 

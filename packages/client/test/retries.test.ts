@@ -89,7 +89,7 @@ it("a call sends the key and JSON to the address without slashes at its end, and
   };
   await client({ fetch: answering }).reserve("any");
   await client({ fetch: answering }).lookUp("any");
-  const common = { redirect: "manual", signal: expect.any(AbortSignal) };
+  const common = { cache: "no-store", redirect: "manual", signal: expect.any(AbortSignal) };
   const headers = { "X-Api-Key": "pvk_1", Accept: "application/json" };
   expect(sent).toStrictEqual([
     [

@@ -145,13 +145,12 @@ const NOT_ALLOWED = "42501";
 
 /** Turns an error into one that tells the operator what it means. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
-  if (mayHaveWritten && isDatabaseUnavailable(cause)) {
-    return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
+  if ((cause as { code?: unknown }).code === NOT_ALLOWED) {
+    const sentence = "Nothing was done: the database role of OPS_DATABASE_URL may not do this.";
+    return new AppError("unavailable", sentence, { cause });
   }
-  if ((cause as { code?: unknown }).code !== NOT_ALLOWED) return cause;
-  return new AppError("internal_error", "Nothing was done: the database role of OPS_DATABASE_URL may not do this.", {
-    cause,
-  });
+  if (!mayHaveWritten || !isDatabaseUnavailable(cause)) return cause;
+  return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
 }
 
 /** The values of the action's fields in a form's body. */

@@ -1,6 +1,7 @@
 import { ReplyError } from "ioredis";
 import { expect, it } from "vitest";
 import { openWorkerProbe } from "../../../src/core/servers/probe-servers.ts";
+import { CONFIG_PARTS } from "../../../src/open/config-parts.ts";
 import { listShards } from "../../../src/platform/queues/shards.ts";
 import { itOnOneRedis } from "../../support/servers.ts";
 import { startWorkers } from "../../support/service.ts";
@@ -65,7 +66,8 @@ function probeOf({ queues = ["redeem"], shards, away = [], refuses, problem }: P
       if (away.length === 2 || silent.some(({ prefix }) => key.startsWith(prefix))) throw new Error("closed");
     },
   };
-  const config = { queueShards: [2], workerShards: shards ?? null, workerQueues: queues };
+  const own = { queueShards: [2], workerShards: shards ?? null, workerQueues: queues };
+  const config = { ...own, queues: CONFIG_PARTS.queues };
   const redisWatch = { problem: problem ?? null, hurry: () => {} };
   return openWorkerProbe({ redis, redisWatch, deployment, config } as unknown as Parameters<typeof openWorkerProbe>[0]);
 }
