@@ -14,6 +14,9 @@ export function findTrace(line: string): string | null {
   return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
 }
 
+/** What stands in titles and totals. All codes of a file have it, or none. */
+const SIGNS = [..." #:()<>[]{}|!?"];
+
 /** With at least this many codes, equal rounding of all of them is not a coincidence. */
 const ROUNDED_MIN = 5;
 
@@ -24,6 +27,8 @@ export class CodesSummary {
   last = "";
   /** The number of codes by their length, without separators. */
   readonly lengths = new Map<number, number>();
+  /** The number of codes with each of the {@link SIGNS}. */
+  private readonly signs = new Map<string, number>();
   private withoutDigit = 0;
   private rounded = 0;
 
@@ -33,6 +38,7 @@ export class CodesSummary {
     if (this.count === 1) this.first = code;
     this.last = code;
     this.lengths.set(codeKey.length, (this.lengths.get(codeKey.length) ?? 0) + 1);
+    for (const sign of SIGNS) if (code.includes(sign)) this.signs.set(sign, (this.signs.get(sign) ?? 0) + 1);
     if (!/\d/.test(code)) this.withoutDigit += 1;
     if (/^\d{15}0+$/.test(codeKey)) this.rounded += 1;
   }
@@ -41,11 +47,25 @@ export class CodesSummary {
   findFault(): string | null {
     const isAlone = this.count > 1 && this.withoutDigit === 1;
     if (!/\d/.test(this.first) && (isAlone || /codes?$/i.test(this.first.trim()))) {
-      return `Line 1 looks like a heading: ${this.first}. Delete it; if it is a code, move it to another line.`;
+      return sayNoCode(1, "looks like a heading", this.first);
     }
+    if (this.#differs(this.first, this.last)) return sayNoCode(1, "looks like a title", this.first);
+    if (this.#differs(this.last, this.first)) return sayNoCode(this.count, "looks like a total", this.last);
     if (this.rounded >= ROUNDED_MIN && this.rounded === this.count) {
       return "Every code ends in zeros after 15 digits: a spreadsheet has rounded them.";
     }
     return null;
   }
+
+  /** Whether the first or the last code has a sign that no code between them has, or, of two codes, only this one. */
+  #differs(code: string, opposite: string): boolean {
+    return SIGNS.some((sign) => {
+      const isInBoth = opposite.includes(sign);
+      const isOutside = this.signs.get(sign) === (isInBoth ? 2 : 1);
+      return code.includes(sign) && isOutside && this.count > (isInBoth ? 2 : 1);
+    });
+  }
 }
+
+const sayNoCode = (line: number, why: string, text: string) =>
+  `Line ${line} ${why}: ${text}. Delete it; if it is a code, move it to another line.`;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { CodesSummary } from "../../src/acts/printed-code-formats.ts";
 import { readCodes } from "../../src/acts/printed-codes.ts";
 import { openPrintedCodes } from "../../src/cli/printed-codes.ts";
 
@@ -54,4 +55,22 @@ it.each([
     for (const bytes of [content, Buffer.concat([content, Buffer.from("\n")])])
       await expect(read(bytes), letter).rejects.toMatchObject({ code: "invalid_request" });
   }
+});
+
+it("titles and totals around printed codes are refused by their line, and codes of one form are not", () => {
+  const faultOf = (...lines: string[]) => {
+    const summary = new CodesSummary();
+    for (const line of lines) summary.add(line, line);
+    return summary.findFault();
+  };
+  const codes = ["WXYZ-1234", "ABCD-5678"];
+  for (const total of ["Total: 2", "(2 rows)", "2 rows", "# 2"]) {
+    expect(faultOf(...codes, total)).toContain(`Line 3 looks like a total: ${total}.`);
+    expect(faultOf("WXYZ-1234", total)).toContain("Line 2 looks like a total");
+    expect(faultOf("List (2027)", ...codes, total)).toContain("Line 1 looks like a title: List (2027).");
+  }
+  expect(faultOf("# Voucher codes 2027", ...codes)).toContain("Line 1 looks like a title");
+  for (const form of ["#1", "A 1", "(1)", "WXYZ-1"])
+    for (const count of [1, 2, 3])
+      expect(faultOf(...Array.from({ length: count }, (_, n) => `${form}${n}`))).toBeNull();
 });
