@@ -48,9 +48,10 @@ lost. The present database is kept under another name. Stop npm start first.`,
 };
 
 const NEXT = `What was redeemed since the backup can be redeemed again. Before npm start:
-  1. npm run voucherctl -- log checkpoint   if its size is below that in .data/log/anchor,
+  1. npm run voucherctl -- erasure replay FILE   erases again what was erased since, by your kept list
+  2. npm run voucherctl -- log checkpoint        if its size is below that in .data/log/anchor,
      npm run voucherctl -- log recover --from COPY, or log retire --accept-loss
-  2. npm run voucherctl -- db adopt         the processes refuse a server that was set back
+  3. npm run voucherctl -- db adopt              the processes refuse a server that was set back
 Then ask partners to repeat every redeem since the backup with its own externalRef.`;
 
 /** The other files of `.data` that belong to the backup. */

@@ -66,7 +66,9 @@ it("a restored database has the redemptions of the backup, and is refused until 
   const restored = restore("b.tar");
   expect(restored, restored.text).toMatchObject({
     status: 0,
-    text: expect.stringMatching(/Restored 20 vouchers with 21 events\. Every history verifies\.\n[\s\S]*db adopt/),
+    text: expect.stringMatching(
+      /Restored 20 vouchers with 21 events\. Every history verifies\.\n[\s\S]*1\. .*erasure replay[\s\S]*3\. .*db adopt/,
+    ),
   });
   expect(readdirSync(data).filter((name) => name.startsWith("postgres."))).toHaveLength(1);
   const refused = start();
