@@ -63,7 +63,7 @@ describe("failures of voucherctl", () => {
   const OFFER = "contract offer --brand {brand} --user";
   const WEBHOOK = "webhook create --org {org} --url https://x.example/";
   const NO_BATCH = /^There is no batch bat_unknown\.\nvoucherctl audit list shows what was created, with ids\.\n$/;
-  const NO_CODE = /^No voucher (of org_\w+ )?has this code\./;
+  const NO_CODE = /^No voucher (of org_\w+ )?has this code( or id)?\./;
   const LONG = "x".repeat(256);
 
   /** An exit code, a message, and commands that end with them. */
@@ -183,7 +183,12 @@ describe("failures of voucherctl", () => {
       [69, silent, "audit list", closed],
       [69, silent, "audit list", "postgres://wrong@no-such-host.invalid/x"],
       [78, /^DATABASE_URL /, "chain verify --json", "nonsense"],
-      [78, /no_such_database.*\nCheck DATABASE_URL.\n$/, "audit list", changed({ pathname: "/no_such_database" })],
+      [
+        78,
+        /no_such_database.* Create this database, or name another\.\n$/,
+        "audit list",
+        changed({ pathname: "/no_such_database" }),
+      ],
       [78, /may not do this.*audit_entries/, "audit list", changed({ username: role, password: "people" })],
       // The template's own address has a database without tables.
       ...["org create --name x", ISSUE, "chain verify --all"].map(
