@@ -28,8 +28,8 @@ export function readDockerfile(): Image {
       .flatMap((line) => line.split(/\s+/).slice(0, -1)),
     environment: Object.fromEntries(all("ENV").map((line) => line.split("=", 2))),
     user,
-    directories: all("RUN")
-      .filter((line) => line.startsWith(install))
-      .flatMap((line) => line.slice(install.length).split(/\s+/)),
+    directories: lines
+      .filter((line) => line.includes(install))
+      .flatMap((line) => (line.split(install)[1] ?? "").trim().split(/\s+/)),
   };
 }

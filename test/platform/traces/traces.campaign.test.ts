@@ -124,7 +124,8 @@ it("traces link a transaction to every job in it and every job to its transactio
   }
   // No redeem is missing.
   const reached = batches.flatMap(({ parentSpanId, links }) => [parentSpanId, ...links]);
-  expect(new Set(reached).size).toBe(40);
+  const isRedeem = (spanId = "") => jobs.get(spanId)?.traceId.startsWith(chosen.crowd);
+  expect([...new Set(reached)].filter(isRedeem)).toHaveLength(40);
 });
 
 it("traces follow a claim to the worker that seals its event", () => {

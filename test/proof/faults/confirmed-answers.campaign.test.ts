@@ -141,7 +141,7 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   const acquire = (request: Omit<AcquisitionRequest, "userId">, userId: string) =>
     acquireVoucher(api.ctx, { userId, ...request } as AcquisitionRequest).then(
       (found) => ({ status: 200, text: JSON.stringify(found) }),
-      ({ code }) => ({ status: statusOf(code), text: String(code) }),
+      ({ code, status = statusOf(code) }) => ({ status, text: String(code) }),
     );
   const acquisitions: Record<string, () => Promise<Answer>> = {
     claimProduct: () => acquire({ way: "product", id: own.productId, paymentRef: null }, "a"),
@@ -179,7 +179,13 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
   await make(`contracts/${declined}/decline`);
   await make(`contracts/${ended}/accept`);
   await make(`contracts/${ended}/end`);
+  const validUntil = "2100-12-31";
+  const extendVoucher = () => post("vouchers/extend", { id: voucherId, validUntil });
+  const extendBatch = () => post(`batches/${batchId}/extend`, { validUntil });
+  expect([await extendVoucher(), await extendBatch()]).toMatchObject([{ status: 200 }, { status: 200 }]);
   return {
+    extendVoucher,
+    extendBatch,
     issueBatch: () => post(`products/${productId}/batches`, issued),
     voidVoucher: () => post("vouchers/void", { id: voucherId }),
     renameBrand: () => post(`brands/${brandId}/rename`, { name: "Brand" }),

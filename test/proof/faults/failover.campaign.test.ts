@@ -82,9 +82,12 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const till = partnerClient(api.url, key.key);
   const order = { code: redeemed.code, externalRef: "order-1" };
   const acquire = (paymentRef: string | null, userId = "user") =>
-    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(succeed, ({ code }) => ({
-      status: statusOf(code),
-    }));
+    acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(
+      succeed,
+      ({ code, status = statusOf(code) }) => ({
+        status,
+      }),
+    );
   const repeats: [string, Call][] = [
     ["a redeem", () => till.redeem(order)],
     ["its redemption", () => till.redemption(order.externalRef)],
