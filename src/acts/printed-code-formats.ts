@@ -15,7 +15,7 @@ export function findTrace(line: string): string | null {
 }
 
 /** What stands in titles and totals. All codes of a file have it, or none. */
-const SIGNS = [..." #:()<>[]{}|!?"];
+const SIGNS = [..."#:()<>[]{}|!?"];
 
 /** With at least this many codes, equal rounding of all of them is not a coincidence. */
 const ROUNDED_MIN = 5;

@@ -64,7 +64,7 @@ it("titles and totals around printed codes are refused by their line, and codes 
     return summary.findFault();
   };
   const codes = ["WXYZ-1234", "ABCD-5678"];
-  for (const total of ["Total: 2", "(2 rows)", "2 rows", "# 2"]) {
+  for (const total of ["Total: 2", "(2 rows)", "# 2"]) {
     expect(faultOf(...codes, total)).toContain(`Line 3 looks like a total: ${total}.`);
     expect(faultOf("WXYZ-1234", total)).toContain("Line 2 looks like a total");
     expect(faultOf("List (2027)", ...codes, total)).toContain("Line 1 looks like a title: List (2027).");
