@@ -13,7 +13,7 @@ import {
   whileLocked,
 } from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
-import { countJobs } from "../../support/redeem-jobs.ts";
+import { countJobs, redeemJob } from "../../support/redeem-jobs.ts";
 import { issueVoucher, issueVouchers } from "../../support/supply.ts";
 import { inTime, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
@@ -342,18 +342,9 @@ async function lookUpOthers(): Promise<void> {
 /** Submits a redeem to the first worker's group committer, bypassing the queue. */
 function redeemDirectly(voucherId: string) {
   return worker.ctx.redeemCommitter.submit({
+    ...redeemJob(partner, "key", voucherId, newRef()),
     attemptId: newRef(),
     origin: worker.ctx.deployment.serverId,
-    voucherId,
-    organizationId: partner.organizationId,
-    keyId: "key",
-    externalRef: newRef(),
-    ticket: null,
-    tokenHash: null,
-    note: null,
-    deadlineMs: Date.now() + 60_000,
-    seenEnd: 0,
-    generation: 2,
   });
 }
 
