@@ -95,7 +95,7 @@ export class DatabaseClock {
     this.#first.resolve();
   }
 
-  /** A time that is days behind the host's stays as it is: the process decides nothing until a reading corrects it. */
+  /** The first time to go by. While it is more than a day behind the host's, {@link timeOf} refuses every decision. */
   #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
     if (hostMs - nowMs > DISPUTED_MS) return nowMs;
@@ -124,7 +124,7 @@ export class DatabaseClock {
     const latestMs = this.latestNow().getTime();
     const [nowMs, closedMs] = [now.getTime(), closedUntil?.getTime() ?? 0];
     if (this.#hostMs() - latestMs > DISPUTED_MS)
-      throw new UnusableDatabase("unavailable", "The database's clock is days behind that of this process's host.");
+      throw new UnusableDatabase("unavailable", "The database's clock is over a day behind the clock of this host.");
     if (closedMs - latestMs > DISPUTED_MS) {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);

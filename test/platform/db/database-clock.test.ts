@@ -52,9 +52,9 @@ it("a process that starts while the database's clock is a year behind decides no
     const closedUntil = new Date(closedMs);
     const { clock, read, pass } = openClock(-YEAR_MS, { closedUntil }, false);
     const decide = () => clock.timeOf(new Date(START - YEAR_MS), closedUntil);
-    expect(decide).toThrow("days behind that of this process's host");
+    expect(decide).toThrow("over a day behind");
     pass(1_000);
-    expect(() => read(1_000, -YEAR_MS, { closedUntil })).toThrow("days behind that of this process's host");
+    expect(() => read(1_000, -YEAR_MS, { closedUntil })).toThrow("over a day behind");
     expect(read(1_000, 0, { closedUntil })).toEqual(RIGHT);
   }
 });
