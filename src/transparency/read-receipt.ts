@@ -21,10 +21,16 @@ type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organiz
 // Every response about an event needs its confirmation first: even `not_logged_yet` says that the event has happened.
 // The log itself places and signs only confirmed events.
 
-/**
- * Reads the receipt of a redemption by its reference.
- * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`, `overloaded`, `unavailable`.
- */
+/** What {@link readRedemptionReceipt} refuses. */
+export const REDEMPTION_RECEIPT_ERRORS = [
+  "redemption_not_found",
+  TLOG_ERRORS.not_logged_yet,
+  TLOG_ERRORS.payload_erased,
+  "overloaded",
+  "unavailable",
+] as const;
+
+/** Reads the receipt of a redemption by its reference. @throws AppError of {@link REDEMPTION_RECEIPT_ERRORS}. */
 export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, externalRef: string): Promise<string> {
   const event = await readConfirmed(ctx, () =>
     ctx.partnerCalls(caller, () => findRedeemed(ctx.pool, caller.organizationId, externalRef)),

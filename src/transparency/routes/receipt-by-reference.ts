@@ -3,19 +3,12 @@ import { receiptQuery } from "../../core/redeem/api/redemptions.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { TEXT } from "../../platform/http/respond.ts";
 import { receipt } from "../api/receipt.ts";
-import { TLOG_ERRORS } from "../declared.ts";
-import { readRedemptionReceipt } from "../read-receipt.ts";
+import { REDEMPTION_RECEIPT_ERRORS, readRedemptionReceipt } from "../read-receipt.ts";
 
 export const receiptByReference = endpoint({
   path: "/partner/redemptions/receipt",
   operationId: "readReceiptByReference",
-  ownErrors: [
-    "redemption_not_found",
-    TLOG_ERRORS.not_logged_yet,
-    TLOG_ERRORS.payload_erased,
-    "overloaded",
-    "unavailable",
-  ],
+  ownErrors: REDEMPTION_RECEIPT_ERRORS,
   summary: "Read a redemption's receipt by a query",
   description:
     "The response of `GET /partner/redemptions/{externalRef}/receipt`, also through proxies that change a path " +

@@ -2,19 +2,12 @@ import { partnerKey } from "../../core/keys/routes/authenticate.ts";
 import { type DepsOf, endpoint } from "../../platform/http/endpoint.ts";
 import { TEXT } from "../../platform/http/respond.ts";
 import { externalRefParameter, receipt } from "../api/receipt.ts";
-import { TLOG_ERRORS } from "../declared.ts";
-import { readRedemptionReceipt } from "../read-receipt.ts";
+import { REDEMPTION_RECEIPT_ERRORS, readRedemptionReceipt } from "../read-receipt.ts";
 
 export const redemptionReceipt = endpoint({
   path: "/partner/redemptions/:externalRef/receipt",
   operationId: "readRedemptionReceipt",
-  ownErrors: [
-    "redemption_not_found",
-    TLOG_ERRORS.not_logged_yet,
-    TLOG_ERRORS.payload_erased,
-    "overloaded",
-    "unavailable",
-  ],
+  ownErrors: REDEMPTION_RECEIPT_ERRORS,
   summary: "Read a redemption's receipt",
   description:
     "A proof that the redemption's sealed event is in the transparency log. It has the event's payload and " +
