@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
-import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode } from "../core/voucher/codes.ts";
+import { CODE_SYMBOLS, hasValidCheckSymbol, normaliseCode, repairCode } from "../core/voucher/codes.ts";
 import { resolveVouchers, type Voucher } from "../core/voucher/db/vouchers.ts";
 import type { Reservation } from "../core/voucher/reservation.ts";
 import { statusAt, type VoucherStatus } from "../core/voucher/voucher.ts";
@@ -20,13 +20,19 @@ export async function readVoucher(
   code: string,
 ): Promise<{ voucher: CurrentVoucher; reservation: Omit<Reservation, "tokenSecretId"> | null; sandbox?: true }> {
   const codeKey = normaliseCode(code);
-  const [found] = await resolveVouchers(pool, [{ organizationId, codeKey, ticket: null, externalRef: null }]);
+  const wanted = [codeKey, repairCode(code)].map((key) => ({
+    organizationId,
+    codeKey: key,
+    ticket: null,
+    externalRef: null,
+  }));
+  const found = (await resolveVouchers(pool, wanted)).find(({ voucher }) => voucher !== null);
   if (!found?.voucher) {
     const isMistyped = codeKey?.length === CODE_SYMBOLS && !hasValidCheckSymbol(code);
     throw new AppError(
       "voucher_not_found",
       isMistyped
-        ? "No voucher has this code. Its check symbol is wrong: it is probably mistyped."
+        ? "No voucher has this code. Its check symbol is wrong: it is mistyped, or scanned for another keyboard."
         : `No voucher of ${organizationId} has this code.`,
     );
   }

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import { type Transaction, usePlansOfService } from "../../platform/db/pool.ts";
 import { onSnapshot } from "../../platform/db/transaction.ts";
-import { normaliseCode, normaliseRedeemCode, normaliseTicket } from "../voucher/codes.ts";
+import { normaliseCode, normaliseRedeemCode, normaliseTicket, repairCode } from "../voucher/codes.ts";
 import { selectVouchersBy, type VoucherCriteria } from "../voucher/db/voucher-ranges.ts";
 import { formsOf } from "../voucher/references.ts";
 import { statusAt } from "../voucher/voucher.ts";
@@ -73,7 +73,7 @@ function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
     case "serial":
       return [{ batchId: query.batchId, serial: query.serial }];
     case "code":
-      return [{ codeKey: normaliseCode(query.value) }];
+      return [{ codeKey: normaliseCode(query.value) }, { codeKey: repairCode(query.value) }];
     case "redeemCode":
       return [{ redeemCode: normaliseRedeemCode(query.value) }];
     case "ticket":

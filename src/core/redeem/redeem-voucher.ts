@@ -12,7 +12,7 @@ import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ApiMetrics } from "../metrics/metrics.ts";
 import { expectedTokenHash, hashToken, type TokenSecret } from "../reserve/reservation-token.ts";
-import { normaliseCode } from "../voucher/codes.ts";
+import { normaliseCode, repairCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
 import { earlierFormOf, normaliseReference } from "../voucher/references.ts";
@@ -241,7 +241,7 @@ function recordedResponse(
   const response = redemptionResponse(ctx, redemption, redemption.attemptId !== id);
   const isNamedVoucher =
     voucher === null
-      ? !isTicket(codeOrTicket) && normaliseCode(codeOrTicket) === redemption.codeKey
+      ? !isTicket(codeOrTicket) && [normaliseCode, repairCode].some((read) => read(codeOrTicket) === redemption.codeKey)
       : voucher.id === redemption.voucherId;
   if (isNamedVoucher) return response;
   if (!caller.sandbox) ctx.metrics?.referencesReused.with().inc();

@@ -127,6 +127,43 @@ export function normaliseCode(input: string): string | null {
 }
 
 /**
+ * What other layouts type for keys of a US keyboard, as which most scanners send their symbols: the key, then its
+ * characters. Only keys of the alphabet that differ, and the hyphen. Letters in either case.
+ */
+const LAYOUTS: readonly ReadonlyMap<string, string>[] = [
+  "-ß Yz Zy", // German
+  "-' Yz Zy", // Swiss, Croatian, Slovene
+  "-'", // Italian, Spanish, Portuguese
+  "-+", // Nordic
+  "-+ Yz Zy", // Polish, as typewriters have it
+  "0ö -ü Yz Zy", // Hungarian
+  "1+ 2ě 3š 4č 5ř 6ž 7ý 8á 9í 0é -= Yz Zy", // Czech
+  "1+ 2ľ 3š 4č 5ť 6ž 7ý 8á 9í 0é -= Yz Zy", // Slovak
+  "1& 2é 3\" 4' 5( 6- 7è 8_ 9ç 0à -)° Aq Qa Wz Zw M,?", // French
+  "1& 2é 3\" 4' 5( 6§ 7è 8! 9ç 0à -)° Aq Qa Wz Zw M,?", // Belgian, and French on a Mac
+  // Russian, Ukrainian
+  "Aф Bи Cс Dв Eу Fа Gп Hр Jо Kл Mь Nт Pз Qй Rк Sыі Tе Vм Wц Xч Yн Zя",
+].map((layout) => new Map(layout.split(" ").flatMap(([key = "", ...typed]) => typed.map((c) => [fold(c), key]))));
+
+/**
+ * Returns the normalised code that a scanner sent to a host with another keyboard layout. Null unless the check symbol
+ * is wrong as typed, and right for exactly one reading. Callers first look up what {@link normaliseCode} returns.
+ */
+export function repairCode(typed: string): string | null {
+  const text = normaliseText(typed.trim(), "NFKC");
+  if (text === null || text.length > CODE_KEY_MAX || hasValidCheckSymbol(text)) return null;
+  const readings = LAYOUTS.map((keys) =>
+    Array.from(text, (character) => keys.get(fold(character)) ?? character).join(""),
+  );
+  const [code, ...others] = new Set(readings.filter(hasValidCheckSymbol).map(normaliseCode));
+  return code === undefined || others.length > 0 ? null : code;
+}
+
+function fold(character: string): string {
+  return character.toUpperCase();
+}
+
+/**
  * Returns a ticket as it was issued, from any spelling with other separators or in capitals. Returns all other text
  * unchanged.
  */

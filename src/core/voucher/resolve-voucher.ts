@@ -8,7 +8,7 @@ import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../keys/caller.ts";
 import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { type VoucherView, voucherView } from "./api/voucher.ts";
-import { normaliseCode, normaliseTicket } from "./codes.ts";
+import { normaliseCode, normaliseTicket, repairCode } from "./codes.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "./db/vouchers.ts";
 import { isTicket } from "./ids.ts";
 import { ENTITY_TYPE, statusAt } from "./voucher.ts";
@@ -44,9 +44,9 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
  * statement, so that a response never distinguishes another organization's voucher from an unknown one. A code that
- * matches no voucher is a miss. Above the limit of misses, a look-up by code only returns the redemption of one of
- * `externalRefs`, if there is one. Text that cannot be a code and unknown tickets do not count as misses, because
- * neither guesses a code.
+ * matches no voucher, neither as typed nor {@link repairCode repaired}, is one miss. Above the limit of misses, a
+ * look-up by code only returns the redemption of one of `externalRefs`, if there is one. Text that cannot be a code and
+ * unknown tickets do not count as misses, because neither guesses a code.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(
@@ -66,13 +66,13 @@ export async function resolveVoucher(
     return resolve({ codeKey: null, ticket: codeOrTicket.includes("\0") ? null : codeOrTicket });
   }
   const codeKey = normaliseCode(codeOrTicket);
-  const byCode = () => resolve({ codeKey, ticket: null });
-  if (misses === null || codeKey === null) return byCode();
-  const guarded = await misses.guard(
-    caller.keyId,
-    byCode,
-    ({ voucher, redeemed }) => voucher === null && redeemed === null,
-  );
+  const byCode = async () => {
+    const asTyped = await resolve({ codeKey, ticket: null });
+    const repaired = isMiss(asTyped) ? repairCode(codeOrTicket) : null;
+    return repaired === null ? asTyped : resolve({ codeKey: repaired, ticket: null });
+  };
+  if (misses === null || (codeKey === null && repairCode(codeOrTicket) === null)) return byCode();
+  const guarded = await misses.guard(caller.keyId, byCode, isMiss);
   if (guarded.allowed) return guarded.result;
   for (const externalRef of externalRefs) {
     const byReference = await resolve({ codeKey: null, ticket: null }, externalRef);
@@ -80,6 +80,8 @@ export async function resolveVoucher(
   }
   throw tooManyMisses(guarded.resetMs);
 }
+
+const isMiss = ({ voucher, redeemed }: ResolvedVoucher) => voucher === null && redeemed === null;
 
 /** The error for a caller that has tried too many unknown codes. */
 export function tooManyMisses(resetMs: number): AppError {

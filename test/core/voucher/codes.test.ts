@@ -10,6 +10,7 @@ import {
   normaliseCode,
   normaliseRedeemCode,
   normaliseTicket,
+  repairCode,
 } from "../../../src/core/voucher/codes.ts";
 import { ALPHABET } from "../../../src/platform/base32.ts";
 
@@ -231,6 +232,52 @@ it("normaliseCode reads two writings of a code that differ in case, separators a
       expect(normaliseCode(text)).toBe(code);
     }),
   );
+});
+
+// From the layouts of xkeyboard-config 2.35.
+it.each([
+  ["German", "7QM4ß0YK6ßAZ2Wß859F", "7QM4-0ZK6-AY2W-859F"],
+  ["French", "èA?')àWK-)QYéZ)_(çF", "7QM4-0ZK6-AY2W-859F"],
+  ["Italian", "7QM4'0ZK6'AY2W'859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Spanish", "7QM4'0ZK6'AY2W'859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Swiss German", "7QM4'0YK6'AZ2W'859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Swiss French", "7QM4'0YK6'AZ2W'859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Belgian", "èA?')àWK§)QYéZ)!(çF", "7QM4-0ZK6-AY2W-859F"],
+  ["Czech", "ýQMč=éYKž=AZěW=áříF", "7QM4-0ZK6-AY2W-859F"],
+  ["Slovak", "ýQMč=éYKž=AZľW=áťíF", "7QM4-0ZK6-AY2W-859F"],
+  ["Hungarian", "7QM4üöYK6üAZ2Wü859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Polish", "7QM4-0ZK6-AY2W-859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Polish (214)", "7QM4+0YK6+AZ2W+859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Turkish", "7QM4*0ZK6*AY2W*859F", "7QM4-0ZK6-AY2W-859F"],
+  ["British", "7QM4-0ZK6-AY2W-859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Swedish", "7QM4+0ZK6+AY2W+859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Croatian", "7QM4'0YK6'AZ2W'859F", "7QM4-0ZK6-AY2W-859F"],
+  ["Ukrainian", "7ЙЬ4-0ЯЛ6-ФН2Ц-859А", "7QM4-0ZK6-AY2W-859F"],
+  ["Russian", "7ЙЬ4-0ЯЛ6-ФН2Ц-859А", "7QM4-0ZK6-AY2W-859F"],
+  ["French", '&"SB)CDEF)GHJK)NPRà', "13SB-CDEF-GHJK-NPR0"],
+  ["Belgian", '&"SB)CDEF)GHJK)NPRà', "13SB-CDEF-GHJK-NPR0"],
+  ["Czech", "+šSB=CDEF=GHJK=NPRé", "13SB-CDEF-GHJK-NPR0"],
+  ["Slovak", "+šSB=CDEF=GHJK=NPRé", "13SB-CDEF-GHJK-NPR0"],
+  ["Ukrainian", "13ІИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
+  ["Russian", "13ЫИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
+])("a code from a scanner for a US keyboard at a %s one, %s, is repaired unless it reads right", (_, typed, code) => {
+  const key = normaliseCode(code);
+  const isRight = normaliseCode(typed) === key;
+  expect(repairCode(typed)).toBe(isRight ? null : key);
+  expect(repairCode(`${typed.toLowerCase()}\r\n`)).toBe(isRight ? null : key);
+});
+
+it("repairCode leaves alone what reads right as typed, on two layouts or on none", () => {
+  // The two exchanges of Y and Z, and of A and Q with Z and W, both make it right.
+  for (const text of [
+    "7QM4-0ZK6-AY2W-859F",
+    "7QM4-0ZK6-AY2W-859G",
+    "YZAW00YMQZYA1234",
+    "13SB'CDEF'GHJK",
+    "",
+    "'".repeat(10_000),
+  ])
+    expect(repairCode(text), text).toBeNull();
 });
 
 function replaceAt(text: string, position: number, symbol: string): string {

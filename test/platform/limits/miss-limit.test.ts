@@ -43,6 +43,21 @@ it("text that cannot be a code is no miss, so that a scanner's setting does not 
   expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
 });
 
+it("a scanner set for another keyboard finds vouchers without a miss, and an unknown code is one miss", async () => {
+  const [client] = await newClients();
+  const scan = (code: string) =>
+    Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
+  const [first, ...others] = await issueVouchers(servers.db, partner, LIMIT + 1);
+  for (const { id, code } of others) expect((await client.lookUp(scan(code))).body.voucher?.id).toBe(id);
+  const order = { code: scan(first?.code ?? ""), externalRef: "scanned" };
+  const redeemed = await client.redeem(order);
+  expect(redeemed.body).toMatchObject({ redeemed: true, voucherInstanceId: first?.id });
+  const theirs = scan((await issueVoucher(servers.db, service.stranger)).code);
+  for (let i = 0; i < LIMIT; i++) expect((await client.lookUp(theirs)).body.code).toBe("voucher_not_found");
+  expect((await client.lookUp(theirs)).body.code).toBe("too_many_misses");
+  expect((await client.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
+});
+
 it("misses count on every route, and another organization's codes count like unknown ones", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
