@@ -1,3 +1,5 @@
+import { normaliseCode } from "../core/voucher/codes.ts";
+
 /** What spreadsheets and exports leave in a line of a file, each with the reason why the line is not a code. */
 const TRACES: readonly [found: RegExp, reason: string][] = [
   [/\t/, "has more than a code: it contains a tab"],
@@ -15,7 +17,8 @@ export function findTrace(line: string): string | null {
 }
 
 /** What stands in titles and totals. All codes of a file have it, or none. */
-const SIGNS = [..."#:()<>[]{}|!?"];
+const SIGNS = [..." #:()<>[]{}|!?"];
+const WORD = /(?:^| )[A-Za-z]+(?: |$)/;
 
 /** With at least this many codes, equal rounding of all of them is not a coincidence. */
 const ROUNDED_MIN = 5;
@@ -57,8 +60,14 @@ export class CodesSummary {
     return null;
   }
 
-  /** Whether the first or the last code has a sign that no code between them has, or, of two codes, only this one. */
+  /**
+   * Whether the first or the last code has a sign that no code between them has, or, of two codes, only this one; or a
+   * word that the opposite one does not have, and a length of its own.
+   */
   #differs(code: string, opposite: string): boolean {
+    const word = WORD.exec(code)?.[0].trim();
+    const isForeign = word !== undefined && !opposite.includes(word) && (this.count > 2 || !WORD.test(opposite));
+    if (isForeign && this.lengths.get(normaliseCode(code)?.length ?? 0) === 1) return true;
     return SIGNS.some((sign) => {
       const isInBoth = opposite.includes(sign);
       const isOutside = this.signs.get(sign) === (isInBoth ? 2 : 1);

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { CodesSummary } from "../../src/acts/printed-code-formats.ts";
 import { readCodes } from "../../src/acts/printed-codes.ts";
 import { openPrintedCodes } from "../../src/cli/printed-codes.ts";
+import { normaliseCode } from "../../src/core/voucher/codes.ts";
 
 let folder: string;
 
@@ -60,16 +61,23 @@ it.each([
 it("titles and totals around printed codes are refused by their line, and codes of one form are not", () => {
   const faultOf = (...lines: string[]) => {
     const summary = new CodesSummary();
-    for (const line of lines) summary.add(line, line);
+    for (const line of lines) summary.add(line, normaliseCode(line) ?? "");
     return summary.findFault();
   };
   const codes = ["WXYZ-1234", "ABCD-5678"];
-  for (const total of ["Total: 2", "(2 rows)", "# 2"]) {
+  for (const total of ["Total: 2", "(2 rows)", "# 2", "2 rows", "Total 2", "Total"]) {
     expect(faultOf(...codes, total)).toContain(`Line 3 looks like a total: ${total}.`);
     expect(faultOf("WXYZ-1234", total)).toContain("Line 2 looks like a total");
     expect(faultOf("List (2027)", ...codes, total)).toContain("Line 1 looks like a title: List (2027).");
   }
   expect(faultOf("# Voucher codes 2027", ...codes)).toContain("Line 1 looks like a title");
+  expect(faultOf("7Q4K 9MZX", "ABCD 5678", "2 rows")).toContain("Line 3 looks like a total: 2 rows.");
+  for (const lines of [
+    ["SPRING", "FALL"],
+    ["Shop 8", "Shop 9", "Shop 10"],
+    ["9999", "10000"],
+  ])
+    expect(faultOf(...lines), lines.join()).toBeNull();
   for (const form of ["#1", "A 1", "(1)", "WXYZ-1"])
     for (const count of [1, 2, 3])
       expect(faultOf(...Array.from({ length: count }, (_, n) => `${form}${n}`))).toBeNull();
