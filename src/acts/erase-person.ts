@@ -1,5 +1,4 @@
-import type { EventType } from "../core/chain/chain.ts";
-import { nextEvent } from "../core/chain/chain.ts";
+import { EVENT_TYPES, type EventType, nextEvent } from "../core/chain/chain.ts";
 import { findDamaged } from "../core/chain/db/broken-chains.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { advanceChains, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
@@ -58,12 +57,13 @@ interface ErasedPortion extends Omit<ErasureResult, "damaged"> {
   locked: ReadonlySet<string>;
 }
 
-/** The types of acquisition events, which may contain personal data. */
+/** The types of acquisition events, which may name a person. So may a redemption, and the reason of any event. */
 const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
   user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
-  voucher: [...OF_ACQUISITION, "voucher.instance.redeemed", "voucher.instance.voided", "voucher.instance.extended"],
+  // The reason of an erasure stays.
+  voucher: EVENT_TYPES.filter((type) => type !== "voucher.instance.erased"),
 };
 
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };

@@ -5,15 +5,14 @@ import { ENGLISH, type Locale } from "./locale.ts";
 interface EventWords {
   title: string;
   sentence: string;
-  /** The state after the event, if the voucher is still unused. */
+  /** The state after the event, if the voucher is certainly unused. */
   outcome?: string;
 }
 
-const LEAVE_UNUSED: readonly string[] = [
-  "voucher.instance.issued",
-  "voucher.instance.claimed",
-  "voucher.instance.bought",
-  "voucher.instance.extended",
+/** The voucher may be redeemed after these events. After all others it is not. */
+const MAY_BE_REDEEMED: readonly string[] = [
+  "voucher.instance.redeemed",
+  "voucher.instance.erased",
 ] satisfies EventType[];
 
 /** The words for an event type; for an unknown type, the type itself. */
@@ -21,5 +20,5 @@ export function describeEvent(eventType: string, { t }: Locale = ENGLISH): Event
   if (!Object.hasOwn(EVENT_CODES, eventType)) return { title: eventType, sentence: "" };
   const key = `events.${eventType as EventType}` as const;
   const words = { title: t(`${key}.title`), sentence: t(`${key}.sentence`) };
-  return LEAVE_UNUSED.includes(eventType) ? { ...words, outcome: t("events.unused") } : words;
+  return MAY_BE_REDEEMED.includes(eventType) ? words : { ...words, outcome: t("events.unused") };
 }

@@ -2,13 +2,14 @@ import type { KeyObject } from "node:crypto";
 import pLimit, { type LimitFunction } from "p-limit";
 import type pg from "pg";
 import type { Logger } from "pino";
+import type { z } from "zod";
 import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { OfWings } from "../core/metrics/metrics.ts";
-import { markSandbox } from "../platform/api/fields.ts";
+import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
-import type { WebhookEvent } from "./api/webhooks.ts";
+import { type WebhookEvent, webhookEvent } from "./api/webhooks.ts";
 import {
   type DueDelivery,
   findTarget,
@@ -279,6 +280,9 @@ function webhookBody(delivery: DueDelivery, sandbox: boolean): string {
   return JSON.stringify({ ...event, data: { ...event.data, ...markSandbox(sandbox) } });
 }
 
+/** The data of each type of event. A newer process may have written an event of another type. */
+const SCHEMAS = new Map<string, z.ZodObject>(webhookEvent.options.map(({ shape }) => [shape.type.value, shape.data]));
+
 function webhookEventOf(delivery: DueDelivery): WebhookEvent {
   const { eventType, voucherId, sequence, recordHash, occurredAt, payload, startedAt, expiresAt } = delivery;
   if (eventType === "reservation.expired") {
@@ -289,12 +293,8 @@ function webhookEventOf(delivery: DueDelivery): WebhookEvent {
   if (sequence === null || recordHash === null || occurredAt === null || payload === null) {
     throw new Error(`${delivery.eventId} has no sealed event`);
   }
-  const timestamp = occurredAt.toISOString();
-  const data = { voucherId, sequence, recordHash };
-  if (eventType === "voucher.extended") {
-    return { type: eventType, timestamp, data: { ...data, validUntil: JSON.parse(payload).data.validUntil } };
-  }
-  if (eventType !== "voucher.instance.redeemed") return { type: eventType, timestamp, data };
-  const { externalRef, redeemCode } = JSON.parse(payload).data;
-  return { type: eventType, timestamp, data: { ...data, externalRef, redeemCode } };
+  const place = { voucherId, sequence, recordHash };
+  const schema = SCHEMAS.get(eventType);
+  const data = schema === undefined ? place : pickFields(schema, { ...JSON.parse(payload).data, ...place });
+  return { type: eventType, timestamp: occurredAt.toISOString(), data } as WebhookEvent;
 }

@@ -5,6 +5,7 @@ import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
 import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
+import { auditedCommand, withAuditEntry } from "../../src/acts/with-audit-entry.ts";
 import { verifyOneChain } from "../../src/core/chain/verify-chains.ts";
 import { connectClient } from "../../src/platform/db/client.ts";
 import { SCHEMA } from "../../src/platform/db/schema.ts";
@@ -180,6 +181,18 @@ it("an erasure does not wait for a voucher that has nothing left to erase", asyn
     return erasePerson({ ...provisioning(db), lockWaitMs: 100 }, { by: "user", userId }, null);
   });
   expect(await again).toEqual(NOTHING);
+});
+
+it("erasing a voucher erases the reason of an event of any type, in its history and in the audit trail", async () => {
+  const { id, code } = await issue();
+  const reason = "asked by Mrs. Smith";
+  const audited = auditedCommand("voucher expire", { id, reason });
+  await withAuditEntry({ ...provisioning(db), audited }, { type: "VoucherInstance", id }, (tx) =>
+    appendEvent(tx, id, "voucher.instance.expired", { reason }),
+  );
+  expect(await erase({ by: "voucher", voucherId: id })).toMatchObject({ vouchers: 1, events: 1 });
+  expect((await till.events(code)).body.events[1]).toMatchObject({ code: "VCH006", payload: null, erasedBy: 3 });
+  expect(await tablesWith(db, reason)).toEqual([]);
 });
 
 it("erasing an order erases the reasons of the voucher's releases", async () => {

@@ -1,4 +1,6 @@
 import { expect, it } from "vitest";
+import { EVENT_TYPES } from "../../src/core/chain/chain.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../src/webhooks/api/webhooks.ts";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
 it("each nudge leads to a new read of the outbox, even one that comes while a run ends", async () => {
@@ -23,4 +25,10 @@ it("each nudge leads to a new read of the outbox, even one that comes while a ru
     expect({ turns, looks }).toEqual({ turns, looks: before + 1 });
     await fanOut.close();
   }
+});
+
+it("an endpoint can subscribe to each type of the chain but issued and erased, under its name for webhooks", () => {
+  const sent: readonly string[] = WEBHOOK_EVENT_TYPES;
+  const missing = EVENT_TYPES.filter((type) => !sent.includes(type) && !sent.includes(type.replace(".instance.", ".")));
+  expect(missing).toEqual(["voucher.instance.issued", "voucher.instance.erased"]);
 });

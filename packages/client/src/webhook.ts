@@ -1,17 +1,7 @@
-import type { components } from "./api.ts";
-
-type Schemas = components["schemas"];
+import type { webhooks } from "./api.ts";
 
 /** The event of a webhook request. Ignore types that you do not know. */
-export type WebhookEvent =
-  | Schemas["WebhookRedeemed"]
-  | Schemas["WebhookVoided"]
-  | Schemas["WebhookExtended"]
-  | Schemas["WebhookExpired"]
-  | Schemas["WebhookClaimed"]
-  | Schemas["WebhookBought"]
-  | Schemas["WebhookReservationExpired"]
-  | Schemas["WebhookTest"];
+export type WebhookEvent = webhooks[keyof webhooks]["post"]["requestBody"]["content"]["application/json"];
 
 /** The request was not signed with this secret, or not within the last five minutes. Respond with 401. */
 export class InvalidWebhook extends Error {

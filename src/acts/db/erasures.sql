@@ -29,14 +29,14 @@ SELECT f.voucher_id AS "voucherId"
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
--- The events of locked vouchers that have a payload and one of the types, in chain order. Includes Pending events,
--- which the transaction seals first. With a user, only events of vouchers that the user claimed or bought, and claims
+-- The events of locked vouchers that have a payload and one of the types, in chain order; of types that name no person,
+-- those with a reason. Includes Pending events, which the transaction seals first. With a user, only events of vouchers that the user claimed or bought, and claims
 -- through the user's links.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
   FROM voucher_events AS e
  CROSS JOIN LATERAL (SELECT coalesce(e.payload::jsonb -> 'data', e.data::jsonb) AS said OFFSET 0) AS d
  WHERE e.voucher_id = ANY ($1::text[]) AND e.event_type = ANY ($2::text[]) AND e.erased_by IS NULL
-   AND (e.event_type NOT IN ('voucher.instance.voided', 'voucher.instance.extended') OR d.said ? 'reason')
+   AND (e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought', 'voucher.instance.redeemed') OR d.said ? 'reason')
    AND ($3::text IS NULL OR d.said->>'referrer' = $3::text
         OR EXISTS (SELECT FROM claims AS c
                     WHERE c.voucher_id = e.voucher_id AND c.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)]))

@@ -19,6 +19,7 @@ export const EVENT_CODES = {
   "voucher.instance.extended": "VCH008",
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
+export const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
 /**
  * The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the

@@ -17,29 +17,12 @@ import {
 import { problem } from "../../platform/api/problems.ts";
 import { ENDPOINTS_MAX, FAILING_MAX_DAYS, PREVIOUS_SECRET_HOURS } from "../webhook-limits.ts";
 
-/** The event types that an endpoint can subscribe to. The table webhook_endpoints has the same list. */
-export const WEBHOOK_EVENT_TYPES = [
-  "voucher.instance.redeemed",
-  "voucher.instance.voided",
-  "voucher.instance.expired",
-  "voucher.instance.claimed",
-  "voucher.instance.bought",
-  "voucher.extended",
-  "reservation.expired",
-] as const;
-export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
-
 /** The type of a test request. An endpoint need not subscribe to it. */
 export const WEBHOOK_TEST_TYPE = "webhook.test";
 
 /** Why an endpoint is disabled. */
 const WEBHOOK_DISABLED_REASONS = ["partner", "operator", "gone", "failing"] as const;
 export type WebhookDisabledReason = (typeof WEBHOOK_DISABLED_REASONS)[number];
-
-/** An event type in a response. */
-export const knownEventType = z
-  .enum(WEBHOOK_EVENT_TYPES)
-  .meta({ description: "What happened. Later releases may add types.", "x-open": true });
 
 const WEBHOOK_URL_MAX = 2_048;
 const DESCRIPTION_MAX = 200;
@@ -57,27 +40,44 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
   });
 }
 
+/**
+ * What an endpoint gets for each type that it can subscribe to. A type of the chain from VCH008 on has no `instance.`
+ * here; insert_deliveries names it. Besides the event's place in the chain, `data` has fields of the event's own data.
+ */
+const SENT = [
+  eventOf("voucher.instance.redeemed", "WebhookRedeemed", {
+    ...sealed,
+    externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
+    redeemCode,
+  }),
+  eventOf("voucher.instance.voided", "WebhookVoided", sealed),
+  eventOf("voucher.instance.expired", "WebhookExpired", sealed),
+  eventOf("voucher.instance.claimed", "WebhookClaimed", sealed),
+  eventOf("voucher.instance.bought", "WebhookBought", sealed),
+  eventOf("voucher.extended", "WebhookExtended", {
+    ...sealed,
+    validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil),
+  }),
+  eventOf("reservation.expired", "WebhookReservationExpired", {
+    voucherId,
+    startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
+    expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
+  }),
+] as const;
+
+/** The event types that an endpoint can subscribe to. */
+export const WEBHOOK_EVENT_TYPES = SENT.map(({ shape }) => shape.type.value);
+export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
+
+/** An event type in a response. */
+export const knownEventType = z
+  .enum(WEBHOOK_EVENT_TYPES)
+  .meta({ description: "What happened. Later releases may add types.", "x-open": true });
+
 /** The body of a webhook request. It has no voucher code, no ticket and no token. Fields are sent in this order. */
 export const webhookEvent = z
   .discriminatedUnion("type", [
-    eventOf("voucher.instance.redeemed", "WebhookRedeemed", {
-      ...sealed,
-      externalRef: text("The reference under which the voucher was redeemed.", EXAMPLE.externalRef),
-      redeemCode,
-    }),
-    eventOf("voucher.instance.voided", "WebhookVoided", sealed),
-    eventOf("voucher.instance.expired", "WebhookExpired", sealed),
-    eventOf("voucher.instance.claimed", "WebhookClaimed", sealed),
-    eventOf("voucher.instance.bought", "WebhookBought", sealed),
-    eventOf("voucher.extended", "WebhookExtended", {
-      ...sealed,
-      validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil),
-    }),
-    eventOf("reservation.expired", "WebhookReservationExpired", {
-      voucherId,
-      startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),
-      expiresAt: timestamp("When it expired, as the answer to reserve said.", EXAMPLE.reservedUntil),
-    }),
+    ...SENT,
     eventOf(WEBHOOK_TEST_TYPE, "WebhookTest", {
       webhookId: text("The endpoint that was tested.", EXAMPLE.webhookId),
     }),

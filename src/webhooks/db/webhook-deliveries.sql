@@ -48,9 +48,10 @@ WITH made AS (
            CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
             LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
-           -- Partners see an extension under a shorter type than that of the chain.
-           CROSS JOIN LATERAL (SELECT CASE e.event_type WHEN 'voucher.instance.extended' THEN 'voucher.extended'
-                                      ELSE coalesce(e.event_type, 'reservation.expired') END AS event_type) AS s
+           -- Types of the chain from VCH008 on have a shorter name here.
+           CROSS JOIN LATERAL (SELECT CASE WHEN e.event_type IN ('voucher.instance.redeemed', 'voucher.instance.voided', 'voucher.instance.expired',
+                                                                 'voucher.instance.claimed', 'voucher.instance.bought') THEN e.event_type
+                                      ELSE coalesce(replace(e.event_type, '.instance.', '.'), 'reservation.expired') END AS event_type) AS s
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
              -- A reservation was deleted if the outbox was not read for a month. Such an event has no delivery.

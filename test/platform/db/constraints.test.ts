@@ -105,7 +105,6 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
       webhook_endpoints_place_check: [{ place: 0 }, { place: 21 }],
       webhook_endpoints_url_check: [{ url: "ftp://shop.example" }, { url: `https://${"x".repeat(2_048)}` }],
       webhook_endpoints_description_check: [{ description: LONG }],
-      webhook_endpoints_event_types_check: [{ event_types: ["voucher.instance.issued"] }],
       webhook_endpoints_disabled_reason_check: [{ enabled: false, disabled_reason: "tired", disabled_at: NOON }],
       webhook_endpoints_enabled: [{ enabled: false }, { disabled_reason: "gone" }, { disabled_at: NOON }],
       webhook_endpoints_deleted: [{ place: null }, { deleted_at: NOON }, { place: null, deleted_at: NOON }],

@@ -14,9 +14,7 @@ import {
   voucherId,
 } from "../../../platform/api/fields.ts";
 import { ENTITY_TYPE } from "../../voucher/voucher.ts";
-import { ANCHOR_NAMESPACE, EVENT_CODES, type EventContent, type EventType, GENESIS_HASH, sealEvent } from "../chain.ts";
-
-const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
+import { ANCHOR_NAMESPACE, EVENT_CODES, EVENT_TYPES, type EventContent, GENESIS_HASH, sealEvent } from "../chain.ts";
 
 /** Maximum and default number of events on one page. */
 const EVENTS_LIMIT_MAX = 1_000;
