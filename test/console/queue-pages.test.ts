@@ -32,6 +32,9 @@ afterAll(() => Promise.all(shards.map((shard) => shard.close())));
 
 const headers = basic(OPS_TOKEN);
 const open = (path: string, at = api) => browse(`${at.url}/ops${path}`, { headers });
+/** Opens pages at once: each waits for a server that does not answer. */
+const openAll = (paths: string[], at: typeof api) =>
+  Promise.all(paths.map(async (path) => ({ path, ...(await open(path, at)) })));
 const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
 const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
@@ -251,8 +254,7 @@ describe("while a server is away", () => {
       expect((await send("/queues/redeem/pause", { reason: "first" })).status).toBe(303);
       for (const fail of [proxy.jam, proxy.cut]) {
         fail();
-        for (const path of ["/queues", "/queues/redeem"]) {
-          const { status, text } = await open(path, cut);
+        for (const { path, status, text } of await openAll(["/queues", "/queues/redeem"], cut)) {
           expect(status, path).toBe(200);
           expect(text).toContain("Paused: no worker takes a job");
           expect(text).toContain("Who has paused it is not known: Postgres does not answer.");
@@ -274,10 +276,7 @@ describe("while a server is away", () => {
       try {
         for (const fail of [proxy.jam, proxy.cut]) {
           fail();
-          for (const path of ["/queues", "/queues/redeem", "/queues/jobs"]) {
-            const { status, text } = await browse(`${cut.url}/ops${path}`, {
-              headers: { ...headers, accept: "text/html" },
-            });
+          for (const { path, status, text } of await openAll(["/queues", "/queues/redeem", "/queues/jobs"], cut)) {
             expect(status, path).toBe(503);
             expect(text).toContain("Redis does not answer");
             expect(text).toContain('<nav class="ops" aria-label="Operations">');

@@ -168,6 +168,17 @@ export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   });
 }
 
+/**
+ * Closes the time before this moment to redemptions, for which the service takes two seconds, and returns the moment.
+ * The list is then complete up to it, if no redemption's transaction is open.
+ */
+export async function closeRedemptions(db: pg.Pool): Promise<Date> {
+  const moment = await databaseTime(db);
+  await untilPast(db, moment);
+  await db.query(`UPDATE redemptions_closed SET closed_until = date_trunc('milliseconds', clock_timestamp())`);
+  return moment;
+}
+
 /** Reads the database's clock. */
 export async function databaseTime(db: pg.Pool): Promise<Date> {
   const { rows } = await db.query<{ now: Date }>("SELECT date_trunc('milliseconds', clock_timestamp()) AS now");

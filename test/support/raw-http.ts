@@ -21,7 +21,11 @@ export function exchange(url: string, bytes: string | Buffer, afterSend?: () => 
       socket.write(bytes);
       afterSend?.();
     });
-    socket.setTimeout(10_000, () => socket.destroy(new Error("the server neither answers nor closes")));
+    // Also for a request that forgot its `Connection: close`: it would wait for the server's limit on idle connections.
+    socket.setTimeout(10_000, () => {
+      reject(new Error("the server does not close the connection"));
+      socket.destroy();
+    });
     socket.on("data", (chunk) => chunks.push(chunk));
     // The server may close before it has read everything.
     socket.on("error", (error) => (chunks.length > 0 ? resolve(parse(chunks)) : reject(error)));

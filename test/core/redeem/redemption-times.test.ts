@@ -15,7 +15,14 @@ import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { DatabaseClock } from "../../../src/platform/db/database-clock.ts";
 import { write } from "../../../src/platform/db/transaction.ts";
-import { besideTransaction, bypassTriggers, databaseTime, holdNextInsert } from "../../support/outside-transaction.ts";
+import {
+  besideTransaction,
+  bypassTriggers,
+  closeRedemptions,
+  databaseTime,
+  holdNextInsert,
+  untilPast,
+} from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
 import { newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { openTestServers, type TestServers } from "../../support/servers.ts";
@@ -49,7 +56,7 @@ describe("a redemption that is inserted and not committed", () => {
       const redeemedAt = await now();
       await insert(outside, slow, redeemedAt);
       const quick = await redeem();
-      await untilClosed(quick.redeemedAt);
+      await closeRedemptions(servers.db);
       const { completeUntil, voucherIds } = await readList();
       expect(completeUntil).toEqual(redeemedAt);
       expect(voucherIds).toEqual([]);
@@ -68,7 +75,7 @@ describe("a redemption that is inserted and not committed", () => {
     try {
       await client.query("BEGIN");
       await insert(client, await issue(), redeemedAt);
-      await untilClosed(redeemedAt);
+      await closeRedemptions(servers.db);
       expect((await readList()).completeUntil).toEqual(redeemedAt);
       const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
       await servers.db.query("SELECT pg_terminate_backend($1::integer)", [rows[0]?.pid]);
@@ -87,7 +94,7 @@ describe("a redemption that is inserted and not committed", () => {
       await besideTransaction(others.db, async (outside) => {
         const redeemedAt = await now();
         await insert(outside, id, redeemedAt);
-        await untilClosed(redeemedAt);
+        await closeRedemptions(servers.db);
         expect((await readList()).completeUntil.getTime()).toBeGreaterThan(redeemedAt.getTime());
       });
     } finally {
@@ -113,7 +120,7 @@ it("a redemption in the closed time is decided again by its worker, at a time th
   const redeeming = redeem();
   await held.isHeld();
   const decidedBefore = await now();
-  await untilClosed(decidedBefore);
+  await closeRedemptions(servers.db);
   await held.letGo();
   const { id, redeemedAt } = await redeeming;
   expect(redeemedAt.getTime()).toBeGreaterThan(decidedBefore.getTime());
@@ -163,7 +170,7 @@ describe("completeUntil that two processes answer in turn", () => {
 
   it("completeUntil does not go back while a redemption waits to be refused as outdated", async () => {
     const { id, redeemedAt } = await redeem();
-    await untilClosed(redeemedAt);
+    await closeRedemptions(servers.db);
     const told = await openProcess()();
     expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
     await besideTransaction(servers.db, async (outside) => {
@@ -223,10 +230,14 @@ describe("the closed time", () => {
   });
 
   it("redemptions after the clock was set back have the closed time, and are listed when it has passed", async () => {
-    // The same as a clock that was ahead by a few seconds.
-    const closedUntil = later(await now(), 4_000);
-    await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
-    const { id, redeemedAt } = await redeem();
+    const redeemSetBack = async () => {
+      // The same as a clock that was ahead. On a busy machine, the time may be over before the redemption.
+      const closedUntil = later(await now(), 1_000);
+      await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
+      const redeemed = await redeem();
+      return (await now()) < closedUntil ? { closedUntil, ...redeemed } : null;
+    };
+    const { closedUntil, id, redeemedAt } = await until(redeemSetBack);
     expect(redeemedAt).toEqual(closedUntil);
     const { redemption, events } = await readRecorded(servers.db, id);
     expect({ redeemedAt: redemption?.redeemedAt, events: events.length }).toEqual({
@@ -234,7 +245,8 @@ describe("the closed time", () => {
       events: 2,
     });
     expect((await readList()).voucherIds).not.toContain(id);
-    await untilClosed(closedUntil);
+    await untilPast(servers.db, closedUntil);
+    await closeRedemptions(servers.db);
     expect((await readList()).voucherIds.filter((listed) => listed === id)).toEqual([id]);
   });
 });
@@ -281,15 +293,6 @@ function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
     partnerCalls: (_requester, call) => call(),
   });
   return () => completeUntil(partner);
-}
-
-/** Closes the past again and again until it includes a time. */
-async function untilClosed(time: Date): Promise<void> {
-  await until(async () => {
-    await advanceCompleteUntil(worker.pool, FAR);
-    const { rows } = await servers.db.query("SELECT closed_until > $1 AS closed FROM redemptions_closed", [time]);
-    return rows[0]?.closed;
-  });
 }
 
 const issue = async () => (await issueVoucher(servers.db, partner)).id;

@@ -3,7 +3,7 @@ import { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
 import { readAllRedemptions } from "../../../src/core/redeem/list-redemptions.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { fillLine } from "../../support/fill-line.ts";
-import { databaseTime } from "../../support/outside-transaction.ts";
+import { closeRedemptions } from "../../support/outside-transaction.ts";
 import { BASE_URL } from "../../support/service.ts";
 import { issueVouchers } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
@@ -240,9 +240,9 @@ async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string
   }
 }
 
-/** Waits until the list is complete up to this moment. */
+/** Makes the list complete up to this moment, which a process reads at most once a second. */
 async function untilComplete(client = till): Promise<Date> {
-  const now = await databaseTime(servers.db);
+  const now = await closeRedemptions(servers.db);
   await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());
   return now;
 }

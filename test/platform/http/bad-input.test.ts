@@ -383,7 +383,7 @@ describe("requests that reach no route", () => {
 
   it("the API reads several slashes at the begin of an address as one", async () => {
     for (const path of ["//healthz", "///healthz?x=%2F", "http://h//healthz"])
-      expect((await exchange(api.url, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)).status).toBe(200);
+      expect((await sendRaw(`GET ${path}`)).status).toBe(200);
   });
 
   it("the API answers 431 headers_too_large in JSON when headers or address are too long", async () => {
@@ -396,8 +396,8 @@ describe("requests that reach no route", () => {
     ]) {
       expectError(await exchange(api.url, raw), 431, "headers_too_large");
     }
-    const twice = `X-Token: ${"x".repeat(14_000)}\r\n`.repeat(2);
-    expect((await exchange(api.url, `GET /healthz HTTP/1.1\r\nHost: x\r\n${twice}\r\n`)).status).toBe(200);
+    const twice = `X-Token: ${"x".repeat(14_000)}`;
+    expect((await sendRaw("GET /healthz", [twice, twice])).status).toBe(200);
   });
 });
 
