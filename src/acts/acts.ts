@@ -8,6 +8,7 @@ import { adopt, applyRoleGrants, trustDatabaseClock } from "./change-database.ts
 import { acceptContract, declineContract, endContract } from "./contract/move.ts";
 import { offerContract } from "./contract/offer.ts";
 import type { Fields } from "./fields.ts";
+import { changeKey } from "./key/change.ts";
 import { createKey } from "./key/create.ts";
 import { revokeApiKey } from "./key/revoke.ts";
 import { rotateKey } from "./key/rotate.ts";
@@ -40,6 +41,7 @@ export const ACTS: readonly AnyAct[] = [
   erase,
   createListing,
   createKey,
+  changeKey,
   revokeApiKey,
   rotateKey,
   addMember,

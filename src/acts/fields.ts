@@ -313,15 +313,29 @@ export function product(label: string, more: More<string> = {}): Field<string> {
 
 /** An optional field. Its value is null if it is left out. */
 export function optional<Value>(field: Field<Value>): Field<Value | null> {
-  const typed = z.string().transform((value, issues) => {
-    if (value === "") return null;
-    const parsed = field.typed.safeParse(value);
+  return { ...field, typed: orWord(field, { "": null }), json: field.json.nullable(), initial: null };
+}
+
+/** A limit that people change. Left out, it stays as it is. The word `none` lifts it. */
+export function limit(field: Field<number>): Field<number | "none" | null> {
+  const { json: _, ...shown } = optional(field);
+  return {
+    ...shown,
+    typed: orWord(field, { "": null, none: "none" as const }),
+    json: z.null(),
+    onlyFor: "people",
+  };
+}
+
+/** Reads a field for which certain texts have values of their own. */
+const orWord = <Value, Word>({ typed }: Field<Value>, words: Readonly<Record<string, Word>>) =>
+  z.string().transform((value, issues): Value | Word => {
+    if (Object.hasOwn(words, value)) return words[value] as Word;
+    const parsed = typed.safeParse(value);
     if (parsed.success) return parsed.data;
     issues.addIssue(parsed.error.issues[0]?.message ?? "is invalid");
     return z.NEVER;
   });
-  return { ...field, typed, json: field.json.nullable(), initial: null };
-}
 
 /** The fields that JSON has, by their JSON names. */
 const jsonFields = (fields: Fields) =>

@@ -1,3 +1,4 @@
+import { hasCap, sayCaps, sayToday } from "../acts/key/change.ts";
 import { readKeys } from "../acts/read-keys.ts";
 import type { ListedKey } from "../core/keys/db/api-keys.ts";
 import { type Noun, verb } from "./command.ts";
@@ -34,6 +35,7 @@ function toRow(key: ListedKey): TableRow {
       !expired &&
       `a previous secret is valid until ${formatUtcWithZone(oldSecretsUntil)}`,
     allowIps.length > 0 && `from ${allowIps.join(", ")}`,
+    hasCap(key) && `${sayCaps(key)}, ${sayToday(key)}`,
   ].filter(Boolean);
   const allows = scopes.map((name) => name.replace("voucher.", "")).join(" ");
   const used = lastUsedAt === null ? "never" : `${formatDuration(Date.now() - lastUsedAt.getTime())} ago`;

@@ -1,4 +1,5 @@
 import { createBrand } from "../acts/brand/create.ts";
+import { hasCap, sayCaps, sayToday } from "../acts/key/change.ts";
 import { createKey } from "../acts/key/create.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { readBatch } from "../acts/read-batch.ts";
@@ -207,7 +208,8 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
       // The search links to the element with the id of a key.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
-        html`${renderState(key)}${key.state === "Active" ? linkKeyActions(site, key) : null}`,
+        html`${renderState(key)}${hasCap(key) ? html`<br>${sayCaps(key)}, ${sayToday(key)}` : null}\
+${key.state === "Active" ? linkKeyActions(site, key) : null}`,
         key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),
@@ -224,7 +226,7 @@ function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
 }
 
 const linkKeyActions = (site: OperatedSite, { id }: ListedKey) =>
-  linkActions(site, ["keys", id], ["rotate", "Rotate"], ["revoke", "Revoke"]);
+  linkActions(site, ["keys", id], ["rotate", "Rotate"], ["change", "Limit"], ["revoke", "Revoke"]);
 
 /** A batch with the number of its vouchers in each status, and its listing. */
 export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {

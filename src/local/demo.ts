@@ -10,6 +10,7 @@ import { createOrganization } from "../acts/org/create.ts";
 import { createProduct } from "../acts/product/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { SCOPES } from "../core/keys/api-keys.ts";
+import { NO_CAPS } from "../core/keys/db/api-keys.ts";
 import type { Audience } from "../core/voucher/voucher.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
@@ -46,7 +47,7 @@ export async function makeDemo(admin: AdminContext, sandbox = false): Promise<De
     usageUnitLabel: null,
   });
   const { codes } = await issue(ctx, productId, "OpenToAll", {});
-  const terms = { label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null };
+  const terms = { label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null, ...NO_CAPS };
   return { organizationId, brandId, productId, key: (await createKey.run(ctx, organizationId, terms)).key, codes };
 }
 

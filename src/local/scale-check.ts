@@ -12,6 +12,7 @@ import { createOrganization } from "../acts/org/create.ts";
 import { createProduct } from "../acts/product/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import { findNamesake, findOrganization } from "../core/catalog/db/catalog.ts";
+import { NO_CAPS } from "../core/keys/db/api-keys.ts";
 import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
 import { ConfigError, readAddress, readGivenServers } from "../platform/config.ts";
 import { readWorkingSessions } from "../platform/db/working-sessions.ts";
@@ -158,7 +159,7 @@ async function openSupply(admin: AdminContext, given: string | null, count: numb
     throw new Error(`${organizationId} is a live organization. This redeems vouchers, so it works on a sandbox only.`);
   }
   const productId = await findProduct(ctx, organizationId);
-  const terms = { label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [] };
+  const terms = { label: "scale-check", scopes: ["voucher.redeem" as const], allowIps: [], ...NO_CAPS };
   const expiresAt = new Date(Date.now() + VALID_MS);
   const keys = await Promise.all(
     Array.from({ length: KEYS }, () => createKey.run(ctx, organizationId, { ...terms, expiresAt })),

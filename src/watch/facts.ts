@@ -11,7 +11,7 @@ import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueViews } from "../platform/queues/queue-views.ts";
 import { listShards, type Shard } from "../platform/queues/shards.ts";
 import type { RedisClient } from "../platform/redis/connections.ts";
-import { type PostgresState, readPostgres, type Stock, selectBrokenChains } from "./db/activity.ts";
+import { type PostgresState, readPostgres, type Stock, selectBrokenChains, selectUsedCaps } from "./db/activity.ts";
 import { type RecordedFault, selectFaults } from "./db/faults.ts";
 import { inTime } from "./in-time.ts";
 
@@ -88,6 +88,8 @@ interface DatabaseFacts {
   server: PostgresState;
   recorded: readonly RecordedFault[];
   brokenChains: readonly { voucherId: string; since: Date }[];
+  /** Keys that have used most of a daily limit. */
+  usedCaps: readonly { keyId: string; organizationId: string | null; isReached: boolean }[];
   stock: readonly Stock[];
   /** The faults of wings, by their kinds. */
   ofWings: Readonly<Record<string, Finding[] | undefined>>;
@@ -144,6 +146,7 @@ async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
     server: await readPostgres(ctx.pool),
     recorded: await selectFaults(ctx.pool),
     brokenChains: await selectBrokenChains(ctx.pool, FAULTS_MAX),
+    usedCaps: await selectUsedCaps(ctx.pool, FAULTS_MAX),
     stock: await ctx.readStock(),
     ofWings: Object.assign({}, ...ofWings),
   };

@@ -28,6 +28,7 @@ const CORE_FAULTS: readonly Fault[] = [
   { name: "VouchersJobsFail", severity: "amber", find: findFailedJobs },
   { name: "VouchersChainBroken", severity: "red", find: findBrokenChains },
   { name: "AlertsFail", severity: "amber", find: findFailingAlerts },
+  { name: "KeyDailyLimit", severity: "amber", find: findUsedCaps },
   { name: "BatchEnds", severity: "grey", find: findBatchEnds },
 ];
 
@@ -165,6 +166,14 @@ function findFailingAlerts({ database }: Facts): Finding[] | null {
   if (database === null) return null;
   const [since] = database.recorded.flatMap(({ failingSince }) => failingSince ?? []).toSorted((a, b) => +a - +b);
   return since === undefined ? [] : [{ what: "Messages about red faults do not arrive", subject: "ALERT_URL", since }];
+}
+
+function findUsedCaps({ database }: Facts): Finding[] | null {
+  if (database === null) return null;
+  return database.usedCaps.map(({ keyId, organizationId, isReached }) => {
+    const what = isReached ? "A key has reached its daily limit" : "A key has used 80 % of its daily limit";
+    return { what, subject: keyId, ...(organizationId !== null && { page: ["organizations", organizationId] }) };
+  });
 }
 
 function findBatchEnds({ database, now }: Facts): Finding[] | null {

@@ -19,6 +19,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   erasures: "voucher_id",
   faults: "kind page severity subject told what",
   issue_references: "batch_id organization_id terms",
+  key_days: "key_id",
   listings: "batch_id id",
   log_batches: "places",
   log_published: "note policy",

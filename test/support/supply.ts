@@ -5,6 +5,7 @@ import { createKey, type ShownKey } from "../../src/acts/key/create.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { insertBrand, insertOrganization, insertProduct } from "../../src/core/catalog/db/catalog.ts";
 import type { Scope } from "../../src/core/keys/api-keys.ts";
+import { type KeyCaps, NO_CAPS } from "../../src/core/keys/db/api-keys.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import type { Audience } from "../../src/core/voucher/voucher.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
@@ -50,13 +51,14 @@ export async function makePartner(db: pg.Pool, { sandbox = false } = {}): Promis
 export async function makeKey(
   db: pg.Pool,
   organizationId: string | null,
-  options: { scopes?: Scope[]; allowIps?: string[]; expiresAt?: Date } = {},
+  options: { scopes?: Scope[]; allowIps?: string[]; expiresAt?: Date; caps?: KeyCaps } = {},
 ): Promise<ShownKey> {
   const made = await createKey.run(provisioning(db), organizationId ?? "", {
     label: null,
     scopes: options.scopes ?? ["voucher.read", "voucher.redeem"],
     allowIps: options.allowIps ?? [],
     expiresAt: null,
+    ...(options.caps ?? NO_CAPS),
   });
   // The service refuses an end in the past, which some tests need.
   const { expiresAt } = options;

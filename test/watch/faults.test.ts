@@ -93,6 +93,7 @@ const DATABASE: NonNullable<Facts["database"]> = {
   },
   recorded: [],
   brokenChains: [],
+  usedCaps: [],
   stock: [],
   ofWings: {},
 };
@@ -236,6 +237,11 @@ it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
     "VouchersChainBroken",
     { brokenChains: [{ voucherId: "vch_1", since: EARLIER }] },
     { subject: "vch_1", since: EARLIER, page: ["vouchers", "vch_1"] },
+  ],
+  [
+    "KeyDailyLimit",
+    { usedCaps: [{ keyId: "key_1", organizationId: "org_1", isReached: true }] },
+    { what: "A key has reached its daily limit", subject: "key_1", page: ["organizations", "org_1"] },
   ],
   [
     "AlertsFail",

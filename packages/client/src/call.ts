@@ -51,6 +51,7 @@ const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",
   "rate_limited",
   "too_many_misses",
+  "cap_reached",
   "redeem_timeout",
   "voucher_busy",
   "overloaded",

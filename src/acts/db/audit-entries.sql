@@ -17,7 +17,8 @@ SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "re
 -- name: state_of_api_key(id)
 -- A key with the expiry times of its secrets, oldest secret first. The current secret has NULL.
 SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt",
-       k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt",
+       k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt", k.max_per_day AS "maxPerDay",
+       k.max_amount_per_day_usd AS "maxAmountPerDayUsd",
        ARRAY(SELECT s.expires_at FROM api_key_secrets AS s WHERE s.key_id = k.id ORDER BY s.created_at) AS "secretsExpireAt"
   FROM api_keys AS k WHERE k.id = $1::text;
 

@@ -4,7 +4,7 @@ import { newId } from "../../core/voucher/ids.ts";
 import { markSandbox } from "../../platform/api/fields.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { act } from "../act.ts";
-import { choices, networks, optional, text, time } from "../fields.ts";
+import { choices, dollars, integer, networks, optional, text, time } from "../fields.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 
 /** A key's id, and the secret that partners send. Only the secret's hash is stored, so it cannot be shown again. */
@@ -14,6 +14,15 @@ export interface ShownKey {
   /** Present if the organization is a sandbox. Such a key begins with `pvt_`. */
   sandbox?: true;
 }
+
+/** What a key may redeem from midnight to midnight, UTC. */
+export const CAPS = {
+  maxPerDay: integer("Most redemptions a day", 1, 1_000_000_000, { hint: "Counted from midnight to midnight, UTC." }),
+  maxAmountPerDayUsd: dollars("Most value a day", {
+    hint: "The sum of the prices of the vouchers that the key redeems from midnight to midnight, UTC.",
+    option: "maxAmountPerDay",
+  }),
+};
 
 /** Creates a key. One without an organization is possible, but the API refuses every request with it. */
 export const createKey = act({
@@ -35,6 +44,8 @@ export const createKey = act({
       option: "allowIp",
     }),
     expiresAt: optional(time("Expires at", "end", { future: true, option: "expires" })),
+    maxPerDay: optional(CAPS.maxPerDay),
+    maxAmountPerDayUsd: optional(CAPS.maxAmountPerDayUsd),
   },
   async run(ctx, organizationId, terms) {
     const id = newId("key");

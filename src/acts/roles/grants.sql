@@ -57,6 +57,11 @@ GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash, expiry_due) ON vouchers TO pva_api;
 
+-- The redemptions of keys with a daily limit are counted, by a trigger.
+GRANT SELECT, INSERT ON key_days TO pva_api, pva_admin;
+GRANT UPDATE (redemptions, amount_usd) ON key_days TO pva_api, pva_admin;
+GRANT EXECUTE ON FUNCTION key_cap_lock(text) TO pva_api, pva_admin;
+
 -- Reservations are opened and ended. The service cannot change their other columns. A trigger rejects the deletion of one that may still be needed.
 GRANT SELECT, DELETE ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
@@ -169,7 +174,8 @@ GRANT INSERT (code, contract_id, product_id, brand_id) ON referral_links TO pva_
 
 -- Keys are created, rotated and revoked.
 GRANT SELECT ON api_keys, api_key_secrets, api_key_uses TO pva_admin;
-GRANT INSERT (id, organization_id, label, scopes, allow_ips, expires_at), UPDATE (revoked_at) ON api_keys TO pva_admin;
+GRANT INSERT (id, organization_id, label, scopes, allow_ips, expires_at, max_per_day, max_amount_per_day_usd),
+      UPDATE (revoked_at, max_per_day, max_amount_per_day_usd) ON api_keys TO pva_admin;
 GRANT INSERT (key_id, secret_hash), UPDATE (expires_at) ON api_key_secrets TO pva_admin;
 
 -- Operators are created and revoked, and their tokens are rotated.

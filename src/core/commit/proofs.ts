@@ -28,6 +28,7 @@ const PROOFS = {
     reservation_ended: "ended",
     token_mismatch: "ended",
     voucher_reserved: "ended",
+    cap_reached: "ended",
     voucher_busy: "ended",
     overloaded: "none",
     redeem_timeout: "ended",

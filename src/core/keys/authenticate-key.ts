@@ -12,6 +12,8 @@ interface AuthenticatedKey {
   organizationId: string | null;
   /** The organization is a sandbox. */
   sandbox: boolean;
+  /** The key has a daily limit. */
+  capped: boolean;
   scopes: ReadonlySet<string>;
   allows: (address: string) => boolean;
 }
@@ -102,6 +104,7 @@ export class KeyAuthenticator {
       id: found.id,
       organizationId: found.organizationId,
       sandbox: found.sandbox,
+      capped: found.capped,
       scopes: new Set<string>(found.scopes),
       allows: makeAllowlist(found.allowIps),
     };

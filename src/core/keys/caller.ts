@@ -7,6 +7,8 @@ export interface Caller {
   organizationId: string;
   /** Whether the organization is a sandbox. */
   sandbox: boolean;
+  /** Whether the key had a daily limit when it was looked up. */
+  capped?: boolean;
   /** Aborts once the caller has left, so that its calls take no place in a line. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -17,6 +17,8 @@ export const redeemJob = z.object({
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
+  /** Whether the key has a daily limit, as far as the API knows. The database counts without it. */
+  capped: z.boolean().optional(),
   /** Null when the caller identified the voucher by its code. */
   ticket: z.string().nullable(),
   /** SHA-256 in hex of the token that the caller sent; null when there was none. */
@@ -52,6 +54,8 @@ const redeemReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
   /** The deadline had passed, or the reference was ended since the API's first read. This attempt redeemed nothing. */
   z.object({ kind: z.literal("late") }),
+  /** The voucher would exceed the key's daily limit, which begins again at midnight, UTC. */
+  z.object({ kind: z.literal("over_cap"), retryAfterSeconds: z.number() }),
   /** The voucher's row stayed locked. This attempt redeemed nothing. */
   z.object({ kind: z.literal("busy") }),
   /** The canary was committed. */

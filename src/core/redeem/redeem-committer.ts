@@ -10,6 +10,7 @@ import { type EventContent, nextEvent } from "../chain/chain.ts";
 import { appendEvents, type EventSinks, openSinks, readPending } from "../chain/seal-events.ts";
 import type { GroupCommitter } from "../commit/group-committer.ts";
 import { openVoucherCommitter } from "../commit/voucher-committer.ts";
+import { type CapLeft, lockKeyCaps } from "../keys/db/api-keys.ts";
 import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { answerCanaries } from "../processes/db/processes.ts";
 import { type EndedReservation, endReservations } from "../reserve/db/reservations.ts";
@@ -178,7 +179,10 @@ async function redeemBatch(
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  const { result, decided } = decideBatch(ctx, tx, requests, state);
+  // The API may not know a cap yet. Then the database refuses what exceeds it.
+  const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
+  const caps = capped.length === 0 ? NO_CAPS : await lockKeyCaps(tx, capped, now);
+  const { result, decided } = decideBatch(ctx, tx, requests, state, caps);
   const chains = decided.map((one) => one.voucher);
   const pending = await readPending(tx, chains);
   const events = decided.map((one) => redeemedEvent(ctx, one, now));
@@ -198,12 +202,17 @@ async function redeemBatch(
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
 
-/** Returns the result of each request, and the new redemptions, which it also adds to the state. */
+/** What is left of the daily limits of keys, by their ids. */
+type Caps = ReadonlyMap<string, CapLeft>;
+const NO_CAPS: Caps = new Map();
+
+/** Returns the result of each request, and the new redemptions, which it also adds to the state and to the caps. */
 function decideBatch(
   ctx: BatchContext,
   tx: Transaction,
   requests: readonly RedeemRequest[],
   { now, vouchers, confirmations, ended }: RedeemState,
+  caps: Caps,
 ): { result: RedeemJobResult[]; decided: DecidedRedeem[] } {
   const tokenHashOf = (reservation: Reservation) => expectedTokenHash(ctx.tokenSecrets, reservation);
   const decided: DecidedRedeem[] = [];
@@ -217,7 +226,10 @@ function decideBatch(
     const confirmation = confirmations.get(refKey(request)) ?? null;
     // The connection may have been opened after the job began, to another server.
     const isForeign = ctx.deployment.serverIdOf(tx) !== request.origin;
-    const attempt = { ...request, isEnded: isForeign || ended.has(request.attemptId) };
+    const cap = caps.get(request.keyId);
+    const cents = Math.round(voucher.priceUsd * 100);
+    const isOverCap = cap !== undefined && ((cap.redemptions ?? 1) < 1 || (cap.cents ?? cents) < cents);
+    const attempt = { ...request, isOverCap, isEnded: isForeign || ended.has(request.attemptId) };
     const decision = decideRedeem(voucher, voucher.reservation, confirmation, attempt, now, tokenHashOf);
     switch (decision.kind) {
       case "redeem": {
@@ -225,6 +237,8 @@ function decideBatch(
         const redemption = { ...request, ticket, redeemCode: makeRedeemCode(ctx.randomBytes) };
         decided.push({ request, voucher, redemption });
         // Later requests in this batch must see the redemption.
+        if (cap?.redemptions != null) cap.redemptions--;
+        if (cap?.cents != null) cap.cents -= cents;
         vouchers.set(voucher.id, { ...voucher, status: "Redeemed", reservation: null });
         confirmations.set(refKey(request), { ...redemption, redeemedAt: now });
         return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
@@ -238,12 +252,18 @@ function decideBatch(
         };
       case "refused":
         return { reply: { kind: "refused", code: decision.code }, consumedTicket: null };
+      case "over_cap":
+        return { reply: { kind: "over_cap", retryAfterSeconds: secondsToMidnight(now) }, consumedTicket: null };
       default:
         return { reply: { kind: decision.kind }, consumedTicket: null };
     }
   });
   return { result, decided };
 }
+
+const DAY_SECONDS = 86_400;
+/** Seconds from a time to the next midnight, UTC. */
+const secondsToMidnight = (now: Date) => DAY_SECONDS - (Math.floor(now.getTime() / 1_000) % DAY_SECONDS);
 
 function redeemed(redeemCode: string, redeemedAt: Date): RedeemReply {
   return { kind: "redeemed", redeemCode, redeemedAtMs: redeemedAt.getTime() };

@@ -127,6 +127,7 @@ async function findOutcome(
     voucherId: voucher.id,
     ...attempt.reference,
     keyId: caller.keyId,
+    ...(caller.capped && { capped: true }),
     ticket: isTicket(codeOrTicket) ? codeOrTicket : null,
     deadlineMs: read.now.getTime() + ctx.config.redeemWaitMs,
     seenEnd: read.seenEnd,
@@ -179,6 +180,8 @@ async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: Red
       return refused(new AppError("redeem_timeout"));
     case "busy":
       return refused(voucherBusy());
+    case "over_cap":
+      return refused(new AppError("cap_reached", undefined, { retryAfterSeconds: reply.retryAfterSeconds }));
   }
 }
 

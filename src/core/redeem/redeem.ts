@@ -15,6 +15,8 @@ export interface RedeemAttempt {
    * Whether the reference was ended since the attempt's first read: a caller has been told that nothing is redeemed.
    */
   isEnded: boolean;
+  /** Whether the voucher would exceed the key's daily limit. Only a worker can tell. */
+  isOverCap?: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
 }
@@ -35,11 +37,13 @@ export type RedeemDecision =
   | { kind: "confirmed" }
   /** The reference was ended or the deadline has passed, so nothing is redeemed. */
   | { kind: "late" }
-  | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" };
+  | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" }
+  /** The key has reached its daily limit. */
+  | { kind: "over_cap" };
 
 /**
  * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
- * used, voided, expired, ended reservation, wrong token, reserved by another key. Pure.
+ * used, voided, expired, ended reservation, wrong token, reserved by another key, daily limit. Pure.
  * @param reservation the voucher's reservation in state Live, if any. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.
@@ -64,5 +68,6 @@ export function decideRedeem(
   if (attempt.tokenHash !== null && !tokenMatches) return { kind: "refused", code: "token_mismatch" };
   if (live !== null && live.keyId !== attempt.keyId && !tokenMatches)
     return { kind: "refused", code: "voucher_reserved" };
+  if (attempt.isOverCap) return { kind: "over_cap" };
   return { kind: "redeem", consumed: live };
 }

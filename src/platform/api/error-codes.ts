@@ -57,6 +57,7 @@ export const ERRORS = {
   wrong_status: describe(409),
   rate_limited: describe(429),
   too_many_misses: describe(429),
+  cap_reached: describe(429),
   redeem_timeout: describe(503, 2),
   redeem_unknown: describe(503, 2),
   voucher_busy: describe(503, 1),

@@ -163,7 +163,7 @@ export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,
   readVoucherEvents: VOUCHER_READ,
   reserveVoucher: [...VOUCHER_READ, ...REFUSAL_CODES.filter((code) => code !== "token_mismatch"), "voucher_busy"],
-  redeemVoucher: [...VOUCHER_READ, ...REFUSAL_CODES, "redeem_timeout", "redeem_unknown", "voucher_busy"],
+  redeemVoucher: [...VOUCHER_READ, ...REFUSAL_CODES, "cap_reached", "redeem_timeout", "redeem_unknown", "voucher_busy"],
   advanceSandbox: ["voucher_busy", "overloaded", "unavailable"],
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["redemption_not_found", "overloaded", "unavailable"],

@@ -126,6 +126,15 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
 -- Chains that were broken at their last check.
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
+-- name: select_used_caps(limit)
+-- Keys that have used at least 80 % of a daily limit today, UTC, by the share. Their caps count from midnight to midnight.
+SELECT k.id AS "keyId", k.organization_id AS "organizationId", s.share >= 1 AS "isReached"
+  FROM key_days AS d
+  JOIN api_keys AS k ON k.id = ANY (ARRAY[d.key_id]) AND k.revoked_at IS NULL
+ CROSS JOIN LATERAL (SELECT greatest(d.redemptions::numeric / k.max_per_day, d.amount_usd / nullif(k.max_amount_per_day_usd, 0)) AS share) AS s
+ WHERE d.day = (statement_timestamp() AT TIME ZONE 'UTC')::date AND s.share >= 0.8
+ ORDER BY s.share DESC, k.id LIMIT $1::int;
+
 -- name: read_postgres
 -- The state of the server. A role without pg_read_all_stats sees which standbys are connected, but not their positions.
 SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",

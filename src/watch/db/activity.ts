@@ -49,6 +49,11 @@ export const selectBrokenChains = sql.rows(
   { voucherId: text, since: timestamptz },
   { limit: integer },
 );
+export const selectUsedCaps = sql.rows(
+  "select_used_caps",
+  { keyId: text, organizationId: orNull(text), isReached: boolean },
+  { limit: integer },
+);
 export const readPostgres = sql.requiredRow("read_postgres", POSTGRES);
 
 const lockActivity = sql.requiredRow(

@@ -40,7 +40,7 @@ const [api, hasty, strict] = service.apis;
 let stranded: TestApi;
 let sequencer: ReturnType<typeof openSequencer>;
 let sandbox: TestPartner;
-let keys: Record<"shop" | "reader" | "redeemer" | "unbound" | "elsewhere" | "sandbox" | "issuer", string>;
+let keys: Record<"capped" | "shop" | "reader" | "redeemer" | "unbound" | "elsewhere" | "sandbox" | "issuer", string>;
 
 beforeAll(async () => {
   const env = { WEBHOOK_SECRET, ISSUER_API: "true", AUTH_JWKS_URL: String(api.ctx.config.users.jwksUrl) };
@@ -54,6 +54,7 @@ beforeAll(async () => {
     (await makeKey(servers.db, organizationId, options)).key;
   keys = {
     shop: service.keys.till.key,
+    capped: await make(partner.organizationId, { caps: { maxPerDay: null, maxAmountPerDayUsd: 0 } }),
     reader: await make(partner.organizationId, { scopes: ["voucher.read"] }),
     redeemer: await make(partner.organizationId, { scopes: ["voucher.redeem"] }),
     unbound: await make(null),
@@ -143,6 +144,7 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
   missing_token: withHeaders(() => ({ authorization: "Basic dXNlcjpzZWNyZXQ=" })),
   invalid_token: withHeaders(() => ({ authorization: "Bearer not.a.token" })),
   sandbox_only: withHeaders(() => ({ "x-api-key": keys.shop })),
+  cap_reached: withHeaders(() => ({ "x-api-key": keys.capped })),
   invalid_json: (operation, valid) => perform(operation, { ...valid, body: "[]" as never }),
   invalid_request: (operation, valid) =>
     operation.requestBody === undefined

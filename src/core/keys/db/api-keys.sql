@@ -2,11 +2,12 @@
 -- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
 -- usableMs: milliseconds until the key or the secret expires; null if neither does.
 -- useIsDue: whether the last recorded use is more than a minute old or missing. sandbox: whether the key's organization is a sandbox.
+-- capped: whether the key has a daily limit.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
        coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS "useIsDue",
-       coalesce(o.sandbox, false) AS sandbox
+       coalesce(o.sandbox, false) AS sandbox, k.max_per_day IS NOT NULL OR k.max_amount_per_day_usd IS NOT NULL AS capped
   FROM api_key_secrets AS s
  CROSS JOIN (SELECT least(clock_timestamp(), $2::timestamptz) AS now) AS clock
   JOIN api_keys AS k ON k.id = ANY (ARRAY[s.key_id])
@@ -31,9 +32,44 @@ SELECT FROM api_keys AS k WHERE k.id = $1::text AND (k.revoked_at IS NOT NULL OR
 -- One row if there is any key, even a revoked or expired one.
 SELECT FROM api_keys AS k LIMIT 1;
 
--- name: insert_key(id, organization_id?, label?, scopes, allow_ips, expires_at?)
-INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at)
-VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz);
+-- name: insert_key(id, organization_id?, label?, scopes, allow_ips, expires_at?, max_per_day?, max_amount_per_day_usd?)
+INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at, max_per_day, max_amount_per_day_usd)
+VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz, $7::integer, $8::numeric);
+
+-- name: lock_key_caps(key_id)
+-- Locks the caps of keys until the transaction ends: no other transaction redeems by them. Later statements see what others have redeemed. Keys
+-- must be distinct and in order.
+SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
+
+-- name: select_key_caps(key_id, day_of)
+-- What locked keys may still redeem on the day of a time, UTC: redemptions and cents. Null: without a limit. Keys without a cap give no row.
+SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemptions,
+       ((k.max_amount_per_day_usd - coalesce(d.amount_usd, 0)) * 100)::bigint AS cents
+  FROM api_keys AS k
+  LEFT JOIN key_days AS d ON d.key_id = k.id AND d.day = ($2::timestamptz AT TIME ZONE 'UTC')::date
+ WHERE k.id = ANY ($1::text[]) AND (k.max_per_day IS NOT NULL OR k.max_amount_per_day_usd IS NOT NULL);
+
+-- name: find_key_caps(id)
+SELECT k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDayUsd" FROM api_keys AS k WHERE k.id = $1::text;
+
+-- name: change_key_caps(id, max_per_day?, max_amount_per_day_usd?)
+-- Gives a locked key other caps.
+UPDATE api_keys AS k SET max_per_day = $2::integer, max_amount_per_day_usd = $3::numeric WHERE k.id = $1::text;
+
+-- name: count_key_day(key_id)
+-- Counts what a locked key has redeemed today, UTC, when it may not have had a cap. Without a redemption there is no row.
+INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd)
+SELECT k.id, today.day, count(*), sum(b.price_usd)
+  FROM (SELECT o.id, o.organization_id FROM api_keys AS o WHERE o.id = $1::text OFFSET 0) AS k
+ CROSS JOIN (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date AS day OFFSET 0) AS today
+ CROSS JOIN LATERAL (SELECT rd.voucher_id, rd.key_id FROM redemptions AS rd
+                      WHERE (rd.organization_id || '') = k.organization_id
+                        AND rd.redeemed_at >= today.day::timestamp AT TIME ZONE 'UTC' OFFSET 0) AS redeemed
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[redeemed.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+ WHERE redeemed.key_id = k.id
+ GROUP BY k.id, today.day
+    ON CONFLICT (day, key_id) DO UPDATE SET redemptions = excluded.redemptions, amount_usd = excluded.amount_usd;
 
 -- name: find_key_sandbox(key_id)
 -- One row if the organization of a key is a sandbox.
@@ -57,14 +93,17 @@ RETURNING s.expires_at AS "expiresAt";
 UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys(organization_id, before?, limit?)
--- The keys of an organization before an id, newest first, without their secrets. oldSecretsUntil: when the last replaced secret expires; null
+-- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is counted while it has a cap. oldSecretsUntil: when the last replaced secret expires; null
 -- if all have expired.
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", u.last_used_at AS "lastUsedAt",
+       k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDayUsd",
+       coalesce(d.redemptions, 0) AS "redemptionsToday", coalesce(d.amount_usd, 0) AS "amountTodayUsd",
        CASE WHEN k.revoked_at IS NOT NULL THEN 'Revoked' WHEN k.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
        (SELECT max(s.expires_at) FROM api_key_secrets AS s WHERE s.key_id = k.id AND s.expires_at > clock_timestamp()) AS "oldSecretsUntil"
   FROM (SELECT n.* FROM api_keys AS n WHERE n.organization_id = $1::text OFFSET 0) AS k
   LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
+  LEFT JOIN key_days AS d ON d.key_id = ANY (ARRAY[k.id]) AND d.day = (statement_timestamp() AT TIME ZONE 'UTC')::date
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)

@@ -1,9 +1,11 @@
 import {
   arrayOf,
+  bigint,
   boolean,
   bytea,
   double,
   integer,
+  numeric,
   orNull,
   type Row,
   text,
@@ -11,7 +13,7 @@ import {
   timestamptz,
 } from "../../../platform/db/columns.ts";
 import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
-import type { Queryable } from "../../../platform/db/pool.ts";
+import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { Scope } from "../api-keys.ts";
 
@@ -26,6 +28,8 @@ const API_KEY = {
   usableMs: orNull(double),
   useIsDue: boolean,
   sandbox: boolean,
+  /** Whether it has a daily limit. */
+  capped: boolean,
 };
 export type ApiKey = Row<typeof API_KEY>;
 
@@ -41,6 +45,11 @@ const LISTED_KEY = {
   state: textOf<"Active" | "Expired" | "Revoked">(),
   /** Recorded at most once a minute; null if the key was never used. */
   lastUsedAt: orNull(timestamptz),
+  maxPerDay: orNull(integer),
+  maxAmountPerDayUsd: orNull(numeric),
+  /** What it has redeemed today, UTC. Counted only while it has a daily limit. */
+  redemptionsToday: integer,
+  amountTodayUsd: numeric,
   oldSecretsUntil: orNull(timestamptz),
 };
 export type ListedKey = Row<typeof LISTED_KEY>;
@@ -70,7 +79,26 @@ const insertKeyRow = sql.execute("insert_key", {
   scopes: arrayOf(text),
   allowIps: arrayOf(text),
   expiresAt: orNull(timestamptz),
+  maxPerDay: orNull(integer),
+  maxAmountPerDayUsd: orNull(numeric),
 });
+const lockCaps = sql.execute("lock_key_caps", { keyId: arrayOf(text) });
+const selectCaps = sql.rows(
+  "select_key_caps",
+  { keyId: text, redemptions: orNull(integer), cents: orNull(bigint) },
+  { keyId: arrayOf(text), dayOf: timestamptz },
+);
+export const findKeyCaps = sql.row(
+  "find_key_caps",
+  { maxPerDay: orNull(integer), maxAmountPerDayUsd: orNull(numeric) },
+  { id: text },
+);
+const changeCaps = sql.executeOne("change_key_caps", {
+  id: text,
+  maxPerDay: orNull(integer),
+  maxAmountPerDayUsd: orNull(numeric),
+});
+const countKeyDay = sql.execute("count_key_day", { keyId: text });
 const insertSecretRow = sql.execute("insert_secret", { keyId: text, secretHash: bytea });
 const selectKeyPage = sql.rows("select_keys", LISTED_KEY, {
   organizationId: text,
@@ -84,7 +112,15 @@ export async function findKeysBySecret(db: Queryable, hashes: readonly string[])
   return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
 }
 
-interface NewApiKey {
+/** What a key may redeem on one day, UTC. Null: without a limit. */
+export interface KeyCaps {
+  maxPerDay: number | null;
+  maxAmountPerDayUsd: number | null;
+}
+
+export const NO_CAPS: KeyCaps = { maxPerDay: null, maxAmountPerDayUsd: null };
+
+interface NewApiKey extends KeyCaps {
   id: string;
   organizationId: string | null;
   label: string | null;
@@ -95,14 +131,36 @@ interface NewApiKey {
 
 /** Inserts a key without a secret. Call `insertSecret` in the same transaction. */
 export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
-  await insertKeyRow(db, {
-    id: key.id,
-    organizationId: key.organizationId,
-    label: key.label,
-    scopes: key.scopes,
-    allowIps: key.allowIps,
-    expiresAt: key.expiresAt,
-  });
+  await insertKeyRow(db, key);
+}
+
+/** What a key may still redeem on a day. Null: without a limit. */
+export interface CapLeft {
+  redemptions: number | null;
+  cents: number | null;
+}
+
+/**
+ * Locks the caps of keys until the transaction ends, and reads what is left of them on the day of a time. Keys without
+ * a cap are left out.
+ */
+export async function lockKeyCaps(
+  tx: Transaction,
+  keyIds: readonly string[],
+  dayOf: Date,
+): Promise<Map<string, CapLeft>> {
+  const distinct = [...new Set(keyIds)].sort();
+  const [, caps] = await Promise.all([lockCaps(tx, distinct), selectCaps(tx, { keyId: distinct, dayOf })]);
+  return new Map(caps.map(({ keyId, ...left }) => [keyId, left]));
+}
+
+/**
+ * Gives a key other caps, which count all that it has redeemed today. Waits for transactions that redeem by it.
+ */
+export async function changeKeyCaps(tx: Transaction, id: string, caps: KeyCaps): Promise<void> {
+  await lockCaps(tx, [id]);
+  await countKeyDay(tx, id);
+  await changeCaps(tx, { id, ...caps });
 }
 
 /** Makes a secret (SHA-256 in hex) the current one of a key. */

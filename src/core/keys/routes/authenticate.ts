@@ -123,6 +123,7 @@ export async function admitKey(
     keyId: key.id,
     organizationId: key.organizationId,
     sandbox: key.sandbox,
+    capped: key.capped,
     get signal() {
       return signalOf(response);
     },
