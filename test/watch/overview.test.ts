@@ -11,7 +11,7 @@ import { type Overview, readOverview } from "../../src/watch/read-overview.ts";
 import { FaultWatch } from "../../src/watch/watch.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { newUser, offerBatch } from "../support/marketplace.ts";
-import { untilPast } from "../support/outside-transaction.ts";
+import { closeRedemptions } from "../support/outside-transaction.ts";
 import { startWorkers } from "../support/service.ts";
 import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
@@ -219,8 +219,7 @@ describe("the counts", () => {
   it("the counts count nothing twice when two processes count at once", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted at once" });
-    const { rows } = await db.query("SELECT clock_timestamp() + interval '2.2 seconds' AS later");
-    await untilPast(db, rows[0].later);
+    await closeRedemptions(db);
     await Promise.all(Array.from({ length: 4 }, () => countPast()));
     expect(sumOf((await read(partner.organizationId)).hours).redemptions).toBe(4);
   });
@@ -252,13 +251,10 @@ describe("the counts", () => {
     try {
       await client.query("BEGIN");
       await client.query(insert, [id]);
-      const { rows } = await db.query(
-        "SELECT clock_timestamp() AS now, clock_timestamp() + interval '2.2 seconds' AS later",
-      );
-      await untilPast(db, rows[0].later);
+      const insertedBy = await closeRedemptions(db);
       await countPast();
       // The counts end before this time, which may be in the same millisecond as the insert.
-      expect((await countedUntil()) <= rows[0].now).toBe(true);
+      expect((await countedUntil()) <= insertedBy).toBe(true);
     } finally {
       await client.query("ROLLBACK");
       client.release();
@@ -446,10 +442,10 @@ async function countPast() {
 
 /** Counts what was written before this call. */
 async function count() {
-  const { rows } = await db.query("SELECT clock_timestamp() AS now");
+  const moment = await closeRedemptions(db);
   await until(async () => {
     await countPast();
-    return (await countedUntil()) > rows[0].now;
+    return (await countedUntil()) > moment;
   });
 }
 

@@ -32,7 +32,7 @@ it.each([
 ])("runClient ends at its limit and on abort although a child holds the output: %s", async (_name, command, lives) => {
   // On a busy machine, the limit may come before both processes are noted.
   await until(async () => {
-    await expect(runClient(command(), {}, none, 1_000)).rejects.toThrow("The client did not end within 1 seconds.");
+    await expect(runClient(command(), {}, none, 250)).rejects.toThrow("The client did not end within 0.25 seconds.");
     return existsSync(join(directory, "shell")) && pidOf("child") > 0;
   });
   await until(() => !isAlive("shell") && (lives || !isAlive("child")));
