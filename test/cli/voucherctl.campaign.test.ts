@@ -429,7 +429,8 @@ it("key create prints a working key, key list never shows it, and key rotate and
   await voucherctl.json(`key revoke ${older.id}`);
   await sleep(1_000);
   expect(await lookUp(last.key)).toBe(401);
-  const unused = { createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
+  const uncapped = { maxPerDay: null, maxAmountPerDayUsd: null, redemptionsToday: 0, amountTodayUsd: 0 };
+  const unused = { ...uncapped, createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
   const limited = { label: "newer", scopes, allowIps: ["192.0.2.0/24"], expiresAt, revokedAt: null, state: "Active" };
   const ended = { label: null, scopes: ["voucher.read"], allowIps: [], expiresAt: null, state: "Revoked" };
   const listed = await voucherctl.json(`key list ${own}`);
