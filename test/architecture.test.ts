@@ -210,7 +210,7 @@ it("each folder of tests has the name of a folder that FLOORS lists, or is test/
 const RULES = new RegExp(
   `^src/(${[
     "core/voucher/(voucher|codes|ids|references|reservation)",
-    "core/(reserve/reservation-token|redeem/(redeem|redemptions-cursor)|chain/chain)",
+    "core/(reserve/(reservation-token|signed-cursor)|redeem/redeem|chain/chain)",
     "core/(catalog/(offer|audience)|keys/api-keys)",
     "platform/(batching/.*|base32|text|marks|addresses|scram-verifier|times|deployment-identity)",
     "platform/outgoing/webhook-(url|signature)",

@@ -6,6 +6,7 @@ import type { Config } from "../../platform/config.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { TokenSecret } from "../reserve/reservation-token.ts";
+import { signCursor, verifyCursor } from "../reserve/signed-cursor.ts";
 import { verifyUrl } from "../voucher/resolve-voucher.ts";
 import {
   type ListedRedemptionView,
@@ -15,7 +16,15 @@ import {
 } from "./api/redemptions.ts";
 import type { CompleteUntil } from "./complete-until.ts";
 import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
-import { type RedemptionsCursor, signCursor, verifyCursor } from "./redemptions-cursor.ts";
+
+/** A place in an organization's list of redemptions, and the range of the list. Times in milliseconds since 1970. */
+interface RedemptionsCursor {
+  redeemedAtMs: number;
+  /** The last voucher that was listed with that time; empty when none was. */
+  voucherId: string;
+  fromMs: number | null;
+  toMs: number | null;
+}
 
 interface Deps {
   config: Pick<Config, "baseUrl">;
@@ -48,7 +57,7 @@ export async function listRedemptions(
   const isLast = found.length === page.length && at.toMs !== null && at.toMs < completeUntil.getTime();
   return {
     redemptions: page.map((redemption) => viewListed(ctx, redemption)),
-    nextCursor: isLast ? null : signCursor(ctx.tokenSecrets, organizationId, next ?? at),
+    nextCursor: isLast ? null : writeCursor(ctx, organizationId, next ?? at),
     completeUntil: completeUntil.toISOString(),
   };
 }
@@ -104,12 +113,22 @@ function continueAt(
   organizationId: string,
   { cursor = "", from, to }: RedemptionsQuery,
 ): RedemptionsCursor {
-  const at = verifyCursor(ctx.tokenSecrets, organizationId, cursor);
-  if (at === null) throw invalidField("cursor", "noCursor");
+  const place = verifyCursor(ctx.tokenSecrets, "redemptions", organizationId, cursor);
+  if (place === null) throw invalidField("cursor", "noCursor");
+  const [redeemedAtMs, voucherId, fromMs, toMs] = place;
+  const at: RedemptionsCursor = { redeemedAtMs, voucherId, fromMs, toMs };
   const isOther = (given: Date | undefined, ms: number | null) => given !== undefined && given.getTime() !== ms;
   const others = [isOther(from, at.fromMs) && "from", isOther(to, at.toMs) && "to"].filter((name) => name !== false);
   if (others.length > 0) throw invalidFields(others.map((name) => [name, problemIn("differsFromCursor")]));
   return at;
+}
+
+function writeCursor(
+  ctx: { tokenSecrets: readonly TokenSecret[] },
+  organizationId: string,
+  { redeemedAtMs, voucherId, fromMs, toMs }: RedemptionsCursor,
+): string {
+  return signCursor(ctx.tokenSecrets, "redemptions", organizationId, [redeemedAtMs, voucherId, fromMs, toMs]);
 }
 
 function viewListed(ctx: Pick<Deps, "config">, redemption: ListedRedemption): ListedRedemptionView {

@@ -7,7 +7,7 @@ export default {
   vitest: { configFile: "test/proof/mutations/vitest.config.ts" },
   mutate: [
     "src/core/voucher/{codes,ids,references,reservation,voucher}.ts",
-    "src/core/{redeem/redeem,redeem/redemptions-cursor,reserve/reservation-token,chain/chain}.ts",
+    "src/core/{redeem/redeem,reserve/{reservation-token,signed-cursor},chain/chain}.ts",
     "src/core/{catalog/offer,catalog/audience,keys/api-keys}.ts",
     "src/platform/times.ts",
     "packages/tlog/src/{bytes,checkpoint,merkle,note,policy,receipt}.ts",

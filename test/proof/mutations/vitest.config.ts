@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: [
       "test/core/voucher/{codes,decisions,ids,references}.test.ts",
-      "test/core/{redeem/redemptions-cursor,reserve/reservation-token,chain/chain,chain/chain-vectors}.test.ts",
+      "test/core/{reserve/{reservation-token,signed-cursor},chain/chain,chain/chain-vectors}.test.ts",
       "test/core/{catalog/offer,keys/api-keys}.test.ts",
       "test/cli/voucherctl-format.test.ts",
       "packages/tlog/test/{note,receipt,tree,vectors}.test.ts",

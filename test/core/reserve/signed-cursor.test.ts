@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+import { nameTokenSecrets } from "../../../src/core/reserve/reservation-token.ts";
+import { signCursor, verifyCursor } from "../../../src/core/reserve/signed-cursor.ts";
+
+const [FIRST, SECOND] = [["a-secret"], ["another-secret"]].map(nameTokenSecrets) as [Secrets, Secrets];
+type Secrets = ReturnType<typeof nameTokenSecrets>;
+
+const CURSOR = [1_800_000_000_123, "vch_1", null, 7];
+const TEXT = signCursor(FIRST, "redemptions", "org_1", CURSOR);
+
+it("a cursor is read as it was written, and its text has 16 bytes of MAC before the place", () => {
+  expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT)).toEqual(CURSOR);
+  expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
+});
+
+it("a cursor is accepted when a configured secret has signed it, and the first one signs", () => {
+  expect(verifyCursor([...SECOND, ...FIRST], "redemptions", "org_1", TEXT)).toEqual(CURSOR);
+  expect(signCursor([...FIRST, ...SECOND], "redemptions", "org_1", CURSOR)).toBe(TEXT);
+  expect(verifyCursor(SECOND, "redemptions", "org_1", TEXT)).toBeNull();
+});
+
+it("a cursor is refused with any other character, without its end, longer, and in another spelling", () => {
+  for (let at = 0; at < TEXT.length; at++) {
+    const other = TEXT[at] === "A" ? "B" : "A";
+    expect(
+      verifyCursor(FIRST, "redemptions", "org_1", TEXT.slice(0, at) + other + TEXT.slice(at + 1)),
+      `at ${at}`,
+    ).toBeNull();
+    expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT.slice(0, at)), `the first ${at}`).toBeNull();
+  }
+  for (const spelling of [`${TEXT}A`, `${TEXT}=`, ` ${TEXT}`])
+    expect(verifyCursor(FIRST, "redemptions", "org_1", spelling)).toBeNull();
+});
+
+it("a cursor is refused for another organization, even if one id begins with the other", () => {
+  expect(verifyCursor(FIRST, "redemptions", "org_2", TEXT)).toBeNull();
+  expect(signCursor(FIRST, "redemptions", "org_", CURSOR)).not.toBe(TEXT);
+  expect(verifyCursor(FIRST, "redemptions", "org_", TEXT)).toBeNull();
+});
+
+it("a cursor of one list is refused for another", () => {
+  expect(verifyCursor(FIRST, "events", "org_1", TEXT)).toBeNull();
+});
