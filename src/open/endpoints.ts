@@ -1,5 +1,6 @@
 import { partnerEvents } from "../core/chain/routes/partner-events.ts";
 import { publicEvents } from "../core/chain/routes/public-events.ts";
+import { feed } from "../core/feed/routes/feed.ts";
 import { lookUp } from "../core/look-up/routes/look-up.ts";
 import { redeem } from "../core/redeem/routes/redeem.ts";
 import { redemption } from "../core/redeem/routes/redemption.ts";
@@ -21,6 +22,7 @@ const ALL = [
   release,
   lookUp,
   partnerEvents,
+  feed,
   redemptions,
   redemption,
   advanceSandbox,

@@ -1,6 +1,7 @@
 import { openKinds } from "../core/callers/bulkhead.ts";
 import { openPreservedSince } from "../core/chain/read-chain.ts";
 import { openConfirmations } from "../core/commit/confirm-reads.ts";
+import { EventFeed } from "../core/feed/event-feed.ts";
 import { KeyAuthenticator } from "../core/keys/authenticate-key.ts";
 import { UserAuthenticator } from "../core/keys/authenticate-user.ts";
 import type { ApiMetrics } from "../core/metrics/metrics.ts";
@@ -37,6 +38,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     reservationCommitter: use(openReservationCommitter(observed)),
     redemptionReads: use(openRedemptionReads(service)),
     completeUntil: openCompleteUntil({ ...confirming, partnerCalls }),
+    eventFeed: new EventFeed({ ...service, partnerCalls }),
     preservedSince: openPreservedSince(pool),
     /** Dependencies of the portal, which has connections of its own instead of those of partners' calls. */
     inPortal: {

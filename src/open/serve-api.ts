@@ -14,5 +14,7 @@ export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const app = startInTurns(ctx, createApp(ctx));
   const countRefusal = (code: string) => ctx.metrics?.refusals.with(code).inc();
   const server = ctx.use(await listen(app, ctx.config, ctx.log, countRefusal, limits));
+  // Before the server closes, which waits for its calls.
+  ctx.use(ctx.eventFeed);
   return { port: server.port, metricsPort: metrics?.port };
 }

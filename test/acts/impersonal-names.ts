@@ -17,6 +17,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   erased_users: "user_id",
   erasure_keys: "owner",
   erasures: "voucher_id",
+  event_feed: "writers",
   faults: "kind page severity subject told what",
   issue_references: "batch_id organization_id terms",
   key_days: "key_id",

@@ -54,6 +54,8 @@ export function partnerClient(url: string, key: string) {
       send("GET", `${url}/partner/vouchers/${encodeURIComponent(codeOrTicket)}/events/${sequence}/receipt`, { key }),
     redemptions: (query: Record<string, string> = {}) =>
       send("GET", `${url}/partner/redemptions?${new URLSearchParams(query)}`, { key }),
+    feed: (query: Record<string, string> = {}) =>
+      send("GET", `${url}/partner/events?${new URLSearchParams(query)}`, { key }),
     redemption: (externalRef: string) =>
       send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}`, { key }),
     release: (ticket: string, reason?: string) => post("release", { ticket, reason }),

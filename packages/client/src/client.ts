@@ -90,16 +90,14 @@ export function voucherClient(settings: Settings) {
     /** The redemptions as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
     redemptionsCsv: (from: Time, to: Time) => readRedemptionsCsv(call, from, to),
 
-    /**
-     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. For some seconds after the
-     * redemption, the service refuses it with `not_logged_yet`.
-     */
-    receipt: (externalRef: string) =>
-      call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
+    ...receiptCalls(call),
 
-    /** The receipt of an event of a voucher. */
-    eventReceipt: (codeOrTicket: string, sequence: number) =>
-      call("GET", `${pathOf(codeOrTicket)}/events/${sequence}/receipt`, undefined, { as: TEXT }),
+    /**
+     * Yields the events of all vouchers of the organization in their final order, and waits for further ones without
+     * end: leave the loop to stop. Keep each event's `cursor`, from which a later call goes on.
+     * @param from.after a cursor, or `now`. Default: the first event. @param from.types only events of these types.
+     */
+    events: (from: { after?: string; types?: readonly string[] } = {}) => readEvents(call, from),
 
     /** Reads all sealed events of a voucher. `verifyHistory` checks them. */
     history: (codeOrTicket: string) => readHistory(call, codeOrTicket),
@@ -175,6 +173,37 @@ async function readHistory(call: Call, codeOrTicket: string): Promise<Schemas["C
     page = await readAfter(page.events.at(-1)?.sequence ?? 0);
   }
   return { ...chain, hasMore: false };
+}
+
+/** How long a call waits for an event: shorter than the default of `timeoutMs`. Seconds. */
+const EVENTS_WAIT_S = 10;
+
+async function* readEvents(
+  call: Call,
+  { after, types }: { after?: string; types?: readonly string[] },
+): AsyncGenerator<Schemas["FeedEvent"]> {
+  const query = new URLSearchParams({ wait: String(EVENTS_WAIT_S), ...(types && { types: types.join(",") }) });
+  let cursor = after;
+  for (;;) {
+    if (cursor !== undefined) query.set("after", cursor);
+    const { events, nextCursor } = await call<Schemas["EventsPage"]>("GET", `/partner/events?${query}`);
+    yield* events;
+    cursor = nextCursor;
+  }
+}
+
+function receiptCalls(call: Call) {
+  return {
+    /**
+     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. For some seconds after the
+     * redemption, the service refuses it with `not_logged_yet`.
+     */
+    receipt: (externalRef: string) =>
+      call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
+    /** The receipt of an event of a voucher. */
+    eventReceipt: (codeOrTicket: string, sequence: number) =>
+      call("GET", `${pathOf(codeOrTicket)}/events/${sequence}/receipt`, undefined, { as: TEXT }),
+  };
 }
 
 const WEBHOOKS = "/partner/webhooks";

@@ -69,6 +69,26 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
+  it("events yields what happens, each event once, and goes on after any of them", async () => {
+    const { id, code } = await issue();
+    const read = async (after?: string) => {
+      for await (const event of client().events(after === undefined ? {} : { after }))
+        if (event.entityId === id) return event;
+      throw new Error("the loop has no end");
+    };
+    const first = await read();
+    await client().redeemOnce({ code, externalRef: newOrder() });
+    const second = await read(first.cursor);
+    expect([first, second].map(({ sequence, eventType }) => [sequence, eventType])).toEqual([
+      [1, "voucher.instance.issued"],
+      [2, "voucher.instance.redeemed"],
+    ]);
+    for await (const event of client().events({ types: ["voucher.instance.redeemed"] })) {
+      expect(event.eventType).toBe("voucher.instance.redeemed");
+      if (event.entityId === id) break;
+    }
+  });
+
   it("redeemOnce redeems by a ticket, and needs no look-up when it knows the voucher's id", async () => {
     const { code } = await issue();
     const key = (await makeKey(service.db, service.partner.organizationId, { scopes: ["voucher.redeem"] })).key;

@@ -87,6 +87,11 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
+-- The feed of events moves forward, up to an id that was drawn. A trigger lets it only grow.
+GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
+GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
+GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;
+
 -- Acquisitions are inserted and never changed.
 GRANT SELECT ON claims, purchases TO pva_api;
 GRANT INSERT (claimed_at, user_id, product_id, voucher_id) ON claims TO pva_api;

@@ -167,6 +167,7 @@ export const ERRORS_OF = {
   advanceSandbox: ["voucher_busy", "overloaded", "unavailable"],
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["redemption_not_found", "overloaded", "unavailable"],
+  readEvents: ["overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
   listBrands: ["overloaded", "unavailable"],

@@ -39,6 +39,7 @@ export const EXAMPLE = {
   paymentRef: "pay_3QK9v2Lx81",
   redemptionsCursor:
     "Qk3yZ1fJ0m8b2cXw5tHn7FsxNzk1NzI2OTc4MTM3LCJ2Y2hfMDFtN3pqbWFnMmVoM3JmYzA3MWRybjc3NXoiLG51bGwsbnVsbF0",
+  eventsCursor: "Yb0fJm3Zt1kQx8Wv5cRn2Fs4MTI0NDE4MjAxNiwiOWYzYmIyYzQ3ZDEwYWU1NiJd",
   completeUntil: "2026-11-21T23:00:04.316Z",
   webhookId: "whk_01m7zjmag4eh3rfc1b0q9x4d7e",
   webhookUrl: "https://shop.example.com/hooks/vouchers",

@@ -442,6 +442,7 @@ const VALID: Record<string, () => Promise<Call>> = {
     return { parameters: { entityType: "VoucherInstance", entityId: id, sequence: "1" } };
   },
   listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
+  readEvents: async () => ({ headers: asShop(), query: "?limit=5&types=voucher.instance.issued&wait=1" }),
   readRedemption: async () => ({ headers: asShop(), parameters: { externalRef: (await redeemed()).externalRef } }),
   listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
   createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),

@@ -240,6 +240,7 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     readEventProof: () => get(`${events}/${last}/proof`, {}),
     readRedemption: () => json(`/partner/redemptions/${order.externalRef}`),
     listRedemptions: () => json("/partner/redemptions"),
+    readEvents: () => json("/partner/events"),
     listWebhookDeliveries: () => json(`/partner/webhooks/${endpoint}/deliveries`),
     "/portal": () => portal(""),
     "POST /portal": () => browse(`${api.url}/portal`, { form: { words: order.externalRef }, headers: basic(reader) }),

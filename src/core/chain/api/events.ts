@@ -171,7 +171,7 @@ const redeemed = exampleEvent(
 );
 
 /** An example chain with real hashes, so that a verifier accepts it. */
-const CHAIN: PartnerChain = {
+export const CHAIN_EXAMPLE: PartnerChain = {
   entityType: ENTITY_TYPE,
   entityId: EXAMPLE.voucherId,
   anchorNamespace: ANCHOR_NAMESPACE,
@@ -181,12 +181,15 @@ const CHAIN: PartnerChain = {
 };
 
 examples.add(partnerChain, {
-  chain: { summary: "Issued and redeemed", value: CHAIN },
+  chain: { summary: "Issued and redeemed", value: CHAIN_EXAMPLE },
 });
 
 examples.add(publicChain, {
   chain: {
     summary: "Issued and redeemed",
-    value: { ...CHAIN, events: CHAIN.events.map((event) => pickFields(publicEvent, { ...event, payloadKept: true })) },
+    value: {
+      ...CHAIN_EXAMPLE,
+      events: CHAIN_EXAMPLE.events.map((event) => pickFields(publicEvent, { ...event, payloadKept: true })),
+    },
   },
 });

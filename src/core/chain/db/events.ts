@@ -29,6 +29,9 @@ const STORED_EVENT = {
   erasedBy: orNull(integer),
 };
 
+/** An event as responses show it. */
+export const SEEN_EVENT = { ...STORED_EVENT, logIndex: orNull(bigint) };
+
 /** The hash and the leaf of a sealed event. */
 const LOGGED_HASH = {
   voucherId: text,
@@ -83,11 +86,11 @@ export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVE
   organizationId: text,
   externalRef: text,
 });
-export const selectEventsPage = sql.rows(
-  "select_events_page",
-  { ...STORED_EVENT, logIndex: orNull(bigint) },
-  { voucherId: text, after: integer, limit: integer },
-);
+export const selectEventsPage = sql.rows("select_events_page", SEEN_EVENT, {
+  voucherId: text,
+  after: integer,
+  limit: integer,
+});
 export const selectEventsOfRange = sql.rows("select_events_of_range", STORED_EVENT, { after: text, last: text });
 export const selectCanonPreservedSince = sql.requiredValue("select_canon_preserved_since", {
   canonPreservedSince: timestamptz,

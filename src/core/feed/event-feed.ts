@@ -1,0 +1,138 @@
+import type pg from "pg";
+import type { Logger } from "pino";
+import type { DatabaseFence } from "../../platform/db/database-fence.ts";
+import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
+import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.ts";
+
+/** How often a process looks for new events while calls wait. Milliseconds. */
+const LOOK_EVERY_MS = 250;
+/** Shortest interval at which a process moves the end of the feed. Milliseconds. */
+const MOVE_EVERY_MS = 100;
+/** Maximum number of events that a look reads. If there are more, all calls that wait look for themselves. */
+const LOOK_EVENTS_MAX = 5_000;
+
+/** The owner of a look, which is for all organizations. It has no signal: a caller that leaves must not end it. */
+const ALL_ORGANIZATIONS = { organizationId: "" };
+
+interface Deps {
+  pool: pg.Pool;
+  deployment: Pick<DatabaseFence, "clock">;
+  partnerCalls: Bulkhead<"organization">;
+  log: Logger;
+}
+
+/**
+ * The end of the feed, and the calls that wait for an event after it. The feed is in the order in which transactions
+ * draw the ids of their leaf batches; it ends where no open transaction has drawn an id. However many calls wait, the
+ * process looks for new events with one statement at a time, and wakes the organizations that have some.
+ */
+export class EventFeed {
+  readonly #ctx: Deps;
+  /** What wakes the calls of each organization. */
+  readonly #waiting = new Map<string, Set<(hasEvents: boolean) => void>>();
+  /** The last slot of which the calls that wait have heard. */
+  #lookedTo = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isLooking = false;
+  #looking: Promise<void> = Promise.resolve();
+  #moving: { moved: Promise<void>; startedAt: number } | undefined;
+  #closed = false;
+
+  constructor(ctx: Deps) {
+    this.#ctx = ctx;
+  }
+
+  /**
+   * Moves the end of the feed, at most ten times a second, and reads it on a connection of the requester.
+   * @throws AppError `unavailable`, `overloaded`.
+   */
+  async readEnd(requester: Requester<"organization">): Promise<FeedEnd> {
+    const { pool, partnerCalls } = this.#ctx;
+    const now = performance.now();
+    if (this.#moving === undefined || now - this.#moving.startedAt > MOVE_EVERY_MS) {
+      const moving = { moved: partnerCalls(ALL_ORGANIZATIONS, () => this.#move()), startedAt: now };
+      this.#moving = moving;
+      moving.moved.catch(() => {
+        if (this.#moving === moving) this.#moving = undefined;
+      });
+    }
+    await this.#moving.moved;
+    return partnerCalls(requester, () => findFeedEnd(pool));
+  }
+
+  /**
+   * Waits for an event of the organization after this slot, without a connection. Returns whether there may be one.
+   * There is none if the caller has left, the time is over or the process closes.
+   */
+  async waitForEvents(
+    { organizationId, signal }: Requester<"organization">,
+    slot: number,
+    maxMs: number,
+  ): Promise<boolean> {
+    if (this.#closed || signal?.aborted) return false;
+    if (this.#waiting.size === 0) this.#lookedTo = slot;
+    if (slot < this.#lookedTo) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const ofOrganization = this.#waiting.get(organizationId) ?? new Set();
+    this.#waiting.set(organizationId, ofOrganization.add(resolve));
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
+    const end = () => resolve(false);
+    const late = setTimeout(end, maxMs);
+    signal?.addEventListener("abort", end);
+    const hasEvents = await promise;
+    clearTimeout(late);
+    signal?.removeEventListener("abort", end);
+    ofOrganization.delete(resolve);
+    if (ofOrganization.size === 0 && this.#waiting.get(organizationId) === ofOrganization)
+      this.#waiting.delete(organizationId);
+    if (this.#waiting.size === 0) this.#rest();
+    return hasEvents;
+  }
+
+  /** Ends the calls that wait. Later ones do not wait. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#rest();
+    this.#wake([...this.#waiting.keys()], false);
+    await this.#looking;
+  }
+
+  async #move(): Promise<void> {
+    const { pool, deployment } = this.#ctx;
+    await deployment.clock.ready();
+    await moveFeed(pool, deployment.clock.steadyNow());
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wake(organizationIds: readonly string[], hasEvents = true): void {
+    for (const id of organizationIds) for (const resolve of this.#waiting.get(id) ?? []) resolve(hasEvents);
+  }
+
+  /** Looks for events after those of the last look. Skips a look while the one before goes on. */
+  #look(): void {
+    if (!this.#isLooking) this.#looking = this.#findNew();
+  }
+
+  async #findNew(): Promise<void> {
+    this.#isLooking = true;
+    try {
+      const { lastSlot } = await this.readEnd(ALL_ORGANIZATIONS);
+      if (lastSlot <= this.#lookedTo) return;
+      const range = { afterSlot: this.#lookedTo, lastSlot, scanned: LOOK_EVENTS_MAX };
+      const found = await this.#ctx.partnerCalls(ALL_ORGANIZATIONS, () => countNextEvents(this.#ctx.pool, range));
+      this.#lookedTo = lastSlot;
+      const isWhole = found.reduce((total, { events }) => total + events, 0) < LOOK_EVENTS_MAX;
+      this.#wake(isWhole ? found.map(({ organizationId }) => organizationId) : [...this.#waiting.keys()]);
+    } catch (error) {
+      const level = isDatabaseUnavailable(error) ? "debug" : "warn";
+      this.#ctx.log[level]({ err: error }, "new events were not looked for; they will be looked for again");
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+}
