@@ -1,6 +1,7 @@
 import type { Act } from "./act.ts";
 import { extendBatch } from "./batch/extend.ts";
 import { issueBatch } from "./batch/issue.ts";
+import { resumeBatch, suspendBatch } from "./batch/suspend.ts";
 import { voidBatch } from "./batch/void.ts";
 import { createBrand } from "./brand/create.ts";
 import { renameBrand } from "./brand/rename.ts";
@@ -22,6 +23,7 @@ import { createOrganization } from "./org/create.ts";
 import { erase } from "./person/erase.ts";
 import { createProduct } from "./product/create.ts";
 import { extendVoucher } from "./voucher/extend.ts";
+import { resumeVoucher, suspendVoucher } from "./voucher/suspend.ts";
 import { voidVoucher } from "./voucher/void.ts";
 
 /** Any act of the table. The type hides its fields and dependencies. */
@@ -36,6 +38,10 @@ export const ACTS: readonly AnyAct[] = [
   issueBatch,
   extendBatch,
   extendVoucher,
+  suspendBatch,
+  resumeBatch,
+  suspendVoucher,
+  resumeVoucher,
   voidBatch,
   voidVoucher,
   erase,

@@ -1,9 +1,9 @@
 import { findBatchSize } from "../core/catalog/db/catalog.ts";
-import { findDamaged } from "../core/chain/db/broken-chains.ts";
+import { changeLocked, type VoucherChange } from "../core/chain/change-locked.ts";
 import { selectActiveOfBatch } from "../core/voucher/db/voucher-ranges.ts";
-import { type LockedVoucher, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
+import type { Suspension } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
+import { usePlansOfService } from "../platform/db/pool.ts";
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
@@ -14,15 +14,13 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 const RANGE = 1_000;
 
 /** What a run does to each voucher of a batch that is neither redeemed nor voided. */
-export interface BatchChange<Done extends string> {
+export interface BatchChange<Done extends string> extends VoucherChange {
   /** The name of the number of changed vouchers. */
   done: Done;
-  /** Leaves out vouchers that end at this time or later. Null leaves out none. */
-  endsBefore: Date | null;
-  /** Whether the change applies to a voucher that the transaction has locked. */
-  applies(voucher: LockedVoucher, now: Date): boolean;
-  /** Writes the change of vouchers to which it applies, with their events. */
-  write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
+  /** Leaves out vouchers that end at this time or later. */
+  endsBefore?: Date;
+  /** Leaves out vouchers whose histories say something else about their suspension. */
+  suspension?: Suspension | "none";
 }
 
 /** How many vouchers a run has changed, and to how many the change did not apply when it reached them. */
@@ -59,7 +57,7 @@ export async function changeBatch<Done extends string>(
   change: BatchChange<Done>,
   onRange: (soFar: BatchResult<Done>) => void = () => undefined,
 ): Promise<BatchResult<Done>> {
-  const { done, endsBefore } = change;
+  const { done, endsBefore = null, suspension = null } = change;
   const size = await readBatchSize(ctx, batchId);
   const total = { changed: 0, alreadyFinal: 0, damaged: 0 };
   const report = () => {
@@ -87,7 +85,7 @@ export async function changeBatch<Done extends string>(
 
   const findRanges = async function* () {
     for (let after = 0; after < size; ) {
-      const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE, endsBefore });
+      const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE, endsBefore, suspension });
       // Serials have no gaps, so the change does not apply to skipped vouchers. A short range is the last one.
       const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
       total.alreadyFinal += last - after - range.length;
@@ -97,22 +95,4 @@ export async function changeBatch<Done extends string>(
   };
   await lockBusyLast(ctx, findRanges(), changeRange);
   return report();
-}
-
-/** Changes the given vouchers to which the change applies, except damaged ones. Returns the numbers of both. */
-async function changeLocked(
-  tx: Transaction,
-  voucherIds: readonly string[],
-  { applies, write }: BatchChange<string>,
-): Promise<{ changed: number; damaged: number }> {
-  if (voucherIds.length === 0) return { changed: 0, damaged: 0 };
-  const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
-  const fitting = [...vouchers.values()].filter((voucher) => applies(voucher, now));
-  const damaged = await findDamaged(
-    tx,
-    fitting.map(({ id }) => id),
-  );
-  const whole = fitting.filter(({ id }) => !damaged.includes(id));
-  if (whole.length > 0) await write(tx, whole, now);
-  return { changed: whole.length, damaged: damaged.length };
 }

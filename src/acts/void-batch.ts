@@ -1,9 +1,8 @@
-import { voucherRefusal } from "../core/voucher/voucher.ts";
 import { type BatchResult, changeBatch } from "./change-batch.ts";
-import { voidActive } from "./void-voucher.ts";
+import { voidActive, voidRefusal } from "./void-voucher.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
-/** Voids every Active voucher of a batch as `voidVoucher` does. Runs as {@link changeBatch}. */
+/** Voids every Active or Suspended voucher of a batch as `voidVoucher` does. Runs as {@link changeBatch}. */
 export function voidBatch(
   ctx: AuditContext,
   batchId: string,
@@ -15,8 +14,7 @@ export function voidBatch(
     batchId,
     {
       done: "voided",
-      endsBefore: null,
-      applies: (voucher, now) => voucherRefusal(voucher, now) === null,
+      applies: (voucher, now) => voidRefusal(voucher, now) === null,
       write: (tx, vouchers, now) => voidActive(ctx, tx, vouchers, now, reason),
     },
     onRange,

@@ -1,12 +1,13 @@
 import { findLineage } from "../core/catalog/db/catalog.ts";
 import { nextEvent } from "../core/chain/chain.ts";
+import { lackingSuspensions } from "../core/chain/record-suspensions.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { type EndedReservation, endReservations } from "../core/reserve/db/reservations.ts";
 import { normaliseCode } from "../core/voucher/codes.ts";
 import { findVoucherInOrganization } from "../core/voucher/db/voucher-ranges.ts";
 import { type LockedVoucher, lockVoucher, readLockedVouchers, voidVouchers } from "../core/voucher/db/vouchers.ts";
 import { liveReservation } from "../core/voucher/reservation.ts";
-import { voucherRefusal } from "../core/voucher/voucher.ts";
+import { type VoucherRefusal, type VoucherState, voucherRefusal } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { RandomBytes } from "../platform/base32.ts";
 import type { Transaction } from "../platform/db/pool.ts";
@@ -32,8 +33,14 @@ export async function findVoucherId(
   throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code or id.`);
 }
 
+/** Why a voucher cannot be voided at `now`; null if it can. A Suspended voucher can: its issuer decides later. */
+export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRefusal, "voucher_suspended"> | null {
+  const refusal = voucherRefusal(voucher, now);
+  return refusal === "voucher_suspended" ? null : refusal;
+}
+
 /**
- * Voids an Active voucher for good. Ends its reservation and appends the sealed event in the same transaction.
+ * Voids an Active or Suspended voucher for good. Ends its reservation and appends the sealed event in the same transaction.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */
 export function voidById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<VoidResult> {
@@ -42,7 +49,7 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
     const { now, vouchers } = await readLockedVouchers(tx, [voucherId]);
     const voucher = vouchers.get(voucherId);
     if (voucher === undefined) throw new AppError("voucher_not_found", "There is no voucher with this id.");
-    const final = voucherRefusal(voucher, now);
+    const final = voidRefusal(voucher, now);
     if (final !== null) throw new AppError(final, (t) => t(`inDetail.notVoided.${final}`));
     await voidActive(ctx, tx, [voucher], now, reason);
     return { voucherId, endedTicket: liveReservation(voucher.reservation, now)?.ticket ?? null };
@@ -50,23 +57,26 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
 }
 
 /**
- * Voids vouchers that the transaction has locked, and that are Active at `now`. Ends their reservations and seals their
- * chains.
+ * Voids vouchers that the transaction has locked, and that are Active or Suspended at `now`. Ends their reservations and
+ * seals their chains. A suspension of the batch that a chain lacks comes first, because calls may have been refused for
+ * it.
  */
 export async function voidActive(
-  { randomBytes }: { randomBytes: RandomBytes },
+  ctx: { randomBytes: RandomBytes },
   tx: Transaction,
   vouchers: readonly LockedVoucher[],
   now: Date,
   reason: string | null,
 ): Promise<void> {
   const data = { reason: reason ?? undefined };
-  const { writes, advances } = appendEvents(
-    await openSinks(tx),
-    vouchers,
-    await readPending(tx, vouchers),
-    vouchers.map((voucher) => nextEvent(randomBytes, voucher, "voucher.instance.voided", now, data)),
-  );
+  const suspensions = await lackingSuspensions(ctx, tx, vouchers, now);
+  const before = new Map(suspensions.map(({ voucherId, sequence }) => [voucherId, sequence]));
+  const voids = vouchers.map((voucher) => {
+    const lastSequence = before.get(voucher.id) ?? voucher.lastSequence;
+    return nextEvent(ctx.randomBytes, { ...voucher, lastSequence }, "voucher.instance.voided", now, data);
+  });
+  const pending = await readPending(tx, vouchers);
+  const { writes, advances } = appendEvents(await openSinks(tx), vouchers, pending, [...suspensions, ...voids]);
   const ended = vouchers.flatMap((voucher) => endedByVoid(voucher, now));
   await write(tx, [...endReservations(ended, now), ...writes, ...voidVouchers(advances)]);
 }

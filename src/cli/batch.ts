@@ -103,8 +103,8 @@ async function exportCodes(ctx: CommandContext, { out: file }: { out: string }, 
 }
 
 function describeBatch(batch: BatchSummary): string {
-  const { active, expired, redeemed, voided, count } = batch;
-  const byStatus = Object.entries({ active, expired, redeemed, voided }).map(
+  const { active, suspended, expired, redeemed, voided, count } = batch;
+  const byStatus = Object.entries({ active, suspended, expired, redeemed, voided }).map(
     ([name, n]) => `${formatCount(n)} ${name}`,
   );
   return formatFields(`Batch ${paint("bold", batch.id)}`, {
@@ -116,6 +116,7 @@ function describeBatch(batch: BatchSummary): string {
     Audience: batch.audience === "OpenToAll" ? "open to all" : "referrers only",
     Issued: formatUtcWithZone(batch.createdAt),
     "Valid until": formatUtcWithZone(batch.validUntil),
+    "Suspended since": batch.suspendedAt && formatUtcWithZone(batch.suspendedAt),
     Vouchers: `${formatCount(count)}: ${byStatus.join(", ")}`,
     "Claim window": describeWindow(batch.windows.claim, batch.validUntil),
     "Buy window": describeWindow(batch.windows.buy, batch.validUntil),

@@ -3,9 +3,11 @@ import { readVoucher } from "../acts/read-voucher.ts";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findVoucherId } from "../acts/void-voucher.ts";
 import { extendVoucher } from "../acts/voucher/extend.ts";
+import { resumeVoucher, suspendVoucher } from "../acts/voucher/suspend.ts";
 import { type LeaseRelease, voidVoucher } from "../acts/voucher/void.ts";
 import type { FoundVouchers, VoucherHistory } from "../core/look-up/api/voucher-history.ts";
 import { findVouchers, type VoucherQuery } from "../core/look-up/find-vouchers.ts";
+import type { VoucherStatus } from "../core/voucher/voucher.ts";
 import { INTEGER_MAX } from "../platform/api/fields.ts";
 import { readAddress } from "../platform/config.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
@@ -95,11 +97,19 @@ export const voucher: Noun = {
       },
     }),
     ...verbOf(extendVoucher, BY_CODE),
+    ...verbOf(suspendVoucher, BY_CODE),
+    ...verbOf(resumeVoucher, BY_CODE),
     ...verbOf(voidVoucher, VOID),
   },
 };
 
-const STATUS_STYLE = { Active: "green", Redeemed: "cyan", Voided: "red", Expired: "yellow" } as const;
+const STATUS_STYLE = {
+  Active: "green",
+  Redeemed: "cyan",
+  Voided: "red",
+  Expired: "yellow",
+  Suspended: "yellow",
+} as const satisfies Record<VoucherStatus, string>;
 
 type SearchField = Exclude<VoucherQuery["by"], "serial">;
 

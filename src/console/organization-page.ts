@@ -235,6 +235,7 @@ export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {
   const [listing] = (await listCatalog(ctx, "listings", { batch: id }, { after: "", limit: 1 })).items;
   const lineage = await readLineage(ctx, "batches", id);
   const { claim, buy } = batch.windows;
+  const unused = batch.active + batch.suspended;
   const kinds = [claim === null ? [] : ["claim"], buy === null ? [] : ["buy"]].flat();
   return layOutForOperators(
     site,
@@ -243,6 +244,7 @@ export const batchPage: Page = async ({ ctx, site, id, recordVisit }) => {
 ${renderFigures(
   ["Active", COUNT.format(batch.active)],
   ...(batch.left === null ? [] : [["Left in windows", COUNT.format(batch.left)] as const]),
+  ...(batch.suspended === 0 ? [] : [["Suspended", COUNT.format(batch.suspended)] as const]),
   ["Redeemed", COUNT.format(batch.redeemed)],
   ["Expired", COUNT.format(batch.expired)],
   ["Voided", COUNT.format(batch.voided)],
@@ -255,6 +257,7 @@ ${renderFacts([
   ["Audience", batch.audience],
   ["Windows", kinds.length === 0 ? "none" : kinds.join(", ")],
   ["Valid until", renderTime(batch.validUntil)],
+  ["Suspended", batch.suspendedAt && html`since ${renderTime(batch.suspendedAt)}`],
   [
     "Listing",
     listing ? html`<a href="${site.basePath}/marketplace/listings/${listing.id}"><code>${listing.id}</code></a>` : null,
@@ -265,8 +268,10 @@ ${linkActions(
   ["batches", id],
   ["print", "Print sheet"],
   ...(listing === undefined ? [["listings/new", "List on the marketplace"] as const] : []),
-  ...(batch.active + batch.expired === 0 ? [] : [["extend", "Extend the batch"] as const]),
-  ...(batch.active === 0 ? [] : [["void", "Void the batch"] as const]),
+  ...(unused + batch.expired === 0 ? [] : [["extend", "Extend the batch"] as const]),
+  ...(batch.suspendedAt === null && batch.active > 0 ? [["suspend", "Suspend the batch"] as const] : []),
+  ...(batch.suspended === 0 && batch.suspendedAt === null ? [] : [["resume", "Resume the batch"] as const]),
+  ...(unused === 0 ? [] : [["void", "Void the batch"] as const]),
 )}
 ${
   site.offers(`/batches/${id}/codes.csv`)

@@ -23,16 +23,19 @@ import type { Page, Visit } from "./visit.ts";
 
 const EXTEND = ["extend", "Extend this voucher"] as const;
 const VOID = ["void", "Void this voucher"] as const;
+const SUSPEND = ["suspend", "Suspend this voucher"] as const;
+const RESUME = ["resume", "Resume this voucher"] as const;
 /** The changes of a voucher that its page offers. */
-const CHANGES: Partial<Record<VoucherStatus, readonly (typeof EXTEND | typeof VOID)[]>> = {
-  Active: [EXTEND, VOID],
+const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, said: string])[]>> = {
+  Active: [EXTEND, SUSPEND, VOID],
+  Suspended: [RESUME, EXTEND, VOID],
   Expired: [EXTEND],
 };
 const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
- * The page of a voucher: its fields, and its events and reservations in order of time. For an Active voucher it shows
- * only the end of the code and no payloads. Operators who may not see codes get neither code nor payloads.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active or
+ * Suspended voucher it shows only the end of the code and no payloads. Operators who may not see codes get neither code nor payloads.
  */
 export const voucherPage: Page<HistoryDeps> = async (visit) => {
   const { ctx, site, id, seesCredentials, credential, recordVisit } = visit;
@@ -40,8 +43,8 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });
-  // The code of an Active voucher is worth money, so it is hidden. The payloads contain it, so they are hidden too.
-  const isUsable = voucher.status === "Active";
+  // A code that is worth money, now or after a resumption, is hidden. The payloads contain it, so they are hidden too.
+  const isUsable = voucher.status === "Active" || voucher.status === "Suspended";
   const showsCode = seesCredentials && !isUsable;
   const entries = [
     ...events.map((event) => ({

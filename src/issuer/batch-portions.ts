@@ -20,7 +20,7 @@ const PLACE_WAIT_MS = 2_000;
 const PORTION_MS = 2_500;
 
 /** What such an act has done to a voucher. */
-type Participle = "voided" | "extended";
+type Participle = "voided" | "extended" | "suspended" | "resumed";
 
 /** What is particular to the endpoint of an act that changes a batch in portions. */
 interface BatchPortions<Done extends Participle> {

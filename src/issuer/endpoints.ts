@@ -9,11 +9,15 @@ import { brands } from "./routes/brands.ts";
 import { extendBatch } from "./routes/extend-batch.ts";
 import { extendVoucher } from "./routes/extend-voucher.ts";
 import { products } from "./routes/products.ts";
+import { resumeBatch, suspendBatch } from "./routes/suspend-batch.ts";
+import { resumeVoucher, suspendVoucher } from "./routes/suspend-voucher.ts";
 import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 
 /** Acts with their own route: a voucher is named in the body, and a batch is changed in portions. */
-const OWN_ROUTE = ["voucher extend", "voucher void", "batch extend", "batch void"];
+const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
+  ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
+);
 
 /** The other acts for programs need nothing from the process, so their endpoints follow from the acts alone. */
 const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name)).map((act) =>
@@ -29,6 +33,10 @@ export const ISSUER_ENDPOINTS = [
   batchVouchers,
   extendVoucher,
   extendBatch,
+  suspendVoucher,
+  resumeVoucher,
+  suspendBatch,
+  resumeBatch,
   voidVoucher,
   voidBatch,
   ...derived,

@@ -35,7 +35,7 @@ interface Deps {
  * Gives a user a voucher from an open window, once per claim or payment. A repeat returns the same voucher, even if a
  * first request would now be refused because of the audience, the window or the availability.
  * @throws AppError `listing_not_found`, `product_not_found`, `link_not_found`, `referrers_only`, `window_closed`,
- * `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
+ * `voucher_suspended`, `sold_out`, `voucher_busy`, `unavailable`; BatcherFull if the user gets no voucher.
  */
 export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Promise<AcquireResponse> {
   const readFrom = ctx.deployment.serverId;
@@ -82,7 +82,9 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
 
 /** The kind of a refusal: the core's, or the marketplace's own. */
 function kindOf(code: Refused["code"]) {
-  return code === "referrers_only" || code === "window_closed" || code === "voucher_busy"
-    ? code
-    : MARKETPLACE_ERRORS[code];
+  return isOwn(code) ? MARKETPLACE_ERRORS[code] : code;
+}
+
+function isOwn(code: Refused["code"]): code is Extract<Refused["code"], keyof typeof MARKETPLACE_ERRORS> {
+  return Object.hasOwn(MARKETPLACE_ERRORS, code);
 }

@@ -70,7 +70,7 @@ interface PickedState {
   now: Date;
   sources: Map<string, Source>;
   acquirers: readonly Acquirer[];
-  /** Locked vouchers by batch, in order of serials. Without damaged vouchers and those with a live reservation. */
+  /** Locked vouchers by batch, in order of serials. Without damaged and suspended ones and those with a live reservation. */
   free: Map<string, LockedVoucher[]>;
   /**
    * Ids of locked vouchers whose chains accept no further event. They are set aside, so that they block no other
@@ -113,7 +113,8 @@ export async function answerFromRead(
       const decision = findOpenBatches(request, source, acquirer, source.now);
       if (decision.kind === "refused") return [request, decision];
       const batchIds = batchesLeft(source, decision.batches);
-      return [request, batchIds.length === 0 ? SOLD_OUT : { request, key, batchIds }];
+      if (batchIds.length === 0) return [request, refuseWithoutVoucher(source, decision.batches)];
+      return [request, { request, key, batchIds }];
     }),
   );
   return requests.map((request) => answers.get(request) ?? { kind: "refused", code: NOT_FOUND[request.way] });
@@ -125,7 +126,11 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-const SOLD_OUT: Refused = { kind: "refused", code: "sold_out" };
+/** The refusal of a request to which no open batch can give a voucher: some have suspended ones, or all are sold out. */
+function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
+  const isHeld = offers.some(({ batchId, isHeld }) => isHeld && open.some((batch) => batch.batchId === batchId));
+  return { kind: "refused", code: isHeld ? "voucher_suspended" : "sold_out" };
+}
 
 /**
  * The batches that are open to a request. Only a sandbox's members and referrers may use its listings and products;
@@ -179,7 +184,8 @@ export async function readPickedState(
       voucherIds.flatMap((id) => {
         const voucher = locked?.vouchers.get(id);
         if (voucher === undefined) throw new Error(`the locked voucher ${id} was not read`);
-        return damaged.includes(id) || liveReservation(voucher.reservation, now) !== null ? [] : [voucher];
+        const isTaken = voucher.suspended || liveReservation(voucher.reservation, now) !== null;
+        return isTaken || damaged.includes(id) ? [] : [voucher];
       }),
     ]),
   );
@@ -211,7 +217,7 @@ export function decideAcquisitions(
     const voucher = batch && free.get(batch.batchId)?.shift();
     if (batch === undefined || voucher === undefined) {
       candidate.batchIds = batchesLeft(source, decision.batches);
-      return candidate.batchIds.length === 0 ? SOLD_OUT : "locked";
+      return candidate.batchIds.length === 0 ? refuseWithoutVoucher(source, decision.batches) : "locked";
     }
     acquisitions.push({ ...key, voucher });
     events.push(eventOf(deps, request, source, acquirer, batch, voucher, now));

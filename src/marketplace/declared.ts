@@ -23,6 +23,7 @@ export const MARKETPLACE_ERRORS = {
 export const ACQUISITION = [
   "referrers_only",
   "window_closed",
+  "voucher_suspended",
   MARKETPLACE_ERRORS.sold_out,
   "voucher_busy",
   "overloaded",

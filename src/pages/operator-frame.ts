@@ -195,7 +195,7 @@ export function renderSandbox(sandbox: boolean | undefined): Html | null {
 }
 
 const GOOD_STATUSES = ["Active", "Live", "Delivered"];
-const BAD_STATUSES = ["Voided", "Failed", "Revoked"];
+const BAD_STATUSES = ["Voided", "Suspended", "Failed", "Revoked"];
 
 /** A badge with the status of a voucher, a reservation, a delivery or a key. */
 export function renderStatus(status: string, shown = status): Html {

@@ -41,11 +41,12 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tested below, with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/** Commands that need more. Tested with the log, webhooks, queues, the cluster, erasures and extensions. */
+/** Commands that need more. Tested with the log, webhooks, queues, the cluster, erasures, extensions and suspensions. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
-  ...["queue shards", "queue drop-shards", "webhook test", "alert test", "batch extend"],
+  ...["queue shards", "queue drop-shards", "webhook test", "alert test"],
+  ...["batch extend", "batch suspend", "batch resume"],
 ];
 
 /** What the names in braces stand for. */

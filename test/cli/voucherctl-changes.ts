@@ -205,10 +205,22 @@ export const CHANGES: Record<string, Change[]> = {
       to: { lastSequence: 2, validUntil: DAY },
     },
     {
+      line: "voucher suspend {code} --org {org} --reason 'stolen'",
+      printed: { id: "{voucher}", suspended: true },
+      given: { org: "{org}", reason: "stolen" },
+      to: { lastSequence: 3 },
+    },
+    {
+      line: "voucher resume {code} --org {org}",
+      printed: { id: "{voucher}", suspended: false },
+      given: { org: "{org}" },
+      to: { lastSequence: 4 },
+    },
+    {
       line: "voucher void {code} --org {org} --reason 'printed twice'",
       printed: { id: "{voucher}", status: "Voided" },
       given: { org: "{org}", reason: "printed twice" },
-      to: { status: "Voided", lastSequence: 3 },
+      to: { status: "Voided", lastSequence: 5 },
     },
   ],
   Member: ["employee", "owner", null].map((role) => ({

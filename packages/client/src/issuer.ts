@@ -59,8 +59,24 @@ export function issuerCalls(call: Call, patienceMs: number) {
 /** Posts a body, and repeats the call until it is answered. */
 type Repeated = <Answer>(path: string, body?: object) => Promise<Answer>;
 
+/** What one call has changed of a batch. */
+type Portion<Done extends string> = Record<Done | "remaining", number> & { damaged?: number };
+
 /** The calls that change vouchers that were issued. */
 function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["Batch"]>, patienceMs: number) {
+  const inPortions = async <Done extends string>(batchId: string, verb: string, done: Done, body: object) => {
+    let changed = 0;
+    const { damaged } = await untilNoneRemains(
+      async () => {
+        const answer = await repeated<Portion<Done>>(of("batches", batchId, verb), body);
+        changed += answer[done];
+        return answer;
+      },
+      `of the batch ${batchId} are not ${done} yet`,
+      patienceMs,
+    );
+    return { [done]: changed, ...(damaged !== undefined && { damaged }) } as Omit<Portion<Done>, "remaining">;
+  };
   return {
     /** Gives a voucher a later end, an expired one too. The same end again is a success. */
     extendVoucher: (voucher: ({ code: string } | { id: string }) & { validUntil: string; reason?: string }) =>
@@ -69,22 +85,19 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
      * Repeats the call until no voucher remains. Returns how many vouchers the calls that were answered have extended.
      * @throws OutcomeUnknown as `voidBatch`.
      */
-    extendBatch: async (batchId: string, validUntil: string, reason: string | null = null) => {
-      let extended = 0;
-      const { damaged } = await untilNoneRemains(
-        async () => {
-          const done = await repeated<Schemas["ExtendedBatch"]>(of("batches", batchId, "extend"), {
-            validUntil,
-            reason,
-          });
-          extended += done.extended;
-          return done;
-        },
-        `of the batch ${batchId} are not extended yet`,
-        patienceMs,
-      );
-      return { extended, ...(damaged !== undefined && { damaged }) };
-    },
+    extendBatch: (batchId: string, validUntil: string, reason: string | null = null) =>
+      inPortions(batchId, "extend", "extended", { validUntil, reason }),
+    /** Puts a voucher on hold until it is resumed. A repeat is a success. */
+    suspendVoucher: (voucher: ({ code: string } | { id: string }) & { reason: string }) =>
+      repeated<Schemas["SuspendedVoucher"]>("vouchers/suspend", voucher),
+    /** Ends the hold of a voucher. A repeat is a success. */
+    resumeVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
+      repeated<Schemas["ResumedVoucher"]>("vouchers/resume", voucher),
+    /** Puts all vouchers of a batch on hold with the first answer. Then repeats the call as `extendBatch`. */
+    suspendBatch: (batchId: string, reason: string) => inPortions(batchId, "suspend", "suspended", { reason }),
+    /** Ends the hold of a batch, one voucher after another. Repeats the call as `extendBatch`. */
+    resumeBatch: (batchId: string, reason: string | null = null) =>
+      inPortions(batchId, "resume", "resumed", { reason }),
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
     /**

@@ -85,6 +85,18 @@ it.each([
   expect(remaining.length - left.length).toBe(calls);
 });
 
+it("suspendVoucher, suspendBatch and their ends put vouchers on hold and free them", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
+  const issuer = await backOffice(fetch);
+  const id = String(vouchers[0]?.id);
+  expect(await issuer.suspendVoucher({ id, reason: "stolen" })).toEqual({ id, suspended: true });
+  expect(await issuer.resumeVoucher({ id })).toEqual({ id, suspended: false });
+  expect(await issuer.suspendBatch(batchId, "stolen")).toEqual({ suspended: 3 });
+  await expect(issuer.resumeVoucher({ id })).rejects.toMatchObject({ code: "voucher_suspended" });
+  expect(await issuer.batch(batchId)).toMatchObject({ active: 0, suspended: 3 });
+  expect(await issuer.resumeBatch(batchId)).toEqual({ resumed: 3 });
+});
+
 it("extendVoucher and extendBatch give later ends, and count what the answered calls extended", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch);

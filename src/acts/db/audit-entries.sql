@@ -26,7 +26,7 @@ SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::te
 -- A batch with its windows, without its vouchers.
 SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount", b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
-       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", w.windows, w."windowsOpenAt", w."windowsCloseAt"
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt", w.windows, w."windowsOpenAt", w."windowsCloseAt"
   FROM batches AS b
  CROSS JOIN LATERAL (
        SELECT coalesce(array_agg(o.kind ORDER BY o.kind), '{}') AS windows,

@@ -20,6 +20,8 @@ GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pv
 
 -- Statements that read when a voucher ends call this one.
 GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO pva_api, pva_admin;
+-- Statements that read whether a voucher is suspended call this one.
+GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 
@@ -49,13 +51,13 @@ GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 GRANT SELECT ON organizations, deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
--- The sweeper records the expiry of batches and the end of contracts.
-GRANT UPDATE (expiry_recorded_to) ON batches TO pva_api;
+-- The sweeper records the expiry of batches, continues the histories of suspended ones, and records the end of contracts.
+GRANT UPDATE (expiry_recorded_to, suspension_due_at) ON batches TO pva_api;
 GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 
 -- Vouchers are changed, never inserted. Locking a row needs the UPDATE right on at least one column.
 GRANT SELECT ON vouchers TO pva_api;
-GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash, expiry_due) ON vouchers TO pva_api;
+GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash, expiry_due, suspension) ON vouchers TO pva_api;
 
 -- The redemptions of keys with a daily limit are counted, by a trigger.
 GRANT SELECT, INSERT ON key_days TO pva_api, pva_admin;
@@ -188,14 +190,14 @@ GRANT SELECT ON operators, operator_tokens TO pva_admin;
 GRANT INSERT (id, name, role, expires_at), UPDATE (revoked_at) ON operators TO pva_admin;
 GRANT INSERT (operator_id, token_hash), UPDATE (expires_at) ON operator_tokens TO pva_admin;
 
--- Vouchers are issued with their first event, shown, extended and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
+-- Vouchers are issued with their first event, shown, extended, suspended and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
 GRANT UPDATE (closed_until, clock_trusted_at) ON redemptions_closed TO pva_admin;
 GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, reference_ends, reference_generation, voucher_events TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;
-GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash, valid_until, expiry_due) ON vouchers TO pva_admin;
-GRANT UPDATE (valid_until, issued_until) ON batches TO pva_admin;
+GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash, valid_until, expiry_due, suspension) ON vouchers TO pva_admin;
+GRANT UPDATE (valid_until, issued_until, suspended_at, suspension_reason, suspension_due_at) ON batches TO pva_admin;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_admin;
 GRANT INSERT ON voucher_events TO pva_admin;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_admin;

@@ -16,11 +16,12 @@ export interface Offer {
   batchId: string;
   audience: Audience;
   validUntil: Date;
+  suspended: boolean;
   /** Null: the batch has no window of this kind. */
   window: Window | null;
 }
 
-export type OfferRefusal = "referrers_only" | "window_closed";
+export type OfferRefusal = "referrers_only" | "window_closed" | "voucher_suspended";
 
 /** A batch that is open to a caller, with the rule that opens it. */
 export interface OpenBatch {
@@ -42,7 +43,8 @@ export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean 
 
 /**
  * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when
- * no window is open, and with `referrers_only` when windows are open but none is open to this caller.
+ * no window is open, with `referrers_only` when windows are open but none is open to this caller, and with
+ * `voucher_suspended` when all that are open to the caller belong to suspended batches.
  * @param byLink whether the caller uses a referral link, which opens batches of every audience.
  */
 export function decideOffers(
@@ -53,13 +55,15 @@ export function decideOffers(
 ): OfferDecision {
   const open = offers.filter((offer) => isWindowOpen(offer, now));
   if (open.length === 0) return { kind: "refused", code: "window_closed" };
-  const batches = open
+  const eligible = open
     .toSorted((a, b) => a.validUntil.getTime() - b.validUntil.getTime() || (a.batchId < b.batchId ? -1 : 1))
-    .flatMap(({ batchId, audience }) => {
+    .flatMap(({ batchId, audience, suspended }) => {
       const rule = byLink ? "referral_link" : audienceRule(audience, eligibility, now);
-      return rule === null ? [] : [{ batchId, audience, rule }];
+      return rule === null ? [] : [{ suspended, batch: { batchId, audience, rule } }];
     });
-  return batches.length === 0 ? { kind: "refused", code: "referrers_only" } : { kind: "open", batches };
+  if (eligible.length === 0) return { kind: "refused", code: "referrers_only" };
+  const batches = eligible.flatMap(({ suspended, batch }) => (suspended ? [] : [batch]));
+  return batches.length === 0 ? { kind: "refused", code: "voucher_suspended" } : { kind: "open", batches };
 }
 
 /** Whether audience, window and availability all allow a purchase. */

@@ -17,6 +17,8 @@ export const EVENT_CODES = {
   "voucher.instance.expired": "VCH006",
   "voucher.instance.erased": "VCH007",
   "voucher.instance.extended": "VCH008",
+  "voucher.instance.suspended": "VCH009",
+  "voucher.instance.resumed": "VCH010",
 } as const;
 export type EventType = keyof typeof EVENT_CODES;
 export const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];

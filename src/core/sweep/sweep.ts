@@ -7,6 +7,7 @@ import type { FinishedJobs } from "../../platform/queues/finished-jobs.ts";
 import { endOverdueContracts } from "../catalog/db/contracts.ts";
 import { selectOverdueSeals } from "../chain/db/events.ts";
 import { recordExpiries } from "../chain/record-expiries.ts";
+import { recordSuspensions } from "../chain/record-suspensions.ts";
 import type { SealRequests } from "../chain/seal-job.ts";
 import { moveCompleteUntil } from "../redeem/db/redemptions.ts";
 import { removeEnds } from "../redeem/end-references.ts";
@@ -52,6 +53,7 @@ type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
 export const CORE_TASKS = {
   expireReservations,
   recordExpiries,
+  recordSuspensions,
   endContracts: ({ pool }) => endOverdueContracts(pool, { limit: CONTRACTS_MAX }),
   requestSeals,
   removeEnds,

@@ -11,18 +11,23 @@ export type Audience = (typeof AUDIENCES)[number];
 export type StoredStatus = "Active" | "Redeemed" | "Voided";
 /**
  * The status that readers see. An Active voucher past `validUntil` is Expired, even before the sweeper has recorded it.
+ * Before that, one that is suspended, alone or with its batch, is Suspended.
  */
-export type VoucherStatus = StoredStatus | "Expired";
+export type VoucherStatus = StoredStatus | "Expired" | "Suspended";
 
 /** The stored facts that decide whether a voucher can be reserved, redeemed or voided. */
 export interface VoucherState {
   status: StoredStatus;
   validUntil: Date;
+  /** Whether the voucher or its batch is suspended. */
+  suspended: boolean;
 }
 
 /** Returns the status at `now`, the database's clock. A voucher is valid until `validUntil`, exclusive. */
 export function statusAt(voucher: VoucherState, now: Date): VoucherStatus {
-  return voucher.status === "Active" && voucher.validUntil <= now ? "Expired" : voucher.status;
+  if (voucher.status !== "Active") return voucher.status;
+  if (voucher.validUntil <= now) return "Expired";
+  return voucher.suspended ? "Suspended" : "Active";
 }
 
 const REFUSALS = {
@@ -30,10 +35,11 @@ const REFUSALS = {
   Redeemed: "voucher_used",
   Voided: "voucher_voided",
   Expired: "voucher_expired",
+  Suspended: "voucher_suspended",
 } as const satisfies Record<VoucherStatus, string | null>;
 
-/** Whether a voucher is Redeemed or Voided, which never changes. Expired is not stored: the clock decides it. */
-export function hasFinalStatus({ status }: VoucherState): boolean {
+/** Whether a voucher is Redeemed or Voided, which never changes. */
+export function hasFinalStatus({ status }: Pick<VoucherState, "status">): boolean {
   return status !== "Active";
 }
 
@@ -42,7 +48,7 @@ export type VoucherRefusal = NonNullable<(typeof REFUSALS)[VoucherStatus]>;
 
 /**
  * Why a voucher cannot be reserved or redeemed at `now`. Null while it is Active. Only an extension makes an Expired
- * voucher Active again.
+ * voucher Active again, and only a resumption a Suspended one.
  */
 export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal | null {
   return REFUSALS[statusAt(voucher, now)];
@@ -55,13 +61,40 @@ export type Extension =
   | { kind: "refused"; code: VoucherRefusal }
   | { kind: "tooEarly"; floor: Date };
 
-/** Decides whether a voucher gets another end. Active and Expired ones do, if it is later than their end and `now`. */
+/**
+ * Decides whether a voucher gets another end. Active, Suspended and Expired ones do, if it is later than their end and
+ * `now`.
+ */
 export function decideExtension(voucher: VoucherState, validUntil: Date, now: Date): Extension {
-  const code = voucherRefusal(voucher, now);
-  if (code !== null && code !== "voucher_expired") return { kind: "refused", code };
+  const code = hasFinalStatus(voucher) ? voucherRefusal(voucher, now) : null;
+  if (code !== null) return { kind: "refused", code };
   if (validUntil.getTime() === voucher.validUntil.getTime()) return { kind: "unchanged" };
   const floor = voucher.validUntil > now ? voucher.validUntil : now;
   return validUntil > floor ? { kind: "extended" } : { kind: "tooEarly", floor };
+}
+
+/** What the history of a suspended voucher says: it was suspended alone (`own`), or with its batch. */
+export type Suspension = "own" | "batch";
+
+/** The facts that decide which event a voucher's history lacks about the suspension of its batch. */
+interface SuspensionState extends Pick<VoucherState, "status"> {
+  /** Null if the history says nothing, or that the voucher was resumed. */
+  suspension: Suspension | null;
+  /** Since when the batch is suspended; null while it is not. */
+  batchSuspendedAt: Date | null;
+}
+
+/**
+ * Whether a voucher is suspended with its batch, and its history does not say so yet. A voucher that was suspended alone
+ * stays so when its batch is resumed.
+ */
+export function lacksSuspension(voucher: SuspensionState): boolean {
+  return !hasFinalStatus(voucher) && voucher.suspension === null && voucher.batchSuspendedAt !== null;
+}
+
+/** Whether a voucher's batch was resumed, and its history does not say so yet. Until then, it is still suspended. */
+export function lacksResumption(voucher: SuspensionState): boolean {
+  return !hasFinalStatus(voucher) && voucher.suspension === "batch" && voucher.batchSuspendedAt === null;
 }
 
 /** The state of a chain as the voucher's row stores it. */

@@ -2,18 +2,15 @@
 -- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted kind;
 -- for a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id does not exist.
 -- `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers that other
--- transactions have locked count. `left` is null if not_counted is null. `way` is listing, product or link. OFFSET 0 prevents a plan made for small
+-- transactions have locked count. If none is left, `isHeld` is whether one is suspended. Both are null if not_counted is null. `way` is listing, product or link. OFFSET 0 prevents a plan made for small
 -- tables, which reads whole tables.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
-       o.valid_until AS "offer.validUntil", o.opens_at AS "offer.opensAt", o.closes_at AS "offer.closesAt",
-       CASE WHEN $4::text[] IS NOT NULL THEN EXISTS (
-         SELECT 1 FROM vouchers AS v
-          WHERE v.batch_id = o.id AND v.pickable AND v.id <> ALL ($4::text[])
-            AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                             WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
-       ) END AS "offer.left"
+       o.valid_until AS "offer.validUntil", o.suspended AS "offer.suspended", o.opens_at AS "offer.opensAt", o.closes_at AS "offer.closesAt",
+       supply.is_left AS "offer.left",
+       CASE WHEN NOT supply.is_left
+            THEN EXISTS (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND v.suspension IS NOT NULL) END AS "offer.isHeld"
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (way, id, kind, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   LEFT JOIN LATERAL (
@@ -31,10 +28,18 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
   LEFT JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
   LEFT JOIN organizations AS g ON g.id = ANY (ARRAY[br.organization_id])
   LEFT JOIN LATERAL (
-       SELECT b.id, b.audience, b.valid_until, t.opens_at, t.closes_at
+       SELECT b.id, b.audience, b.valid_until, b.suspended_at IS NOT NULL AS suspended, t.opens_at, t.closes_at
          FROM batches AS b JOIN batch_windows AS t ON t.batch_id = ANY (ARRAY[b.id]) AND t.kind = w.kind
         WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > least(clock.now, $5::timestamptz) OFFSET 0
-       ) AS o ON true;
+       ) AS o ON true
+  LEFT JOIN LATERAL (
+       SELECT EXISTS (
+                SELECT 1 FROM vouchers AS v
+                 WHERE v.batch_id = o.id AND v.pickable AND v.suspension IS NULL AND v.id <> ALL ($4::text[])
+                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
+              ) AS is_left OFFSET 0
+       ) AS supply ON o.id IS NOT NULL AND $4::text[] IS NOT NULL;
 
 -- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)
 -- For each request, finds the user's role in the organization, the user's Active contract with the brand, and the
@@ -59,10 +64,10 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
 -- name: pick_free_vouchers(batch_id, except, limit, latest?)
--- Locks the next unlocked vouchers that users can acquire from a batch and that have no live reservation in this statement's snapshot. A
--- later statement must read their state under the locks.
+-- Locks the next unlocked vouchers that users can acquire from a batch and that are not suspended alone and have no live reservation in this
+-- statement's snapshot. A later statement must read their state under the locks.
 SELECT v.id FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.pickable AND v.id <> ALL ($2::text[])
+ WHERE v.batch_id = $1::text AND v.pickable AND v.suspension IS NULL AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT least(clock_timestamp(), $4::timestamptz)))
  ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
@@ -70,7 +75,7 @@ SELECT v.id FROM vouchers AS v
 -- name: pick_voucher(batch_id, latest?)
 -- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock may roll back.
 SELECT v.id FROM vouchers AS v
- WHERE v.batch_id = $1::text AND v.pickable
+ WHERE v.batch_id = $1::text AND v.pickable AND v.suspension IS NULL
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > (SELECT least(clock_timestamp(), $2::timestamptz)))
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
@@ -110,7 +115,7 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1
     FROM unnest($1::text[], $2::int[]) AS w (id, last_before)
-   WHERE v.id = ANY (ARRAY[w.id]) AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.last_sequence = w.last_before
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.pickable IS NOT FALSE AND v.status = 'Active' AND v.suspension IS NULL AND v.last_sequence = w.last_before
   RETURNING 1
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers in a window with an unchanged chain') FROM acquired;

@@ -48,9 +48,11 @@ const selectSources = withLatest(
         batchId: text,
         audience: textOf<Audience>(),
         validUntil: timestamptz,
+        suspended: boolean,
         opensAt: orNull(timestamptz),
         closesAt: orNull(timestamptz),
         left: orNull(boolean),
+        isHeld: orNull(boolean),
       }),
     },
     { way: arrayOf(text), id: arrayOf(text), kind: arrayOf(text), notCounted: orNull(arrayOf(text)), ...LATEST },
@@ -86,8 +88,11 @@ export interface Source {
   product: SourceProduct | null;
   /** The contract of a link; null for other sources. */
   link: Row<typeof LINK> | null;
-  /** The batches. `left`: whether the batch has a voucher that can be acquired; null when it was not read. */
-  offers: (Offer & { left: boolean | null })[];
+  /**
+   * The batches. `left`: whether the batch has a voucher that can be acquired; null when it was not read. `isHeld`:
+   * whether it has a suspended one instead.
+   */
+  offers: (Offer & { left: boolean | null; isHeld: boolean | null })[];
 }
 
 /**

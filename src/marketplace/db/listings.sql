@@ -1,9 +1,9 @@
 -- name: select_listings(user_id?, listing_id?, after, limit)
 -- Listings as one caller may see them: the listing with an id, or the next listings after a cursor whose vouchers are
 -- still valid. Only users who may see a sandbox see its listings. `isLeft` is whether any voucher can be bought: valid,
--- Active, not acquired by a user and without a live reservation. OFFSET 0 prevents a plan that reads all reservations
+-- Active, not acquired by a user, not suspended and without a live reservation. OFFSET 0 prevents a plan that reads all reservations
 -- for each listing or starts with the products.
-SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.retail_price_usd AS "retailPriceUsd",
+SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUntil", b.suspended_at IS NOT NULL AS suspended, b.retail_price_usd AS "retailPriceUsd",
        b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths", b.usage_unit_label AS "usageUnitLabel", p.id AS "productId",
        p.name AS "productName", p.key AS "productKey", p.type, br.name AS brand, w.kind AS "window.kind", w.opens_at AS "window.opensAt",
        w.closes_at AS "window.closesAt", g.sandbox, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
@@ -35,7 +35,7 @@ SELECT clock.now, l.id, b.id AS "batchId", b.audience, b.valid_until AS "validUn
   LEFT JOIN referrer_contracts AS c ON c.user_id = $1::text AND c.brand_id = ANY (ARRAY[br.id]) AND c.status = 'Active'
  CROSS JOIN LATERAL (
        SELECT EXISTS (SELECT 1 FROM vouchers AS v
-                       WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
+                       WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now AND NOT voucher_suspended(v.suspension, b.suspended_at)
                          AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                           WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)) AS "isLeft"
        ) AS supply
@@ -51,7 +51,7 @@ SELECT b.id AS "batchId", supply.available
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
          FROM (SELECT 1 FROM vouchers AS v
-                WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now
+                WHERE v.batch_id = b.id AND v.pickable AND b.valid_until > clock.now AND NOT voucher_suspended(v.suspension, b.suspended_at)
                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > clock.now OFFSET 0)
                 LIMIT $2::int) AS up_to_limit
@@ -59,10 +59,10 @@ SELECT b.id AS "batchId", supply.available
 
 -- name: count_stock(listings_max, left_max)
 -- How many vouchers users can still acquire from each of the newest listings of valid vouchers, counted up to a limit.
--- Includes reserved vouchers. Returns one row per listing, except for listings of sandboxes. Reads only the index
+-- Includes reserved vouchers and those that were suspended alone; none of suspended batches. Returns one row per listing, except for listings of sandboxes. Reads only the index
 -- vouchers_pickable of the vouchers. OFFSET 0 prevents a plan that starts with all products.
 SELECT named.brand, supply.available AS "left"
-  FROM (SELECT d.id, d.product_id FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
+  FROM (SELECT d.id, d.product_id, d.suspended_at FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE o.id > '' AND d.valid_until > (SELECT clock_timestamp()) ORDER BY o.id DESC LIMIT $1::int) AS b
  CROSS JOIN LATERAL (
        SELECT br.name AS brand FROM products AS p JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
@@ -71,5 +71,5 @@ SELECT named.brand, supply.available AS "left"
        ) AS named
  CROSS JOIN LATERAL (
        SELECT count(*)::int AS available
-         FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = b.id AND v.pickable ORDER BY v.serial LIMIT $2::int) AS up_to_limit
+         FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = b.id AND v.pickable AND b.suspended_at IS NULL ORDER BY v.serial LIMIT $2::int) AS up_to_limit
        ) AS supply;

@@ -46,6 +46,7 @@ const LISTING_ROW = {
   batchId: text,
   audience: textOf<Audience>(),
   validUntil: timestamptz,
+  suspended: boolean,
   window: outerJoined({ kind: text, opensAt: orNull(timestamptz), closesAt: orNull(timestamptz) }),
   role: orNull(textOf<MemberRole>()),
   contract: outerJoined({ id: text, status: textOf<ContractStatus>(), endsAt: orNull(timestamptz) }),
@@ -70,10 +71,10 @@ export interface Listing extends Row<typeof LISTING> {
 }
 
 function toListing(row: Row<typeof LISTING_ROW>): Listing {
-  const { batchId, audience, validUntil, window, role, contract, ...listing } = row;
+  const { batchId, audience, validUntil, suspended, window, role, contract, ...listing } = row;
   return {
     ...listing,
-    offer: { batchId, audience, validUntil, window },
+    offer: { batchId, audience, validUntil, suspended, window },
     eligibility: { isOwner: role === "owner", contract },
   };
 }

@@ -15,6 +15,7 @@ const REFUSALS = {
   voucher_used: describe(409),
   voucher_voided: describe(409),
   voucher_expired: describe(409),
+  voucher_suspended: describe(409),
   reservation_ended: describe(409),
   token_mismatch: describe(409),
   voucher_reserved: describe(409),

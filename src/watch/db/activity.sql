@@ -76,7 +76,8 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
--- Of batches with an open window, newest first: the vouchers left, counted up to a limit; when the last window or the batch ends; and when the stock
+-- Of batches with an open window that are not suspended, newest first: the vouchers left, counted up to a limit, those that were suspended alone
+-- included; when the last window or the batch ends; and when the stock
 -- runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours. If there are too
 -- many batches, those that end soon, are sold out or sell come before others. Organizations take turns, so that none hides the batches of another: of
 -- each, those that end soon or are sold out come before those that sell, and the nearest end first.
@@ -100,7 +101,7 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
                        JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
                        JOIN organizations AS o ON o.id = ANY (ARRAY[br.organization_id])
                       WHERE (w.opens_at <= clock_timestamp()) IS NOT FALSE AND (w.closes_at > clock_timestamp()) IS NOT FALSE
-                        AND d.valid_until > clock_timestamp() AND (o.id = $1::text OR ($1::text IS NULL AND NOT o.sandbox))
+                        AND d.valid_until > clock_timestamp() AND d.suspended_at IS NULL AND (o.id = $1::text OR ($1::text IS NULL AND NOT o.sandbox))
                       GROUP BY d.id, p.id, br.id
                      ) AS q
                CROSS JOIN LATERAL (

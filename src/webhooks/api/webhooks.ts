@@ -58,6 +58,8 @@ const SENT = [
     ...sealed,
     validUntil: timestamp("The voucher's new end.", EXAMPLE.validUntil),
   }),
+  eventOf("voucher.suspended", "WebhookSuspended", sealed),
+  eventOf("voucher.resumed", "WebhookResumed", sealed),
   eventOf("reservation.expired", "WebhookReservationExpired", {
     voucherId,
     startedAt: timestamp("When the reservation began.", EXAMPLE.reservedAt),

@@ -59,6 +59,7 @@ describe("for every supply and caller", () => {
   const anOffer = fc.record({
     audience: fc.constantFrom<Audience>(...AUDIENCES),
     validUntil: fc.integer({ min: -1, max: 3 }).map((offset) => new Date(NOW.getTime() + offset)),
+    suspended: fc.boolean(),
     window: fc.option(fc.record({ opensAt: moment.map(momentOf), closesAt: moment.map(momentOf) })),
   });
   const offers = fc
@@ -77,18 +78,20 @@ describe("for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers each batch open to the caller, the first to expire first, and then the oldest", () => {
+  it("decideOffers offers each batch open to the caller, if not suspended, the first to expire first, then the oldest", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));
-        const mine = open
-          .filter((one) => isOpenTo(one, caller, byLink))
+        const eligible = open.filter((one) => isOpenTo(one, caller, byLink));
+        const mine = eligible
+          .filter((one) => !one.suspended)
           .toSorted((a, b) => Number(a.validUntil) - Number(b.validUntil) || a.batchId.localeCompare(b.batchId))
           .map(({ batchId, audience }) => {
             const rule = byLink ? "referral_link" : audienceRule(audience, caller, NOW);
             return { batchId, audience, rule };
           });
-        const code = open.length === 0 ? "window_closed" : "referrers_only";
+        const referrersOnly = eligible.length === 0 ? "referrers_only" : "voucher_suspended";
+        const code = open.length === 0 ? "window_closed" : referrersOnly;
         expect(decideOffers(supply, caller, NOW, byLink)).toEqual(
           mine.length === 0 ? { kind: "refused", code } : { kind: "open", batches: mine },
         );
@@ -146,6 +149,7 @@ function offer(changes: Partial<Offer> = {}): Offer {
   return Object.freeze({
     batchId: "bat_1",
     audience: "OpenToAll",
+    suspended: false,
     validUntil: dateOf("after"),
     window: { opensAt: null, closesAt: null },
     ...changes,

@@ -52,6 +52,8 @@ it("the sealed form of an event has the code of each type", () => {
     "voucher.instance.expired": "VCH006",
     "voucher.instance.erased": "VCH007",
     "voucher.instance.extended": "VCH008",
+    "voucher.instance.suspended": "VCH009",
+    "voucher.instance.resumed": "VCH010",
   });
 });
 

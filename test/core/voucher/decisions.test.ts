@@ -23,7 +23,9 @@ type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];
 const momentOf = (moment: Moment) => new Date(NOW.getTime() + MOMENTS[moment]);
 
-const statuses: StoredStatus[] = ["Active", "Redeemed", "Voided"];
+/** What a row says: its status, or that an Active voucher is suspended. */
+type RowStatus = StoredStatus | "Suspended";
+const statuses: RowStatus[] = ["Active", "Redeemed", "Voided", "Suspended"];
 
 /** The Live row that a voucher may have: whose it is, and where its end lies. */
 const HOLDS = {
@@ -43,18 +45,21 @@ const TICKET = "rsv_of_the_row";
 const RIGHT_TOKEN = hashToken("the token of rsv_of_the_row");
 const WRONG_TOKEN = hashToken("the token of some other hold");
 
-type StatusCase = [stored: StoredStatus, validUntil: Moment, read: string, refusal: string | null];
+type StatusCase = [stored: RowStatus, validUntil: Moment, read: string, refusal: string | null];
 
 it.each<StatusCase>([
   ["Active", "before", "Expired", "voucher_expired"],
   ["Active", "at", "Expired", "voucher_expired"],
   ["Active", "after", "Active", null],
+  ["Suspended", "before", "Expired", "voucher_expired"],
+  ["Suspended", "at", "Expired", "voucher_expired"],
+  ["Suspended", "after", "Suspended", "voucher_suspended"],
   ...moments.map((moment): StatusCase => ["Redeemed", moment, "Redeemed", "voucher_used"]),
   ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
 ])("a %s voucher that is valid until %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
   expect(voucherRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
-  expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored !== "Active");
+  expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored === "Redeemed" || stored === "Voided");
 });
 
 it.each(reservationCases)("a reservation is live exactly while its end is in the future: %s", (reservationCase) => {
@@ -73,15 +78,11 @@ describe("decideReservation", () => {
   });
 
   /** The documented outcome of a reserve call, in the order of refusals. */
-  function promised(
-    status: StoredStatus,
-    validUntil: Moment,
-    reservationCase: ReservationCase,
-    naming: Naming,
-  ): object {
+  function promised(status: RowStatus, validUntil: Moment, reservationCase: ReservationCase, naming: Naming): object {
     if (status === "Redeemed") return { kind: "refused", code: "voucher_used" };
     if (status === "Voided") return { kind: "refused", code: "voucher_voided" };
     if (validUntil !== "after") return { kind: "refused", code: "voucher_expired" };
+    if (status === "Suspended") return { kind: "refused", code: "voucher_suspended" };
     const namesLive = naming === "ticketOfTheRow" && isLive(reservationCase);
     if (naming !== "code" && !namesLive) return { kind: "refused", code: "reservation_ended" };
     switch (reservationCase) {
@@ -107,7 +108,7 @@ describe("decideReservation", () => {
   it("decideReservation decides every state of voucher and reservation in the documented order of refusals", () => {
     const namings = Object.keys(NAMINGS) as Naming[];
     const cases = combine({ status: statuses, validUntil: moments, reservation: reservationCases, naming: namings });
-    expect(cases).toHaveLength(3 * 3 * 7 * 3);
+    expect(cases).toHaveLength(4 * 3 * 7 * 3);
     for (const { status, validUntil, reservation, naming } of cases) {
       const call = { ...request, namedTicket: NAMINGS[naming] };
       const outcome = decideReservation(makeVoucher(status, validUntil), makeReservation(reservation), call, NOW);
@@ -171,6 +172,7 @@ describe("decideRedeem", () => {
     [(given) => given.status === "Redeemed", () => ({ kind: "refused", code: "voucher_used" })],
     [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
     [(given) => given.validUntil !== "after", () => ({ kind: "refused", code: "voucher_expired" })],
+    [(given) => given.status === "Suspended", () => ({ kind: "refused", code: "voucher_suspended" })],
     // A ticket must be the live one.
     [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
     [
@@ -195,7 +197,7 @@ describe("decideRedeem", () => {
   ];
 
   it("decideRedeem decides every combination in the documented order of answers", () => {
-    expect(CASES).toHaveLength(3 * 3 * 7 * 3 * 3 * 3 * 3 * 2);
+    expect(CASES).toHaveLength(4 * 3 * 7 * 3 * 3 * 3 * 3 * 2);
     for (const given of CASES) {
       const promised = ORDER.find(([applies]) => applies(given))?.[1](given);
       expect(decide(given), JSON.stringify(given)).toEqual(promised);
@@ -220,8 +222,9 @@ function makeReservation(reservationCase: ReservationCase): Reservation | null {
   });
 }
 
-function makeVoucher(status: StoredStatus, validUntil: Moment): VoucherState {
-  return Object.freeze({ status, validUntil: momentOf(validUntil) });
+function makeVoucher(row: RowStatus, validUntil: Moment): VoucherState {
+  const suspended = row === "Suspended";
+  return Object.freeze({ status: suspended ? "Active" : row, validUntil: momentOf(validUntil), suspended });
 }
 
 /** Every combination of one value from each list. */

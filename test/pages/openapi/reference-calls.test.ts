@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { erasePerson } from "../../../src/acts/erase-person.ts";
+import { suspendById } from "../../../src/acts/suspend-voucher.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { translateInto } from "../../../src/platform/api/sentences.ts";
@@ -213,6 +214,11 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
     return code;
   }),
   voucher_expired: ofVoucher(async () => (await issue({ validUntil: inSeconds(-1) })).code),
+  voucher_suspended: ofVoucher(async () => {
+    const { id, code } = await issue();
+    await suspendById(provisioning(servers.db), id, "stolen");
+    return code;
+  }),
   reservation_ended: ofVoucher(async () => {
     const { ticket } = (await shop.reserve((await issue()).code)).body;
     await shop.release(ticket);
@@ -482,6 +488,10 @@ const VALID: Record<string, () => Promise<Call>> = {
     parameters: { id: await newBatch() },
     body: { validUntil: "2099-12-31" },
   }),
+  suspendVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, reason: "stolen" } }),
+  resumeVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code } }),
+  suspendBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, body: { reason: "stolen" } }),
+  resumeBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, body: {} }),
   voidVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, reason: "returned" } }),
   voidBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, body: {} }),
   renameBrand: async () => ({

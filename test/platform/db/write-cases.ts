@@ -6,6 +6,7 @@ import {
   extendVouchers,
   type LockedVoucher,
   redeemVouchers,
+  suspendVouchers,
   voidVouchers,
 } from "../../../src/core/voucher/db/vouchers.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
@@ -85,6 +86,18 @@ export const CASES: Record<string, Case> = {
   },
   "the redemption of a voucher that was extended meanwhile": {
     meanwhile: (two) => extendVouchers(advance(two).slice(1), END),
+    writes: (two) => redeemVouchers(advance(two), two.now),
+  },
+  "the suspension of a redeemed voucher": {
+    meanwhile: (two) => redeemVouchers(advance(two).slice(1), two.now),
+    writes: (two) => suspendVouchers(advance(two), "own"),
+  },
+  "the suspension of a voucher whose chain has changed": {
+    meanwhile: (two) => advanceChains(advance(two).slice(1)),
+    writes: (two) => suspendVouchers(advance(two), "own"),
+  },
+  "the redemption of a voucher that was suspended meanwhile": {
+    meanwhile: (two) => suspendVouchers(advance(two).slice(1), "batch"),
     writes: (two) => redeemVouchers(advance(two), two.now),
   },
   "a claim that exists": {

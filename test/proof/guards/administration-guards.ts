@@ -31,7 +31,7 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
     ],
   }),
   ...guardsOf("src/acts/void-batch.ts", ["test/acts/void-batch"], {
-    "a void of a batch leaves expired vouchers": ["voucherRefusal(voucher, now) === null", "true"],
+    "a void of a batch leaves expired vouchers": ["voidRefusal(voucher, now) === null", "true"],
   }),
   ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure.test", "test/issuer/issuer-routes"], {
     "an erasure of a user looks again after its wait": [

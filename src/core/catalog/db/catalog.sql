@@ -57,12 +57,15 @@ SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_win
 -- included; 0 when the batch has expired. Reads all vouchers of the batch.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
-       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", o.sandbox,
-       count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()) AS active,
+       b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt", o.sandbox,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()
+                             AND NOT voucher_suspended(v.suspension, b.suspended_at)) AS active,
+       count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > clock_timestamp()
+                             AND voucher_suspended(v.suspension, b.suspended_at)) AS suspended,
        count(v.id) FILTER (WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) <= clock_timestamp()) AS expired,
        count(v.id) FILTER (WHERE v.status = 'Redeemed') AS redeemed,
        count(v.id) FILTER (WHERE v.status = 'Voided') AS voided,
-       count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp()) AS "left"
+       count(v.id) FILTER (WHERE v.pickable AND b.valid_until > clock_timestamp() AND NOT voucher_suspended(v.suspension, b.suspended_at)) AS "left"
   FROM batches AS b
   JOIN products AS p ON p.id = b.product_id
   JOIN brands AS br ON br.id = p.brand_id
@@ -81,15 +84,15 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
 
 -- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
 -- The newest batches of an organization before an id, newest first. left: as in find_batch, but the count includes
--- expired batches (isValid is false) and stops at counted_max.
+-- expired batches (isValid is false) and vouchers that were suspended alone, and stops at counted_max.
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
-  FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil"
+  FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil", b.suspended_at
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
          WHERE br.organization_id = $1::text AND ($2::text IS NULL OR b.id < $2::text)
          ORDER BY b.id DESC LIMIT $3::int) AS o
  CROSS JOIN LATERAL (SELECT EXISTS (SELECT 1 FROM batch_windows AS bw WHERE bw.batch_id = o.id) AS has) AS w
  CROSS JOIN LATERAL (
-       SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable LIMIT $4::int) AS up_to_limit
+       SELECT count(*)::int AS left FROM (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND o.suspended_at IS NULL LIMIT $4::int) AS up_to_limit
        ) AS supply
  ORDER BY o.id DESC;
 

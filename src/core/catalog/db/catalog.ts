@@ -40,7 +40,10 @@ const BATCH = {
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
   createdAt: timestamptz,
+  /** Since when the batch is suspended; null while it is not. */
+  suspendedAt: orNull(timestamptz),
   active: bigint,
+  suspended: bigint,
   expired: bigint,
   redeemed: bigint,
   voided: bigint,

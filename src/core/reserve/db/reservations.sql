@@ -1,5 +1,5 @@
 -- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
--- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, has expired or has a Live row, or when a ticket exists:
+-- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a Live row, or when a ticket exists:
 -- the caller decided on state that was not read under the lock.
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
@@ -8,7 +8,8 @@ WITH opened AS (
          AS w (ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
     JOIN vouchers AS v ON v.id = ANY (ARRAY[w.voucher_id])
     JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
-   WHERE v.status = 'Active' AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > w.started_at
+   WHERE v.status = 'Active' AND NOT voucher_suspended(v.suspension, b.suspended_at)
+     AND voucher_end(v.valid_until, b.issued_until, b.valid_until) > w.started_at
       ON CONFLICT DO NOTHING
   RETURNING 1
 )

@@ -30,11 +30,11 @@ export const voucherView = z
     benefitMonths,
     usageUnitLabel,
     validUntil: timestamp("The first moment at which the voucher is no longer valid.", EXAMPLE.validUntil),
-    status: z.enum(["Active", "Redeemed", "Voided", "Expired"]).meta({
+    status: z.enum(["Active", "Redeemed", "Voided", "Expired", "Suspended"]).meta({
       description:
         "The status at the time of the call, by the service's clock. Active: can be reserved and redeemed. " +
-        "Redeemed and Voided are final and do not change after `validUntil`. Later releases may add values: treat " +
-        "one that you do not know as not redeemable.",
+        "Suspended: on hold until the issuer resumes it; its time runs on. Redeemed and Voided are final and do not " +
+        "change after `validUntil`. Later releases may add values: treat one that you do not know as not redeemable.",
       "x-open": true,
     }),
     redeemedAt: timestamp("When the voucher was redeemed; null until then.", EXAMPLE.redeemedAt).nullable(),

@@ -3,11 +3,13 @@
 SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
--- name: select_active_of_batch(batch_id, after, limit, ends_before?)
--- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only those that end earlier.
+-- name: select_active_of_batch(batch_id, after, limit, ends_before?, suspension?)
+-- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only those that end earlier. With
+-- `suspension`, only those whose history says this about their suspension; `none` for nothing.
 SELECT v.id, v.serial FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id
  WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active'
    AND ($4::timestamptz IS NULL OR voucher_end(v.valid_until, b.issued_until, b.valid_until) < $4::timestamptz)
+   AND ($5::text IS NULL OR coalesce(v.suspension, 'none') = $5::text)
  ORDER BY v.serial LIMIT $3::int;
 
 -- name: find_voucher_in_organization(organization_id, code_key?)
@@ -25,7 +27,7 @@ SELECT DISTINCT br.organization_id AS id FROM brands AS br;
 WITH searched AS (SELECT unnest($1::text[]) AS id)
 SELECT clock.now, v.id, v.code, v.serial, v.organization_id AS "organizationId", v.batch_id AS "batchId", v.status,
        v.redeemed_at AS "redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
-       p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       voucher_suspended(v.suspension, b.suspended_at) AS suspended, p.name AS "productName", p.key AS "productKey", br.name AS brand,
        rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", og.sandbox
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
  CROSS JOIN LATERAL (

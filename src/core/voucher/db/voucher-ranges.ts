@@ -2,7 +2,7 @@ import { arrayOf, boolean, integer, orNull, real, text, textOf, timestamptz } fr
 import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
-import type { StoredStatus } from "../voucher.ts";
+import type { StoredStatus, Suspension } from "../voucher.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
 export const sql = new Statements(new URL("./voucher-ranges.sql", import.meta.url));
@@ -20,7 +20,13 @@ export const selectVouchersOfBatch = sql.rows(
 export const selectActiveOfBatch = sql.rows(
   "select_active_of_batch",
   { id: text, serial: integer },
-  { batchId: text, after: integer, limit: integer, endsBefore: orNull(timestamptz) },
+  {
+    batchId: text,
+    after: integer,
+    limit: integer,
+    endsBefore: orNull(timestamptz),
+    suspension: orNull(textOf<Suspension | "none">()),
+  },
 );
 export const findVoucherInOrganization = sql.value(
   "find_voucher_in_organization",
@@ -72,6 +78,7 @@ const findVouchers = sql.rows(
     status: textOf<StoredStatus>(),
     redeemedAt: orNull(timestamptz),
     validUntil: timestamptz,
+    suspended: boolean,
     productName: text,
     productKey: text,
     brand: text,

@@ -6,6 +6,7 @@
 -- wanted entry's row, because writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
+       voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",
        b.retail_price_usd AS "voucher.retailPriceUsd", b.price_usd AS "voucher.priceUsd", b.benefit_months AS "voucher.benefitMonths",
        b.usage_unit_label AS "voucher.usageUnitLabel", p.name AS "voucher.productName", p.key AS "voucher.productKey",
        p.type AS "voucher.type", br.name AS "voucher.brand",
@@ -41,6 +42,13 @@ SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR N
 -- Locks one voucher, waiting up to the transaction's lock_timeout.
 SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
+-- name: select_voucher_lockers(among?)
+-- The transactions that have locked vouchers to change them; of some if given. A transaction is named by a virtual id, which is never used again.
+SELECT l.virtualtransaction AS id FROM pg_locks AS l
+ WHERE l.locktype = 'relation' AND l.relation = 'vouchers'::regclass AND l.mode = 'RowShareLock' AND l.granted
+   AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+   AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1::text[]));
+
 -- name: read_locked_vouchers(voucher_id)
 -- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
 -- state Live, even past its end. Inserting a redemption before closedUntil fails.
@@ -48,6 +56,7 @@ SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
        v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash",
        voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
+       voucher_suspended(v.suspension, b.suspended_at) AS suspended, v.suspension, b.suspended_at AS "batchSuspendedAt",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", o.sandbox,
        h.ticket AS "reservation.ticket", h.key_id AS "reservation.keyId", h.started_at AS "reservation.startedAt",
        h.expires_at AS "reservation.expiresAt", h.token_secret_id AS "reservation.tokenSecretId"
@@ -110,6 +119,19 @@ WITH extended AS (
   RETURNING 1
 )
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an earlier end and an unchanged chain') FROM extended;
+
+-- name: suspend_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?, suspension?)
+-- Sets what the histories of locked, Active vouchers say about their suspension, and writes their chain heads. Raises VS001 when one is not Active,
+-- its history says so already, or its chain has changed.
+WITH suspended AS (
+  UPDATE vouchers AS v
+     SET suspension = $6::text, last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
+    FROM unnest($1::text[], $2::int[], $3::int[], $4::int[], $5::text[])
+         AS w (id, last_before, last_after, sealed_after, hash_after)
+   WHERE v.id = ANY (ARRAY[w.id]) AND v.status = 'Active' AND v.last_sequence = w.last_before AND v.suspension IS DISTINCT FROM $6::text
+  RETURNING 1
+)
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with another suspension and an unchanged chain') FROM suspended;
 
 -- name: read_chain_heads(voucher_id)
 -- The chain heads of vouchers.

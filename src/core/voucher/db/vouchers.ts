@@ -15,7 +15,7 @@ import { timeOf } from "../../../platform/db/database-clock.ts";
 import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import type { Reservation } from "../reservation.ts";
-import type { ChainHead, StoredStatus, VoucherType } from "../voucher.ts";
+import type { ChainHead, StoredStatus, Suspension, VoucherType } from "../voucher.ts";
 
 /** A voucher with its terms, as partners see it. Prices are US dollars. */
 const VOUCHER = {
@@ -25,6 +25,8 @@ const VOUCHER = {
   status: textOf<StoredStatus>(),
   redeemedAt: orNull(timestamptz),
   validUntil: timestamptz,
+  /** Whether the voucher or its batch is suspended. */
+  suspended: boolean,
   retailPriceUsd: numeric,
   priceUsd: numeric,
   benefitMonths: integer,
@@ -56,6 +58,12 @@ const LOCKED_VOUCHER = {
   status: textOf<StoredStatus>(),
   ...CHAIN_HEAD,
   validUntil: timestamptz,
+  /** Whether the voucher or its batch is suspended. */
+  suspended: boolean,
+  /** What the history says. It may not say yet that the batch was suspended or resumed. */
+  suspension: orNull(textOf<Suspension>()),
+  /** Since when the batch is suspended; null while it is not. */
+  batchSuspendedAt: orNull(timestamptz),
   retailPriceUsd: numeric,
   priceUsd: numeric,
   sandbox: boolean,
@@ -88,6 +96,11 @@ const selectResolved = sql.rows(
     externalRef: arrayOf(orNull(text)),
   },
 );
+export const selectVoucherLockers = sql.values(
+  "select_voucher_lockers",
+  { id: text },
+  { among: orNull(arrayOf(text)) },
+);
 const lockFree = sql.values("lock_free_vouchers", { id: text }, { voucherId: arrayOf(text) });
 const selectLocked = sql.rows(
   "read_locked_vouchers",
@@ -115,6 +128,7 @@ const ADVANCE = {
 const advanceRows = sql.prepare("advance_chains", ADVANCE);
 const voidRows = sql.prepare("void_vouchers", ADVANCE);
 const extendRows = sql.prepare("extend_vouchers", { ...ADVANCE, validUntil: timestamptz });
+const suspendRows = sql.prepare("suspend_vouchers", { ...ADVANCE, suspension: orNull(textOf<Suspension>()) });
 
 /** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
 export interface WantedVoucher {
@@ -211,6 +225,15 @@ export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStateme
 export function extendVouchers(advances: readonly ChainAdvance[], validUntil: Date): PreparedStatements {
   if (advances.length === 0) return [];
   return [extendRows({ ...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"), validUntil })];
+}
+
+/**
+ * Statements that set what the histories of locked, Active vouchers say about their suspension; null for a resumption.
+ * The caller inserts the events up to the new heads.
+ */
+export function suspendVouchers(advances: readonly ChainAdvance[], suspension: Suspension | null): PreparedStatements {
+  if (advances.length === 0) return [];
+  return [suspendRows({ ...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"), suspension })];
 }
 
 /** A voucher's chain head, or null when there is no such voucher. */

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isBatchSuspended, resumeBatchRow, suspendBatchRow } from "../core/catalog/db/suspensions.ts";
+import { batchResumption, batchSuspension } from "../core/chain/record-suspensions.ts";
+import { selectVoucherLockers } from "../core/voucher/db/vouchers.ts";
+import { AppError } from "../platform/api/errors.ts";
+import { assertUpgraded } from "./assert-upgraded.ts";
+import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./change-batch.ts";
+import { SUSPENSIONS_SCHEMA } from "./suspend-voucher.ts";
+import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
+
+/** How long the sweeper leaves the histories of a batch to the call that has suspended or resumed it. Milliseconds. */
+const FOLLOW_MS = 10_000;
+/** Pause between two looks at the transactions of calls. Milliseconds. */
+const LOOK_MS = 20;
+
+/**
+ * Suspends all vouchers of a batch at once, by one row. Returns when their histories say so; with an `endBy`, perhaps
+ * before. In both cases, no call that had read the batch before can still redeem. Runs as {@link changeBatch}. A repeat
+ * changes only what is left.
+ * @throws AppError as {@link changeBatch}; `voucher_busy` if such a call does not end; `unavailable` during an upgrade.
+ */
+export async function suspendBatch(
+  ctx: AuditContext,
+  batchId: string,
+  reason: string,
+  onRange?: (soFar: BatchResult<"suspended">) => void,
+): Promise<BatchResult<"suspended">> {
+  await readBatchSize(ctx, batchId);
+  await withAuditEntry(ctx, { type: "Batch", id: batchId }, async (tx) => {
+    await assertUpgraded(tx, SUSPENSIONS_SCHEMA, "unavailable");
+    await suspendBatchRow(tx, { id: batchId, reason, followMs: FOLLOW_MS });
+  });
+  await awaitEarlierCalls(ctx);
+  return changeBatch(ctx, batchId, { ...batchSuspension(ctx), done: "suspended" }, onRange);
+}
+
+/**
+ * Resumes the vouchers of a batch one after another, except those that were suspended alone. First adds the suspensions
+ * that histories lack, so that each refusal for one is explained. Runs as {@link changeBatch}.
+ * @throws AppError as {@link changeBatch}; `unavailable` during an upgrade.
+ */
+export async function resumeBatch(
+  ctx: AuditContext,
+  batchId: string,
+  reason: string | null,
+  onRange?: (soFar: BatchResult<"resumed">) => void,
+): Promise<BatchResult<"resumed">> {
+  const size = await readBatchSize(ctx, batchId);
+  const nothing: BatchResult<"resumed"> = { resumed: 0, alreadyFinal: 0 };
+  if (await isBatchSuspended(ctx.pool, batchId)) {
+    const lacking = { ...batchSuspension(ctx), done: "suspended" };
+    const before = await changeBatch(ctx, batchId, lacking, () => onRange?.(nothing));
+    if (remainingOf(size, before) > 0) return nothing;
+  }
+  await withAuditEntry(ctx, { type: "Batch", id: batchId }, async (tx) => {
+    await assertUpgraded(tx, SUSPENSIONS_SCHEMA, "unavailable");
+    await resumeBatchRow(tx, { id: batchId, reason, followMs: FOLLOW_MS });
+  });
+  return changeBatch(ctx, batchId, { ...batchResumption(ctx), done: "resumed" }, onRange);
+}
+
+/**
+ * Waits until each transaction that has vouchers locked now has ended. A call locks its voucher before it reads whether
+ * the batch is suspended. So every call that has not seen a suspension is among these transactions, and no call has to
+ * lock the batch.
+ * @throws AppError `voucher_busy` for one that does not end within the time that the caller waits for a lock.
+ */
+async function awaitEarlierCalls(ctx: AuditContext): Promise<void> {
+  const giveUpAt = performance.now() + lockWaitOf(ctx);
+  let earlier = await selectVoucherLockers(ctx.pool, null);
+  while (earlier.length > 0) {
+    if (performance.now() >= giveUpAt) {
+      throw new AppError("voucher_busy", "The batch is suspended, but earlier calls have not ended: repeat this one.");
+    }
+    await sleep(LOOK_MS);
+    earlier = await selectVoucherLockers(ctx.pool, earlier);
+  }
+}
