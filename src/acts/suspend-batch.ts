@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isBatchSuspended, resumeBatchRow, suspendBatchRow } from "../core/catalog/db/suspensions.ts";
 import { batchResumption, batchSuspension } from "../core/chain/record-suspensions.ts";
+import { isBatchSuspended, resumeBatchRow, suspendBatchRow } from "../core/voucher/db/voucher-ranges.ts";
 import { selectVoucherLockers } from "../core/voucher/db/vouchers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";

@@ -40,7 +40,8 @@ export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRe
 }
 
 /**
- * Voids an Active or Suspended voucher for good. Ends its reservation and appends the sealed event in the same transaction.
+ * Voids an Active or Suspended voucher for good. Ends its reservation and appends the sealed event in the same
+ * transaction.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */
 export function voidById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<VoidResult> {
@@ -57,9 +58,9 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
 }
 
 /**
- * Voids vouchers that the transaction has locked, and that are Active or Suspended at `now`. Ends their reservations and
- * seals their chains. A suspension of the batch that a chain lacks comes first, because calls may have been refused for
- * it.
+ * Voids vouchers that the transaction has locked, and that are Active or Suspended at `now`. Ends their reservations
+ * and seals their chains. A suspension of the batch that a chain lacks comes first, because calls may have been refused
+ * for it.
  */
 export async function voidActive(
   ctx: { randomBytes: RandomBytes },

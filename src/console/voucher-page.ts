@@ -34,8 +34,9 @@ const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, s
 const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
- * The page of a voucher: its fields, and its events and reservations in order of time. For an Active or
- * Suspended voucher it shows only the end of the code and no payloads. Operators who may not see codes get neither code nor payloads.
+ * The page of a voucher: its fields, and its events and reservations in order of time. For an Active or Suspended
+ * voucher it shows only the end of the code and no payloads. Operators who may not see codes get neither code nor
+ * payloads.
  */
 export const voucherPage: Page<HistoryDeps> = async (visit) => {
   const { ctx, site, id, seesCredentials, credential, recordVisit } = visit;

@@ -70,7 +70,7 @@ interface PickedState {
   now: Date;
   sources: Map<string, Source>;
   acquirers: readonly Acquirer[];
-  /** Locked vouchers by batch, in order of serials. Without damaged and suspended ones and those with a live reservation. */
+  /** Locked vouchers by batch, in order of serials. Without damaged, suspended and reserved ones. */
   free: Map<string, LockedVoucher[]>;
   /**
    * Ids of locked vouchers whose chains accept no further event. They are set aside, so that they block no other
@@ -126,7 +126,7 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-/** The refusal of a request to which no open batch can give a voucher: some have suspended ones, or all are sold out. */
+/** The refusal of a request to which no open batch can give a voucher: some have suspended ones, or all are empty. */
 function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
   const isHeld = offers.some(({ batchId, isHeld }) => isHeld && open.some((batch) => batch.batchId === batchId));
   return { kind: "refused", code: isHeld ? "voucher_suspended" : "sold_out" };

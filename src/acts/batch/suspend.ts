@@ -37,8 +37,8 @@ export const resumeBatch = act({
   scope: "issuer",
   title: "Resume the batch",
   about:
-    "Its vouchers are again what they would be without its suspension, except those that were suspended alone. If you " +
-    "stop the run, another one continues it.",
+    "Its vouchers are again what they would be without its suspension, except those that were suspended alone. If " +
+    "you stop the run, another one continues it.",
   examples: ['bat_… --reason "the parcel was found"'],
   fields: { reason: REASON },
   progress: { doing: "Resuming", of: "vouchers", done: "resumed" },

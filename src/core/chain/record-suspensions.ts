@@ -7,9 +7,9 @@ import {
   endSuspensionWalk,
   lockSuspension,
   readSuspensionReason,
+  selectActiveOfBatch,
   selectDueSuspensions,
-} from "../catalog/db/suspensions.ts";
-import { selectActiveOfBatch } from "../voucher/db/voucher-ranges.ts";
+} from "../voucher/db/voucher-ranges.ts";
 import { type LockedVoucher, lockFreeVouchers, suspendVouchers } from "../voucher/db/vouchers.ts";
 import { lacksResumption, lacksSuspension, type Suspension } from "../voucher/voucher.ts";
 import { type EventContent, nextEvent } from "./chain.ts";
@@ -28,8 +28,8 @@ const VOUCHERS_MAX = 500;
 
 /**
  * Continues the histories of vouchers whose batch was suspended or resumed, in case the call ended before its work.
- * Returns the number of events. Skips damaged vouchers, and locked ones, to which a later pass returns. A suspension holds
- * without its event, and a resumption counts from it.
+ * Returns the number of events. Skips damaged vouchers, and locked ones, to which a later pass returns. A suspension
+ * holds without its event, and a resumption counts from it.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  */
 export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<number> {

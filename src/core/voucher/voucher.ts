@@ -85,8 +85,8 @@ interface SuspensionState extends Pick<VoucherState, "status"> {
 }
 
 /**
- * Whether a voucher is suspended with its batch, and its history does not say so yet. A voucher that was suspended alone
- * stays so when its batch is resumed.
+ * Whether a voucher is suspended with its batch, and its history does not say so yet. A voucher that was suspended
+ * alone stays so when its batch is resumed.
  */
 export function lacksSuspension(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === null && voucher.batchSuspendedAt !== null;

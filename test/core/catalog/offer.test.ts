@@ -78,7 +78,7 @@ describe("for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers each batch open to the caller, if not suspended, the first to expire first, then the oldest", () => {
+  it("decideOffers offers each open batch that is not suspended, the first to expire first, then the oldest", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import { erasePerson } from "../../../src/acts/erase-person.ts";
-import { suspendById } from "../../../src/acts/suspend-voucher.ts";
+import { suspendBatch } from "../../../src/acts/suspend-batch.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { translateInto } from "../../../src/platform/api/sentences.ts";
@@ -214,11 +214,20 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
     return code;
   }),
   voucher_expired: ofVoucher(async () => (await issue({ validUntil: inSeconds(-1) })).code),
-  voucher_suspended: ofVoucher(async () => {
+  voucher_suspended: async (operation, valid) => {
+    const suspend = async (id: string) => {
+      const { rows } = await servers.db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [id]);
+      await suspendBatch(provisioning(servers.db), rows[0].id, "stolen");
+    };
+    if (operation.tags.includes("Marketplace")) {
+      const offer = await makeOffer(servers.db, 1);
+      await suspend(offer.vouchers[0]?.id ?? "");
+      return perform(operation, await acquireCall(operation.operationId, offer));
+    }
     const { id, code } = await issue();
-    await suspendById(provisioning(servers.db), id, "stolen");
-    return code;
-  }),
+    await suspend(id);
+    return ofVoucher(async () => code)(operation, valid);
+  },
   reservation_ended: ofVoucher(async () => {
     const { ticket } = (await shop.reserve((await issue()).code)).body;
     await shop.release(ticket);
@@ -327,7 +336,7 @@ describe.each(
       await (USES_UP.has(code) ? makeValid(operationId) : (shared as Promise<Call>)),
     );
     expect({ status: reply.status, code: reply.body.code }).toEqual({ status: Number(status), code });
-    if (!SENTENCE_VARIES.test(code) && operationId !== "voidVoucher")
+    if (!SENTENCE_VARIES.test(code) && !["voidVoucher", "resumeVoucher"].includes(operationId))
       expect(reply.body.error).toBe(ALL_ERRORS.get(code)?.sentence(translateInto("en")));
   });
 });
@@ -406,6 +415,10 @@ async function makeVoucherCall(operation: Operation) {
     return { operation, voucherId: id, call: (await VALID[operation.operationId]?.()) ?? {} };
   }
   const call = (await VALID[operation.operationId]?.()) ?? {};
+  if (call.parameters?.id !== undefined) {
+    const { rows } = await servers.db.query("SELECT id FROM vouchers WHERE batch_id = $1", [call.parameters.id]);
+    return { operation, voucherId: rows[0].id, call };
+  }
   const named = String(call.body?.code ?? call.body?.ticket);
   return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
 }

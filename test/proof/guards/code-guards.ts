@@ -179,7 +179,8 @@ export const CODE_GUARDS: CodeGuard[] = [
     "a held lease is not taken": ["if (ageMs <= ORPHAN_AFTER_MS)", "if (false)"],
   }),
   ...guardsOf("src/core/voucher/voucher.ts", ["test/core/voucher/decisions"], {
-    "a voucher expires at its time": [`voucher.status === "Active" && voucher.validUntil <= now`, "false"],
+    "a voucher expires at its time": ["if (voucher.validUntil <= now)", "if (false)"],
+    "a suspended voucher is Suspended": [`voucher.suspended ? "Suspended" : "Active"`, `"Active"`],
   }),
   ...guardsOf("src/core/reserve/reservation-token.ts", ["test/core/redeem/redeem.test"], {
     "token hashes are compared": ["a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b))", "true"],

@@ -1,9 +1,23 @@
-import { arrayOf, boolean, integer, orNull, real, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
+import {
+  arrayOf,
+  boolean,
+  integer,
+  orNull,
+  type Row,
+  real,
+  text,
+  textOf,
+  timestamptz,
+} from "../../../platform/db/columns.ts";
 import { LATEST, withLatest } from "../../../platform/db/database-clock.ts";
 import type { Queryable } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus, Suspension } from "../voucher.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
+
+/** A batch whose histories do not all say yet that it was suspended or resumed. */
+const DUE = { batchId: text, dueAt: timestamptz };
+export type DueSuspension = Row<typeof DUE>;
 
 export const sql = new Statements(new URL("./voucher-ranges.sql", import.meta.url));
 
@@ -63,6 +77,23 @@ export const advanceExpiry = sql.requiredValue(
 );
 export const lockOwnExpiries = withLatest(sql.values("lock_own_expiries", { id: text }, { limit: integer, ...LATEST }));
 export const endOwnExpiries = sql.execute("end_own_expiries", { voucherId: arrayOf(text) });
+/** Returns false if the batch is suspended already. */
+export const suspendBatchRow = sql.executeOne("suspend_batch", { id: text, reason: text, followMs: integer });
+/** Returns false if the batch is not suspended. */
+export const resumeBatchRow = sql.executeOne("resume_batch", {
+  id: text,
+  reason: orNull(text),
+  followMs: integer,
+});
+export const isBatchSuspended = sql.value("is_batch_suspended", { suspended: boolean }, { batchId: text });
+export const selectDueSuspensions = sql.rows("select_due_suspensions", DUE, { limit: integer });
+export const lockSuspension = sql.row("lock_suspension", { suspendedAt: orNull(timestamptz) }, { batchId: text });
+export const endSuspensionWalk = sql.execute("end_suspension_walk", DUE);
+export const readSuspensionReason = sql.requiredValue(
+  "read_suspension_reason",
+  { reason: orNull(text) },
+  { voucherId: text },
+);
 export const estimateVoucherCount = sql.requiredValue("estimate_voucher_count", { estimate: real });
 export const selectOrganizationsWithBrands = sql.values("select_organizations_with_brands", { id: text });
 const findVouchers = sql.rows(
