@@ -552,6 +552,8 @@ it("an end in the past is refused with one sentence, by the database's clock", a
       label: null,
       scopes: ["voucher.read" as const],
       allowIps: [],
+      maxPerDay: null,
+      maxAmountPerDayUsd: null,
       expiresAt: new Date("2020-01-01"),
     };
     await expect(createKey.run(provisioning(db), organizationId, key)).rejects.toThrow(
