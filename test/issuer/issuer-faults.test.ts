@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { revokeApiKey } from "../../src/acts/key/revoke.ts";
@@ -9,7 +8,6 @@ import { send } from "../support/client.ts";
 import { makeOffer, newUser, signedIn } from "../support/marketplace.ts";
 import {
   besideTransaction,
-  lockIssueReference,
   lockRows,
   untilWaiting,
   untilWaitingOr,
@@ -27,27 +25,6 @@ const issuerOf = async ({ organizationId }: Pick<TestPartner, "organizationId">)
   const post = (path: string, body: object = {}) => send("POST", `${api.url}/issuer/${path}`, { key, body });
   return { id, post, revoke: () => revokeApiKey.run(provisioning(db), id, {}) };
 };
-
-/** A little less than a void waits for one lock. Milliseconds. */
-const NEARLY_A_LOCK_WAIT_MS = 1_700;
-
-/** A response, and how long it took. */
-async function timed<T extends object>(call: () => Promise<T>): Promise<T & { ms: number }> {
-  const startedAt = performance.now();
-  const answer = await call();
-  return Object.assign(answer, { ms: performance.now() - startedAt });
-}
-
-/** Starts issues that take all the places an organization may have, until the transaction ends. */
-async function fillPlaces(outside: pg.PoolClient, post: Awaited<ReturnType<typeof issuerOf>>["post"], batchId: string) {
-  const { organizationId, productId } = partner;
-  const refs = [`${batchId} 1`, `${batchId} 2`];
-  for (const ref of refs) await lockIssueReference(outside, organizationId, ref);
-  const asked = { count: 1, validUntil: "2099-01-01" };
-  const issued = refs.map((issueRef) => post(`products/${productId}/batches`, { ...asked, issueRef }));
-  await untilWaiting(db, refs.length);
-  return issued;
-}
 
 /** Starts to look at the API's checks whether keys have ended. Returns whether one has found the end of a key. */
 function watchChecks(): (keyId: string) => Promise<boolean> {
@@ -123,72 +100,6 @@ it("an issue stops when its key is revoked, and issues nothing", async () => {
   });
   const { rows } = await db.query("SELECT batch_id FROM issue_references WHERE issue_ref = 'held'");
   expect(rows).toEqual([]);
-});
-
-it("a void of a batch answers within five seconds although a voucher stays locked, and a repeat voids it", async () => {
-  const { post } = await issuerOf(partner);
-  const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
-  const startedAt = performance.now();
-  const first = await besideTransaction(db, async (outside) => {
-    await lockRows(outside, [vouchers[1]?.id ?? ""]);
-    return post(`batches/${batchId}/void`);
-  });
-  expect(first.body).toEqual({ voided: 2, alreadyFinal: 0, remaining: 1 });
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
-  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 1, alreadyFinal: 2, remaining: 0 });
-});
-
-it("a void of a batch answers within five seconds while its vouchers stay locked, and a repeat goes on", async () => {
-  const { post } = await issuerOf(partner);
-  const { batchId, vouchers } = await issueTestBatch(db, partner, 120);
-  const ids = vouchers.map(({ id }) => id);
-  const during = await besideTransaction(db, async (outside) => {
-    await lockRows(outside, ids.slice(0, -1));
-    return [await timed(() => post(`batches/${batchId}/void`)), await timed(() => post(`batches/${batchId}/void`))];
-  });
-  expect(during.map(({ body }) => body)).toEqual([
-    { voided: 1, alreadyFinal: 0, remaining: 119 },
-    { voided: 0, alreadyFinal: 1, remaining: 119 },
-  ]);
-  expect(Math.max(...during.map(({ ms }) => ms))).toBeLessThan(5_000);
-  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 119, alreadyFinal: 1, remaining: 0 });
-});
-
-it("a void of a batch answers within five seconds although it gets each lock just in time", async () => {
-  const { post } = await issuerOf(partner);
-  const { batchId, vouchers } = await issueTestBatch(db, partner, 5);
-  const holders = await Promise.all(vouchers.map(() => db.connect()));
-  const holding = holders.map(async (holder, at) => {
-    await holder.query("BEGIN");
-    await lockRows(holder, [vouchers[at]?.id ?? ""]);
-  });
-  await Promise.all(holding);
-  const pending = timed(() => post(`batches/${batchId}/void`));
-  for (const holder of holders) {
-    await Promise.race([untilWaiting(db, 1), pending]);
-    await Promise.race([sleep(NEARLY_A_LOCK_WAIT_MS), pending]);
-    await holder.query("ROLLBACK");
-    holder.release();
-  }
-  const { ms, body } = await pending;
-  expect(ms).toBeLessThan(5_000);
-  expect(body).toEqual({ voided: expect.any(Number), alreadyFinal: 0, remaining: 5 - body.voided });
-  expect(body.remaining).toBeGreaterThan(0);
-  const rest = { voided: body.remaining, alreadyFinal: body.voided, remaining: 0 };
-  expect((await post(`batches/${batchId}/void`)).body).toEqual(rest);
-});
-
-it("a void of a batch that gets no connection is overloaded within five seconds, and voids nothing", async () => {
-  const { post } = await issuerOf(partner);
-  const { batchId } = await issueTestBatch(db, partner, 1);
-  const { answer, issued } = await besideTransaction(db, async (outside) => {
-    const issued = await fillPlaces(outside, post, batchId);
-    return { issued, answer: await timed(() => post(`batches/${batchId}/void`)) };
-  });
-  expect(answer).toMatchObject({ status: 503, body: { code: "overloaded" } });
-  expect(answer.ms).toBeLessThan(5_000);
-  expect((await Promise.all(issued)).map(({ status }) => status)).toEqual([200, 200]);
-  expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 1, alreadyFinal: 0, remaining: 0 });
 });
 
 /** The answers to two calls that waited for a voucher's row together. Null if one of them waited too long for that. */

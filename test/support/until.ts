@@ -3,12 +3,14 @@
  * patient with a busy machine: a bound that matters belongs into an assertion.
  */
 export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_000): Promise<NonNullable<T>> {
-  const giveUpAt = Date.now() + deadlineMs;
+  const startedAt = Date.now();
   for (;;) {
     const value = await condition();
     if (value) return value as NonNullable<T>;
-    if (Date.now() > giveUpAt) throw new Error(`the condition was not met within ${deadlineMs} ms`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const waitedMs = Date.now() - startedAt;
+    if (waitedMs > deadlineMs) throw new Error(`the condition was not met within ${deadlineMs} ms`);
+    // A long wait asks less often: asking keeps the processor from what is awaited.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(10, waitedMs / 20), 100)));
   }
 }
 

@@ -32,7 +32,7 @@ interface Run {
 const isTold = ({ code, output }: Run) => code === 0 || /\d failed/.test(output);
 
 async function runTests(args: readonly string[], { cwd = ROOT, env = {} }: Place): Promise<Run> {
-  const projects = ["--project", "guarantees", "--project", "campaigns"];
+  const projects = ["--project", "guarantees", "--project", "campaigns", "--project", "timings"];
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...projects, ...args], {
     cwd,
     env: { ...process.env, NO_COLOR: "1", VITEST_POOL_ID: undefined, ...env },
