@@ -1,3 +1,4 @@
+import type { AnyAct } from "./acts/acts.ts";
 import type { AdminContext } from "./acts/open-acts.ts";
 import type { CommandPart } from "./cli/program.ts";
 import type { ConsolePart } from "./console/console-part.ts";
@@ -24,11 +25,15 @@ import type { WingFaults } from "./watch/facts.ts";
 export interface Wing<Core = never, Service = never, Own extends object = object> extends MetricsPart {
   variables?: WingVariables;
   queues?: readonly QueueSettings[];
+  /** The file with the rights in the database that only its statements need. */
+  grants?: URL;
   api?: () => Promise<ApiPart<Core, Own>>;
   /** The workers of its queues. */
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
   /** Opens its tasks in a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
+  /** Its acts, whose verbs, forms and endpoints follow from them. A form or verb of its own comes in place of them. */
+  acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
   start?: () => Promise<StartPart>;
 }

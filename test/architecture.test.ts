@@ -51,7 +51,7 @@ const FLOORS = [
 const FLOOR_OF = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
 
 /** `npm start` and voucherctl may import what wings declare. */
-const FOR_LOCAL = ["src/open/wings.ts", "src/open/config-parts.ts"];
+const FOR_LOCAL = ["src/open/wings.ts", "src/open/wing-acts.ts", "src/open/config-parts.ts"];
 
 it("importsOf finds every form of import", () => {
   const text = `

@@ -10,9 +10,9 @@ const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-u
 
 /** What names something of a wing in the running service. */
 const WORDS: Record<string, RegExp> = {
-  marketplace: /marketplace|^\/r\/|\/(buy|claim)$|stock_left|^(listing|product|link)_not_found|sold_out/i,
+  marketplace: /marketplace|^\/r\/|\/(buy|claim)$|stock_left|^(listing|product|link)_not_found|sold_out|^purchases$/i,
   transparency:
-    /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|VouchersLog|not_logged|payload_erased|^witness/,
+    /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|VouchersLog|not_logged|payload_erased|^witness/,
   webhooks: /webhook/i,
 };
 /** What has such a word and is no part of a wing: documents, the rule that ALERT_URL follows too, acts of the core. */
@@ -54,11 +54,19 @@ const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
 
 it("the running service has something of each wing in each kind of thing that the wing adds", async () => {
   const inventory = await takeInventory(join(import.meta.dirname, ".."));
-  expect(kindsWith(inventory, "marketplace")).toEqual(["routes", "headings", "errors", "metrics"]);
+  expect(kindsWith(inventory, "marketplace")).toEqual(["routes", "headings", "errors", "metrics", "grants"]);
   const pages = ["routes", "operators"];
-  const declared = ["errors", "variables", "queues", "metrics", "faults", "help"];
-  expect(kindsWith(inventory, "transparency")).toEqual([...pages, ...declared]);
-  expect(kindsWith(inventory, "webhooks")).toEqual([...pages, "portal", "headings", ...declared]);
+  const declared = ["errors", "variables", "queues", "metrics", "faults"];
+  expect(kindsWith(inventory, "transparency")).toEqual([...pages, ...declared, "grants", "help"]);
+  expect(kindsWith(inventory, "webhooks")).toEqual([
+    ...pages,
+    "portal",
+    "headings",
+    ...declared,
+    "acts",
+    "grants",
+    "help",
+  ]);
 });
 
 it.each([
@@ -77,11 +85,12 @@ it.each([
   }
 });
 
-it("a wing of one file adds one of each kind, and needs no change below it but its line in the list", async () => {
+it("a wing of one file and its grants adds one of each kind, and needs only its line in the list", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));
     writeFileSync(join(directory, "src/lanterns/wing.ts"), LANTERNS);
+    writeFileSync(join(directory, "src/lanterns/grants.sql"), "GRANT SELECT ON lanterns TO pva_api;\n");
     const list = read(join(directory, LIST));
     const line = list.replace("= [wing(", "= [wing(lanterns), wing(");
     writeFileSync(join(directory, LIST), `import { lanterns } from "../lanterns/wing.ts";\n${line}`);
@@ -95,7 +104,9 @@ it("a wing of one file adds one of each kind, and needs no change below it but i
       queues: expect.arrayContaining(["lantern"]),
       metrics: expect.arrayContaining(["voucher_lanterns"]),
       faults: expect.arrayContaining(["LanternOut"]),
-      help: expect.arrayContaining(["lantern: lanterns of the shop"]),
+      acts: expect.arrayContaining(["lantern light"]),
+      grants: expect.arrayContaining(["lanterns"]),
+      help: expect.arrayContaining([expect.stringMatching(/^lantern: .*light .*light a lantern/s)]),
     });
   } finally {
     remove();
@@ -113,6 +124,7 @@ const LANTERNS = `
 import { z } from "zod";
 import { metric } from "../core/metrics/metric-definitions.ts";
 import { wingMetrics } from "../core/metrics/metrics.ts";
+import { act } from "../acts/act.ts";
 import { html } from "../pages/html.ts";
 import { AppError, type ErrorKind } from "../platform/api/errors.ts";
 import { integer, wingVariables } from "../platform/environment.ts";
@@ -126,6 +138,10 @@ const lit = endpoint({
   path: "/lanterns", operationId: "readLanterns", summary: "Read lanterns", description: "", access: anyone,
   ownErrors: [OUT], response: z.object({ lit: z.boolean() }), responseDescription: "",
   handler: async () => { throw new AppError(OUT); },
+});
+const light = act({
+  name: "lantern light", on: "organization", role: "admin", title: "Light a lantern", examples: ["org_…"], fields: {},
+  run: async () => ({ lit: true }), said: () => "It burns.",
 });
 const page = { path: "/lanterns", label: () => "Lanterns", isOpenTo: () => true, render: async () => html\`lit\` };
 const api = {
@@ -141,6 +157,8 @@ export const lanterns = {
     name: "lantern", dataMaxBytes: 64, waitingMax: 1, withdrawOnTimeout: false, keep: { age: 60 },
     keepFailed: { age: 60, count: 1 }, shown: { data: [], reply: "all" }, whilePaused: "Lanterns stay as they are.",
   }],
+  grants: new URL("./grants.sql", import.meta.url),
+  acts: async () => [light],
   metrics: wingMetrics({ lanterns: { ...metric("gauge", "worker", "voucher_lanterns"), help: "Lanterns that burn." } }),
   api: async () => api,
   sweeper: async () => () => ({ lightLanterns: async () => 0 }),

@@ -68,9 +68,10 @@ const typed = name.typed.refine(
   "must be small letters, digits and underscores, and not begin with pg_",
 );
 
-/** The passwords of roles that can log in. */
-interface RolePasswords {
+/** The passwords of roles that can log in, and the files with the grants of wings. */
+interface RoleSettings {
   passwords: Record<Grantee, string | null>;
+  grants: readonly URL[];
 }
 
 /** The database does not reveal passwords, so setting one always counts as a change. */
@@ -88,12 +89,12 @@ ASCII characters) to let that role log in. Otherwise grant the role to a login
 of your own.`,
   examples: ["", "--prefix staging"],
   fields: { prefix: optional({ ...name, typed, json: typed }) },
-  async run(ctx: AuditContext & RolePasswords, _id, { prefix }) {
+  async run(ctx: AuditContext & RoleSettings, _id, { prefix }) {
     const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
     return withAuditEntry(
       ctx,
       { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
-      (tx) => applyRoles(tx, ctx.randomBytes, { prefix, passwords: ctx.passwords }),
+      (tx) => applyRoles(tx, ctx.randomBytes, { prefix, passwords: ctx.passwords, grants: ctx.grants }),
       {
         before: { passwordsSet: [] },
         after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),

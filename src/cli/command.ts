@@ -29,6 +29,8 @@ export type Verb = (command: Command, host: Host) => void;
 export interface Host {
   /** All queues of the service. */
   queues: readonly QueueSettings[];
+  /** The files with the grants of wings. */
+  grants: readonly URL[];
   /** The environment, with the address and the log of the running `npm start` unless the environment names them. */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The configured servers, or the embedded ones. @throws ServersUnavailable */

@@ -14,8 +14,8 @@ export const db: Noun = {
   description: "roles, identity and durability of the database",
   verbs: {
     ...verbOf(applyRoleGrants, {
-      around: async (_ctx, _options, perform) => ({
-        result: await perform({ passwords: readRolePasswords(process.env) }),
+      around: async ({ host }, _options, perform) => ({
+        result: await perform({ passwords: readRolePasswords(process.env), grants: host.grants }),
       }),
     }),
     check: verb({
@@ -28,7 +28,9 @@ and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
         const redis = await checkGivenRedis(ctx);
         const unmet = problemsOf(postgres);
         // A session that is refused is not used, so it cannot be asked for the rights of roles.
-        const rights = unmet.some(({ effect }) => effect === "refused") ? [] : await findRightsRisks(ctx.pool);
+        const rights = unmet.some(({ effect }) => effect === "refused")
+          ? []
+          : await findRightsRisks(ctx.pool, ctx.host.grants);
         const risks = [...unmet, ...rights, ...problemsOf(redis)].map(({ code, message }) => ({ code, message }));
         const tables = [formatChecks("Postgres", postgres), formatChecks("Redis", redis)];
         const found = risks.map(({ message }) => message).join("\n") || "No risk found.";

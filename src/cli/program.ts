@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { ACTS } from "../acts/acts.ts";
+import { ACTS, type AnyAct } from "../acts/acts.ts";
 import { verbOf } from "./act-verb.ts";
 import { alert } from "./alert.ts";
 import { audit } from "./audit.ts";
@@ -36,8 +36,12 @@ export interface CommandPart {
   nouns: readonly Noun[];
 }
 
-/** Builds `voucherctl` with all its commands. Throws CommanderError where commander would end the process. */
-export function buildProgram(parts: readonly CommandPart[], host: Host): Command {
+/**
+ * Builds `voucherctl` with all its commands, also those of the acts of wings. Throws CommanderError where commander
+ * would end the process.
+ */
+export function buildProgram(parts: readonly CommandPart[], ofWings: readonly AnyAct[], host: Host): Command {
+  const acts = [...ACTS, ...ofWings];
   const program = new Command("voucherctl")
     .usage("<noun> <verb> [options]")
     .description(
@@ -67,8 +71,7 @@ export function buildProgram(parts: readonly CommandPart[], host: Host): Command
     ]);
     for (const { name, description, verbs } of all) {
       const noun = program.command(name).description(description).usage("<verb> [options]");
-      for (const [verb, define] of Object.entries({ ...verbsOf(name, verbs), ...verbs }))
-        define(noun.command(verb), host);
+      for (const [verb, define] of Object.entries(verbsOf(name, verbs, acts))) define(noun.command(verb), host);
     }
   }
   const defineCompletion = verbWithoutServers({
@@ -85,11 +88,14 @@ export function buildProgram(parts: readonly CommandPart[], host: Host): Command
   return program;
 }
 
-/** The verbs of a noun's acts, except those that the noun defines itself. */
-function verbsOf(noun: string, own: Noun["verbs"]): Noun["verbs"] {
-  const isOwn = (name: string) => Object.keys(own).some((verb) => `${noun} ${verb.split(" ")[0]}` === name);
-  const acts = ACTS.filter(({ name, only }) => name.split(" ")[0] === noun && only !== "console" && !isOwn(name));
-  return Object.assign({}, ...acts.map((act) => verbOf(act)));
+/** The verbs of a noun: those of its acts, for which the noun may have a verb of its own, and its further ones. */
+function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
+  const ofActs = acts.flatMap((act) => {
+    const found = Object.entries(own).find(([verb]) => `${noun} ${verb.split(" ")[0]}` === act.name);
+    if (found !== undefined) return [Object.fromEntries([found])];
+    return act.name.split(" ")[0] === noun && act.only !== "console" ? [verbOf(act)] : [];
+  });
+  return Object.assign({}, ...ofActs, own);
 }
 
 /** Turns commander's `error: unknown option '--x'` into a sentence. */

@@ -7,7 +7,8 @@ export interface ConsolePart<Deps = object> {
   /** Names in the navigation. Each links to the page below `/ops` with this name in lower case. */
   sections?: readonly string[];
   pages?: Pages<Deps>;
-  actions?: readonly Action<Deps>[];
+  /** The forms of its acts that need something from the process. The others follow from their acts alone. */
+  forms?: readonly Action<Deps>[];
   /** The last section of an organization's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;
 }

@@ -1,4 +1,5 @@
 import { type RequestHandler, Router } from "express";
+import type { AnyAct } from "../acts/acts.ts";
 import { offerPage } from "../pages/error-page.ts";
 import { frameErrors, OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
@@ -58,10 +59,11 @@ export function mountOperatorPages<Deps extends OperatorDeps>(
   router: Router,
   ctx: Deps,
   ofWings: readonly ConsolePart<Deps>[],
+  acts: readonly AnyAct[],
 ): void {
   if (ctx.config.ops.isOff) return;
   const pages = Router({ caseSensitive: true });
-  mountOperatorRoutes(pages, operatorRoutes(ctx, ofWings));
+  mountOperatorRoutes(pages, operatorRoutes(ctx, ofWings, acts));
   const guarded = Router({ caseSensitive: true });
   guarded.use(skipUnlessOpen(ctx), speakEnglish, pageHeaders, offerPage(ctx.config));
   guarded.get("/sign-out", signOut);
@@ -69,10 +71,11 @@ export function mountOperatorPages<Deps extends OperatorDeps>(
   router.use(OPS_PATH, guarded);
 }
 
-/** All pages, forms and files below `/ops`, in mount order. */
+/** All pages, forms and files below `/ops`, in mount order. `acts` are those of wings. */
 export function operatorRoutes<Deps extends OperatorDeps>(
   deps: Deps,
   ofWings: readonly ConsolePart<Deps>[],
+  acts: readonly AnyAct[],
 ): OperatorRoute[] {
   const found: OperatorRoute[] = [];
   const ctx = { ...deps, roles: openRoles(() => found) };
@@ -97,10 +100,11 @@ export function operatorRoutes<Deps extends OperatorDeps>(
   found.push(
     ...(ctx.console === null
       ? []
-      : actionRoutes(ctx, ctx.console, [
-          ...formsOf(ctx.config.queues),
-          ...ofWings.flatMap(({ actions }) => actions ?? []),
-        ])),
+      : actionRoutes(
+          ctx,
+          ctx.console,
+          formsOf<Deps>(ctx.config.queues, { acts, forms: ofWings.flatMap(({ forms }) => forms ?? []) }),
+        )),
     ...overviewRoutes(ctx),
     ...tables
       .flatMap((table) => Object.entries(table))

@@ -1,5 +1,5 @@
 import type { Act } from "../acts/act.ts";
-import { ACTS } from "../acts/acts.ts";
+import { ACTS, type AnyAct } from "../acts/acts.ts";
 import type { Fields } from "../acts/fields.ts";
 import { endpointOf } from "./act-endpoint.ts";
 import { batch } from "./routes/batch.ts";
@@ -19,13 +19,8 @@ const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
   ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
 );
 
-/** The other acts for programs need nothing from the process, so their endpoints follow from the acts alone. */
-const derived = ACTS.filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name)).map((act) =>
-  endpointOf(act as unknown as Act<Fields, object>),
-);
-
-/** The endpoints for an organization's own programs. */
-export const ISSUER_ENDPOINTS = [
+/** The endpoints for an organization's own programs, also of the acts of wings. Most follow from the acts alone. */
+export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   brands,
   products,
   batches,
@@ -39,5 +34,7 @@ export const ISSUER_ENDPOINTS = [
   resumeBatch,
   voidVoucher,
   voidBatch,
-  ...derived,
+  ...[...ACTS, ...ofWings]
+    .filter(({ name, scope }) => scope === "issuer" && !OWN_ROUTE.includes(name))
+    .map((act) => endpointOf(act as unknown as Act<Fields, object>)),
 ];

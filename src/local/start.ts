@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { hasKeys } from "../core/keys/db/api-keys.ts";
 import { CONFIG_PARTS } from "../open/config-parts.ts";
-import { WINGS } from "../open/wings.ts";
+import { loadParts } from "../open/wings.ts";
 import { AppError } from "../platform/api/errors.ts";
 import {
   type Config,
@@ -69,8 +69,7 @@ try {
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
   // Only the log of the embedded database begins without an operator's command.
-  const [log] =
-    servers.embedded && !given.LOG_KEY_FILE ? await Promise.all(WINGS.flatMap(({ start }) => start?.() ?? [])) : [];
+  const [log] = servers.embedded && !given.LOG_KEY_FILE ? await loadParts("start") : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
     await administer(config, (admin) => log.begin(admin, localTlog)).catch((error: unknown) => {

@@ -3,15 +3,17 @@ import type { Host } from "../cli/command.ts";
 import { ServersUnavailable } from "../cli/exit-code.ts";
 import { buildProgram } from "../cli/program.ts";
 import { CONFIG_PARTS } from "../open/config-parts.ts";
-import { WINGS } from "../open/wings.ts";
+import { WING_ACTS } from "../open/wing-acts.ts";
+import { loadParts, WING_GRANTS } from "../open/wings.ts";
 import { readGivenServers, resolveFiles } from "../platform/config.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart, withSettings } from "./directory.ts";
 import { user } from "./user-command.ts";
 
-const OF_WINGS = (await Promise.all(WINGS.map(({ commands }) => commands?.()))).filter((part) => part !== undefined);
+const OF_WINGS = await loadParts("commands");
 
 const HOST: Host = {
   queues: CONFIG_PARTS.queues,
+  grants: WING_GRANTS,
   readEnvironment: () => withLastStart(process.env),
   async useServers() {
     const env = resolveFiles(process.env, CONFIG_PARTS);
@@ -33,5 +35,5 @@ const HOST: Host = {
 
 /** Builds `voucherctl` with the commands of the wings, on the configured servers or the embedded ones. */
 export function buildVoucherctl(): Command {
-  return buildProgram([...OF_WINGS, { after: "link", nouns: [user] }], HOST);
+  return buildProgram([...OF_WINGS, { after: "link", nouns: [user] }], WING_ACTS, HOST);
 }

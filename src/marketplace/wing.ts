@@ -3,6 +3,7 @@ import { MARKETPLACE_METRICS } from "./declared.ts";
 
 /** The marketplace: users take vouchers from open windows, by listings, links, claims and purchases. */
 export const marketplace = {
+  grants: new URL("./grants.sql", import.meta.url),
   metrics: MARKETPLACE_METRICS,
   api: async () => (await import("./in-api.ts")).api,
 } satisfies Wing;

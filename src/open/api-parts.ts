@@ -1,6 +1,6 @@
-import { WINGS } from "./wings.ts";
+import { loadParts } from "./wings.ts";
 
-const PARTS = (await Promise.all(WINGS.map(({ api }) => api?.()))).filter((part) => part !== undefined);
+const PARTS = await loadParts("api");
 type Part = (typeof PARTS)[number];
 
 /** The parts with this name, of all wings that have one. */

@@ -19,6 +19,7 @@ import { mountPortal } from "../portal/mount-portal.ts";
 import { each } from "./api-parts.ts";
 import { ENDPOINTS, REFERENCE } from "./endpoints.ts";
 import type { ApiContext } from "./open-api.ts";
+import { WING_ACTS } from "./wing-acts.ts";
 
 /**
  * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure these with
@@ -46,7 +47,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   const sections = operatorPages.flatMap(({ sections = [] }) => sections);
   const operated = { ...ctx, config: { ...ctx.config, sections } };
   mountDashboard(app, operated);
-  mountOperatorPages(app, operated, operatorPages);
+  mountOperatorPages(app, operated, operatorPages, WING_ACTS);
   mountPortal(app, ctx, each("portal"));
   mountReference(app, ctx, { ...REFERENCE, endpoints });
   app.use(pageHeaders, offerPage(ctx.config), limitAddress(ctx), unknownPath);

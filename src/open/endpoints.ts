@@ -9,12 +9,13 @@ import { release } from "../core/reserve/routes/release.ts";
 import { reserve } from "../core/reserve/routes/reserve.ts";
 import { advanceSandbox } from "../core/sandbox/routes/advance-sandbox.ts";
 import { health, readiness } from "../core/servers/health.ts";
-import { ISSUER_ENDPOINTS } from "../issuer/endpoints.ts";
+import { issuerEndpoints } from "../issuer/endpoints.ts";
 import type { DescribedParts } from "../pages/openapi/describe-api.ts";
 import { TAGS } from "../pages/openapi/introduction.ts";
 import type { Endpoint } from "../platform/http/endpoint.ts";
 import { each } from "./api-parts.ts";
 import type { ApiContext } from "./open-api.ts";
+import { WING_ACTS } from "./wing-acts.ts";
 
 const ALL = [
   reserve,
@@ -30,7 +31,7 @@ const ALL = [
   health,
   readiness,
   ...each("endpoints").flat(),
-  ...ISSUER_ENDPOINTS,
+  ...issuerEndpoints(WING_ACTS),
 ] satisfies readonly Endpoint<ApiContext>[];
 
 const groupOf = ({ tag }: Endpoint) => TAGS.findIndex(({ name }) => name === tag);

@@ -4,9 +4,9 @@ import { CORE_TASKS, type Deps, nameTasks, runPass, type Tasks } from "../core/s
 import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { countActivity } from "../watch/db/activity.ts";
 import type { WorkerService } from "./open-worker-service.ts";
-import { WINGS } from "./wings.ts";
+import { loadParts } from "./wings.ts";
 
-const OPENERS = (await Promise.all(WINGS.map(({ sweeper }) => sweeper?.()))).filter((open) => open !== undefined);
+const OPENERS = await loadParts("sweeper");
 
 /** What a pass takes. */
 interface SweepDeps extends Deps {

@@ -14,3 +14,16 @@ export const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>)
 
 /** All wings. To remove one, delete its folder and its line. */
 export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency), wing(webhooks)];
+
+/** The files with the grants of all wings. */
+export const WING_GRANTS = WINGS.flatMap(({ grants }) => grants ?? []);
+
+/** The parts for single programs. */
+type PartName = "acts" | "api" | "commands" | "start" | "sweeper";
+type Part<Name extends PartName> = Awaited<ReturnType<NonNullable<OwnWing[Name]>>>;
+
+/** Loads the parts with this name, of all wings that have one. */
+export async function loadParts<Name extends PartName>(name: Name): Promise<Part<Name>[]> {
+  const parts = await Promise.all(WINGS.map((one) => one[name]?.()));
+  return parts.filter((part) => part !== undefined) as Part<Name>[];
+}

@@ -5,6 +5,7 @@ import { TLOG_METRICS, TLOG_QUEUE, tlogVariables } from "./declared.ts";
 export const transparency = {
   variables: tlogVariables,
   queues: [TLOG_QUEUE],
+  grants: new URL("./grants.sql", import.meta.url),
   metrics: TLOG_METRICS,
   api: async () => (await import("./in-api.ts")).api,
   workers: { log: () => import("./worker.ts") },

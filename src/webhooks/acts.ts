@@ -1,4 +1,5 @@
 import { act, type Definition } from "../acts/act.ts";
+import type { AnyAct } from "../acts/acts.ts";
 import { choices, optional, text, texts, time } from "../acts/fields.ts";
 import { type AuditContext, withAuditEntry } from "../acts/with-audit-entry.ts";
 import { formatUtcWithZone, pluralize } from "../acts/words.ts";
@@ -89,7 +90,7 @@ const switchBy = (
     said: ({ id, enabled }) => `Webhook endpoint ${id} is ${enabled ? "enabled" : "disabled"}.`,
   });
 
-export const disableAnyWebhook = switchBy(
+const disableAnyWebhook = switchBy(
   {
     name: "webhook disable",
     title: "Disable the endpoint",
@@ -98,7 +99,7 @@ export const disableAnyWebhook = switchBy(
   (tx, id) => disableWebhookEndpoint(tx, { id, disabledReason: "operator" }),
 );
 
-export const enableAnyWebhook = switchBy(
+const enableAnyWebhook = switchBy(
   {
     name: "webhook enable",
     title: "Enable the endpoint",
@@ -107,7 +108,7 @@ export const enableAnyWebhook = switchBy(
   (tx, id) => enableWebhookEndpoint(tx, id, "operator"),
 );
 
-export const replayAnyWebhook = act({
+const replayAnyWebhook = act({
   ...ON_ENDPOINT,
   name: "webhook replay",
   title: "Send deliveries again",
@@ -163,3 +164,13 @@ export const testAnyWebhook = act({
   },
   isReport: true,
 });
+
+/** All acts on webhook endpoints, in the order of the help. */
+export const ACTS: readonly AnyAct[] = [
+  createAnyWebhook,
+  testAnyWebhook,
+  rotateAnyWebhook,
+  disableAnyWebhook,
+  enableAnyWebhook,
+  replayAnyWebhook,
+];

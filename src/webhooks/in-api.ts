@@ -4,7 +4,7 @@ import { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 import type { QueueResources } from "../platform/queues/open-queue.ts";
 import { describeWebhooks } from "./api/describe-webhooks.ts";
-import { WEBHOOK_ACTIONS, type WebhookActionDeps } from "./console/actions/webhook-actions.ts";
+import { WEBHOOK_FORMS, type WebhookActionDeps } from "./console/webhook-forms.ts";
 import { renderWebhooks, webhookPage, webhooksPage } from "./console/webhook-page.ts";
 import { measureWebhooks } from "./db/webhook-deliveries.ts";
 import { WEBHOOK_METRICS } from "./declared.ts";
@@ -40,7 +40,7 @@ const backlog: WingBacklog<Awaited<ReturnType<typeof measureWebhooks>>> = {
 const operatorPages: ConsolePart<WebhookActionDeps> = {
   sections: ["Webhooks"],
   pages: { "/webhooks": ["viewer", webhooksPage], "/webhooks/:id": ["viewer", webhookPage] },
-  actions: WEBHOOK_ACTIONS,
+  forms: WEBHOOK_FORMS,
   organizationSection: renderWebhooks,
 };
 

@@ -5,9 +5,11 @@ import { WEBHOOK_METRICS, WEBHOOK_QUEUE, webhookVariables } from "./declared.ts"
 export const webhooks = {
   variables: webhookVariables,
   queues: [WEBHOOK_QUEUE],
+  grants: new URL("./grants.sql", import.meta.url),
   metrics: WEBHOOK_METRICS,
   api: async () => (await import("./in-api.ts")).api,
   workers: { webhook: () => import("./worker.ts") },
   sweeper: async () => (await import("./sweep-tasks.ts")).openSweepTasks,
+  acts: async () => (await import("./acts.ts")).ACTS,
   commands: async () => (await import("./in-voucherctl.ts")).commands,
 } satisfies Wing;

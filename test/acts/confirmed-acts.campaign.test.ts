@@ -6,12 +6,12 @@ import { offerContract } from "../../src/acts/contract/offer.ts";
 import { openAdminContext } from "../../src/acts/open-acts.ts";
 import { queueActs } from "../../src/acts/queue/acts.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
+import { WING_ACTS } from "../../src/open/wing-acts.ts";
 import { confirmed } from "../../src/platform/db/durability.ts";
 import { migrateDatabase } from "../../src/platform/db/migrate.ts";
 import { UnusableDatabase } from "../../src/platform/db/schema.ts";
 import { isDatabaseUnavailable } from "../../src/platform/db/transaction.ts";
 import { openLogger } from "../../src/platform/logger.ts";
-import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { openLastingPool } from "../support/lasting-pool.ts";
@@ -25,7 +25,7 @@ import { openVoucherctl } from "../support/voucherctl.ts";
 
 // The server's commits wait for a standby that does not exist. The tests end each of these waits.
 
-const ALL = [ACTS, Object.values(WEBHOOK_ACTS), queueActs({ whilePaused: "" })].flat() as AnyAct[];
+const ALL = [ACTS, WING_ACTS, queueActs({ whilePaused: "" })].flat() as AnyAct[];
 
 let opened: Awaited<ReturnType<typeof open>>;
 beforeAll(async () => {
@@ -56,17 +56,6 @@ async function open() {
   };
 }
 
-/** What an act needs from its process, so that it reaches the database. */
-const DEPS = {
-  passwords: {},
-  codes: null,
-  onChunk: () => undefined,
-  releaseLeaseOf: async () => undefined,
-  queueViews: { open: async () => [] },
-  redis: null,
-  testEndpoint: async () => ({ delivered: true, status: 200, failure: null, durationMs: 1 }),
-};
-
 /** Runs an act while its waits for the standby end: what it tells, or that it tells nothing. */
 async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_backend"): Promise<unknown> {
   const { admin, db } = opened.acts;
@@ -81,6 +70,18 @@ async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_ba
 it("no act tells anything, not even a refusal, that no standby has confirmed", async () => {
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
+
+/** What an act needs from its process, so that it reaches the database. */
+const DEPS = {
+  passwords: {},
+  grants: [],
+  codes: null,
+  onChunk: () => undefined,
+  releaseLeaseOf: async () => undefined,
+  queueViews: { open: async () => [] },
+  redis: null,
+  testEndpoint: async () => ({ delivered: true, status: 200, failure: null, durationMs: 1 }),
+};
 
 const NOTHING_TOLD = { failed: "unavailable" };
 

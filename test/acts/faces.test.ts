@@ -6,18 +6,15 @@ import { bodyOf, type Fields } from "../../src/acts/fields.ts";
 import { queueActs } from "../../src/acts/queue/acts.ts";
 import { formPathOf } from "../../src/console/actions/act-form.ts";
 import { formsOf } from "../../src/console/actions/forms.ts";
-import { ISSUER_ENDPOINTS } from "../../src/issuer/endpoints.ts";
+import { issuerEndpoints } from "../../src/issuer/endpoints.ts";
 import { buildVoucherctl } from "../../src/local/voucherctl.ts";
+import { each } from "../../src/open/api-parts.ts";
 import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
-import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
-import { WEBHOOK_ACTIONS } from "../../src/webhooks/console/actions/webhook-actions.ts";
+import { WING_ACTS } from "../../src/open/wing-acts.ts";
 
-const ALL: readonly AnyAct[] = [
-  ...ACTS,
-  ...(Object.values(WEBHOOK_ACTS) as AnyAct[]),
-  ...(queueActs({ whilePaused: "" }) as AnyAct[]),
-];
-const forms = [...formsOf(CONFIG_PARTS.queues), ...WEBHOOK_ACTIONS];
+const ALL: readonly AnyAct[] = [...ACTS, ...WING_ACTS, ...(queueActs({ whilePaused: "" }) as AnyAct[])];
+const ofWings = { acts: WING_ACTS, forms: each("operatorPages").flatMap(({ forms: own = [] }) => own) };
+const forms = formsOf(CONFIG_PARTS.queues, ofWings);
 const leaves = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 const commands = new Map(
@@ -57,7 +54,7 @@ it("each act is a form that reads fields as the act does, unless only commands o
 });
 
 it("each act for programs is an endpoint of the issuer API whose body has its fields, and no other act is", () => {
-  const changing = ISSUER_ENDPOINTS.filter(({ method }) => method === "post");
+  const changing = issuerEndpoints(WING_ACTS).filter(({ method }) => method === "post");
   const forPrograms = ALL.filter(({ scope }) => scope === "issuer");
   expect(changing.length).toBe(forPrograms.length);
   for (const { name, fields } of forPrograms) {

@@ -15,8 +15,8 @@ import { EXIT, EXIT_HELP } from "../../src/cli/exit-code.ts";
 import { explain } from "../../src/cli/explain.ts";
 import { writeCompletion } from "../../src/cli/program.ts";
 import { buildVoucherctl } from "../../src/local/voucherctl.ts";
+import { WING_ACTS } from "../../src/open/wing-acts.ts";
 import { problemIn } from "../../src/platform/api/problems.ts";
-import * as WEBHOOK_ACTS from "../../src/webhooks/acts.ts";
 
 const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
 const MANUAL = read("docs/voucherctl.md");
@@ -44,7 +44,7 @@ it("voucherctl --help lists every exit code, as docs/voucherctl.md does", () => 
 });
 
 it("docs/voucherctl.md lists the acts that need the role operator, and those without a form", () => {
-  const acts = [...ACTS, ...Object.values(WEBHOOK_ACTS)].filter(({ only }) => only !== "console");
+  const acts = [...ACTS, ...WING_ACTS].filter(({ only }) => only !== "console");
   const [, operators = "", commands = ""] =
     /^- These forms need the role `operator`: ([^.]+)\.[\s\S]*?^- These commands have no form: ([^.]+)\./m.exec(
       MANUAL,
@@ -56,7 +56,7 @@ it("docs/voucherctl.md lists the acts that need the role operator, and those wit
 });
 
 it("docs/voucherctl.md has the exit status of each command that is given an expiry time in the past", () => {
-  const acts = [...ACTS, ...Object.values(WEBHOOK_ACTS)].filter(({ only }) => only !== "console");
+  const acts = [...ACTS, ...WING_ACTS].filter(({ only }) => only !== "console");
   const refusing = acts.flatMap(({ name, fields }) => {
     const ends = Object.entries<Field>(fields).filter(([, { future }]) => future);
     const statuses = ends.map(([field]) => {

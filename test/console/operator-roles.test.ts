@@ -4,6 +4,7 @@ import { isAllowed, OPERATOR_ROLES, type OperatorRole } from "../../src/acts/ope
 import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
 import { openRoles } from "../../src/console/roles.ts";
 import { each } from "../../src/open/api-parts.ts";
+import { WING_ACTS } from "../../src/open/wing-acts.ts";
 import { browse, OPS_TOKEN } from "../support/browse.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { makeOperator, makeOperators, type TestOperator } from "../support/operators.ts";
@@ -21,7 +22,7 @@ beforeAll(async () => {
 });
 
 /** All of them, from the table that mounts them. */
-const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"));
+const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
 it("each page, form and file admits its role and higher ones, and tells lower ones which role it needs", async () => {
   const table = routes();

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { ACTS } from "../../src/acts/acts.ts";
 import { operatorRoutes } from "../../src/console/mount-operator-pages.ts";
 import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { each } from "../../src/open/api-parts.ts";
@@ -6,7 +8,8 @@ import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { REFERENCE } from "../../src/open/endpoints.ts";
 import { openApi } from "../../src/open/open-api.ts";
 import { openWorkerService } from "../../src/open/open-worker-service.ts";
-import { WINGS } from "../../src/open/wings.ts";
+import { WING_ACTS } from "../../src/open/wing-acts.ts";
+import { WING_GRANTS, WINGS } from "../../src/open/wings.ts";
 import { describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { allFaults } from "../../src/watch/faults.ts";
@@ -34,7 +37,7 @@ const namesOf = async (metrics: { scrape(): Promise<string> } | null) =>
 console.log(
   JSON.stringify({
     routes: createApp(api).router.stack.flatMap(({ route }) => route?.path ?? []),
-    operators: operatorRoutes(api, each("operatorPages")).map(({ path }) => path),
+    operators: operatorRoutes(api, each("operatorPages"), WING_ACTS).map(({ path }) => path),
     portal: each("portal").flatMap(({ pages = [] }) => pages.map(({ path }) => path)),
     headings: tags.map(({ name }) => name),
     errors: Object(components?.schemas?.KnownErrorCode).enum,
@@ -42,7 +45,9 @@ console.log(
     queues: CONFIG_PARTS.queues.map(({ name }) => name),
     metrics: [...(await namesOf(api.metrics)), ...(await namesOf(worker.metrics))],
     faults: allFaults(each("faults")).map(({ name }) => name),
-    help: buildVoucherctl().commands.map((noun) => `${noun.name()}: ${noun.description()}`),
+    acts: [...ACTS, ...WING_ACTS].map(({ name }) => name),
+    grants: WING_GRANTS.flatMap((file) => readFileSync(file, "utf8").match(/(?<= ON )\w.*(?= TO )/g) ?? []),
+    help: buildVoucherctl().commands.map((noun) => `${noun.name()}: ${noun.helpInformation()}`),
   }),
 );
 process.exit(0);

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { type AppliedRoles, applyRoles, DEFAULT_PREFIX } from "../../src/acts/roles/apply-roles.ts";
+import { WING_GRANTS } from "../../src/open/wings.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
 
@@ -51,9 +52,10 @@ export function makeRoles(
   owner: pg.Pool,
   password: string | null = null,
   prefix: string = DEFAULT_PREFIX,
+  grants: readonly URL[] = WING_GRANTS,
 ): Promise<AppliedRoles> {
   const passwords = { api: password, log: password, admin: null };
-  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { prefix, passwords }));
+  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { prefix, passwords, grants }));
 }
 
 async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {

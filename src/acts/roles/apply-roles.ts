@@ -25,8 +25,11 @@ export const DEFAULT_PREFIX = "pva";
 export const roleName = (prefix: string, grantee: Grantee): string => `${prefix}_${grantee}`;
 const roleNames = (prefix: string) => GRANTEES.map((grantee) => roleName(prefix, grantee));
 
-const read = (name: string) => readFileSync(new URL(`./${name}.sql`, import.meta.url), "utf8");
-const [REVOKES, GRANTS] = [read("revokes"), read("grants")];
+const read = (file: URL) => readFileSync(file, "utf8");
+const REVOKES = read(new URL("./revokes.sql", import.meta.url));
+/** All grants: those of `grants.sql`, and those of wings. */
+const readAll = (ofWings: readonly URL[]) =>
+  [new URL("./grants.sql", import.meta.url), ...ofWings].map(read).join("\n");
 /** A prefix has the characters of an SQL name only, so it needs no quotes. */
 const withNames = (text: string, prefix: string) => text.replaceAll(`${DEFAULT_PREFIX}_`, `${prefix}_`);
 
@@ -53,18 +56,19 @@ export interface AppliedRoles {
  * Creates the missing roles and gives each role the rights of `grants.sql` in this database, and takes them from the
  * roles of another prefix. Run it after each migration.
  * @param tx a transaction of the owner, who must be allowed to create roles if one is missing or gets a password.
- * @param options the prefix of the roles' names, by default the one that the deployment has; and passwords of visible
- * ASCII characters. A role with a password can log in; only the password's SCRAM verifier leaves this process. Null
- * changes nothing.
+ * @param options the prefix of the roles' names, by default the one that the deployment has; the grants of wings; and
+ * passwords of visible ASCII characters. A role with a password can log in; only the password's SCRAM verifier leaves
+ * this process. Null changes nothing.
  * @throws AppError `invalid_request`, when the roles have rights in another database, or in excess of `grants.sql`.
  */
 export async function applyRoles(
   tx: Transaction,
   randomBytes: RandomBytes,
-  options: { prefix: string | null; passwords: Record<Grantee, string | null> },
+  options: { prefix: string | null; passwords: Record<Grantee, string | null>; grants: readonly URL[] },
 ): Promise<AppliedRoles> {
   const before = await findRolePrefix(tx);
   const prefix = options.prefix ?? before ?? DEFAULT_PREFIX;
+  const grants = readAll(options.grants);
   await refuseRolesOfOthers(tx, prefix);
   const takenFromPublic = await readRightsOfPublic(tx);
   const roles: AppliedRole[] = [];
@@ -73,8 +77,8 @@ export async function applyRoles(
   // Comes first, because it leaves the roles what they had by PUBLIC.
   await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
-  await tx.query(withNames(REVOKES + GRANTS, prefix));
-  const others = await findExcess(tx, prefix);
+  await tx.query(withNames(REVOKES + grants, prefix));
+  const others = await findExcess(tx, readGrants(grants, prefix));
   return { roles, takenFromPublic, others };
 }
 
@@ -124,8 +128,8 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
  * @throws AppError when a role of the deployment has rights that the grants do not give: by an attribute, a membership,
  * ownership, or PUBLIC.
  */
-async function findExcess(tx: Transaction, prefix: string): Promise<string[]> {
-  const found = await compareRights(tx, readGrants(prefix));
+async function findExcess(tx: Transaction, grants: readonly Grant[]): Promise<string[]> {
+  const found = await compareRights(tx, grants);
   const own = found.filter(({ isOwn }) => isOwn).map(describeRights);
   if (own.length === 0) return found.map((rights) => `${describeRights(rights)}.`);
   throw new AppError(
@@ -136,9 +140,9 @@ async function findExcess(tx: Transaction, prefix: string): Promise<string[]> {
 
 const describeRights = ({ role, what }: RightsOfRole) => `${role} ${what}`;
 
-/** The rights that `grants.sql` gives on tables, columns, sequences and functions. */
-function readGrants(prefix: string): Grant[] {
-  const statements = withNames(GRANTS, prefix).matchAll(
+/** The rights that grants give on tables, columns, sequences and functions. */
+function readGrants(grants: string, prefix: string): Grant[] {
+  const statements = withNames(grants, prefix).matchAll(
     /^GRANT ([^;]+?)\s+ON (?:FUNCTION |SEQUENCE )?([^;]+?)\s+TO ([^;]+);/gm,
   );
   const list = (text = "") => text.split(/,\s*(?![^(]*\))/);
@@ -156,9 +160,12 @@ function readGrants(prefix: string): Grant[] {
 }
 
 /** Rights of roles that the deployment does not grant, or that its own roles lack, for an operator. */
-export async function findRightsRisks(db: Queryable): Promise<{ code: string; message: string }[]> {
+export async function findRightsRisks(
+  db: Queryable,
+  grantsOfWings: readonly URL[],
+): Promise<{ code: string; message: string }[]> {
   const prefix = (await findRolePrefix(db)) ?? DEFAULT_PREFIX;
-  const found = await compareRights(db, readGrants(prefix));
+  const found = await compareRights(db, readGrants(readAll(grantsOfWings), prefix));
   const byDuty = Object.groupBy(found, ({ isOwn }) => (isOwn ? "own" : "other"));
   const sentences = {
     own: "The roles of the service have other rights than it grants. As the owner, run voucherctl db roles:",

@@ -1,8 +1,9 @@
--- All rights of the roles on the schema of the tables (the current one) and on this database. `applyRoles` puts the names
--- of the deployment's own roles in place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run
--- after every migration. The roles have no right on a table that this file does not name. No role may TRUNCATE. The roles
--- may DELETE only from the tables of webhooks, reservations, ends of references, counts, faults and processes. Only the
--- owner may change a definition. `compareRights` reads the GRANTs on tables, sequences and functions from this file.
+-- The rights of the roles on the schema of the tables (the current one) and on this database, except those that only the
+-- statements of a wing need: a wing has its own `grants.sql`. `applyRoles` puts the names of the deployment's own roles in
+-- place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run after every migration. The roles
+-- have no right on a table that no such file names. No role may TRUNCATE. The roles may DELETE only from the tables of
+-- webhooks, reservations, ends of references, counts, faults and processes. Only the owner may change a definition.
+-- `compareRights` reads the GRANTs on tables, sequences and functions from these files.
 
 -- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
 -- tables. The service needs neither.
@@ -23,10 +24,8 @@ GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO 
 -- Statements that read whether a voucher is suspended call this one.
 GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
-GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
-
--- Histories, lists of webhook endpoints, and triggers on what may be erased call these.
-GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), signing_versions(webhook_endpoints), owns_table(oid) TO pva_api, pva_admin;
+-- Histories, and triggers on what may be erased, call these.
+GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid) TO pva_api, pva_admin;
 
 -- The service moves the times of batches, windows, contracts and reservations only with this function, and only in a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
@@ -42,8 +41,6 @@ GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
 -- The processes add marks only with this function. They compare the server with the marks that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
--- `log recover` and `log retire --accept-loss` record the loss that an operator accepts.
-GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- pva_api: the API and worker processes.
 
@@ -86,7 +83,7 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 -- The leaves of sealed events wait here for their places in the log.
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
 GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
-GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
+GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
 -- The feed of events moves forward, up to an id that was drawn. A trigger lets it only grow.
@@ -94,12 +91,8 @@ GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;
 
--- Acquisitions are inserted and never changed.
-GRANT SELECT ON claims, purchases TO pva_api;
-GRANT INSERT (claimed_at, user_id, product_id, voucher_id) ON claims TO pva_api;
-GRANT INSERT (bought_at, organization_id, user_id, payment_ref, voucher_id) ON purchases TO pva_api;
-
 -- The sweeper counts redemptions and acquisitions for operators, and deletes old counts.
+GRANT SELECT ON claims, purchases TO pva_api;
 GRANT SELECT, INSERT, UPDATE (redemptions, claims), DELETE ON activity_counts TO pva_api;
 GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
 GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
@@ -107,6 +100,9 @@ GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pv
 -- API processes record the faults that operators see, and delete those that ended long ago.
 GRANT SELECT, INSERT (kind, subject, page, severity, what, since, told), DELETE ON faults TO pva_api;
 GRANT UPDATE (severity, what, since, ended_at, told, tried_at, failing_since) ON faults TO pva_api;
+
+-- Each process reads which database it uses.
+GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
 
 -- Each process records that it runs. Workers record the answers to canaries, and the sweeper deletes old records.
 GRANT SELECT, INSERT (id, role, host, pid, version, queues, busy, problem) ON processes TO pva_api, pva_log;
@@ -127,17 +123,9 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
 
--- Events are announced in the outbox. The worker turns them into deliveries, attempts these, and deletes them after a time.
-GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
-GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api;
-GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
-GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
--- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once; its row is deleted after its deliveries.
-GRANT SELECT, DELETE ON webhook_endpoints TO pva_api;
-GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
-GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secrets_until, failing_since,
-              failures, deleted_at)
-   ON webhook_endpoints TO pva_api;
+-- Events of organizations with an enabled webhook endpoint are announced in the outbox.
+GRANT SELECT ON webhook_endpoints TO pva_api, pva_admin;
+GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api, pva_admin;
 
 -- Page views by operators are recorded. `before` and `after` cannot be set, so these entries cannot claim a change.
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
@@ -147,15 +135,6 @@ GRANT SELECT (id, at, os_user, host, by, command, arguments, entity_type, entity
 -- Named operators sign in, and the pages list them. The service cannot change operators.
 GRANT SELECT ON operators TO pva_api;
 GRANT SELECT (token_hash, operator_id, expires_at) ON operator_tokens TO pva_api;
-
--- pva_log: a worker process with WORKER_QUEUES=log. It reads no voucher and no event.
-GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
-GRANT SELECT, UPDATE (first_index, hashes) ON log_batches TO pva_log;
-GRANT SELECT, INSERT, UPDATE (entries) ON log_bundles TO pva_log;
-GRANT SELECT, INSERT, UPDATE (hashes) ON log_tiles TO pva_log;
-GRANT SELECT, UPDATE (size, root) ON log_tree TO pva_log;
-GRANT SELECT, INSERT, UPDATE (size, root, note, policy, published_at) ON log_published TO pva_log;
-GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
 -- pva_admin: voucherctl.
 
@@ -204,28 +183,10 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
--- Webhook endpoints are created, disabled and enabled, and their secrets are rotated.
-GRANT SELECT ON webhook_endpoints TO pva_admin;
-GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_admin;
-GRANT UPDATE (enabled, disabled_reason, disabled_at, failing_since, failures, secret_version, previous_secrets_until) ON webhook_endpoints TO pva_admin;
--- Webhook deliveries are listed and replayed.
-GRANT SELECT, UPDATE (state, attempts, next_attempt_at, finished_at, replayed_at) ON webhook_deliveries TO pva_admin;
-
--- The log is begun, shown and audited.
-GRANT SELECT ON log_tree, log_published, log_bundles, log_tiles TO pva_admin;
-GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
-GRANT SELECT ON log_batches TO pva_admin;
--- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their places.
-GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
-GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
-GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;
-GRANT UPDATE (size, root) ON log_tree TO pva_admin;
-GRANT SELECT, INSERT ON log_lost TO pva_admin;
--- Only the owner of the database retires a log.
-GRANT SELECT ON log_retirements TO pva_admin;
-
--- Voided vouchers are announced to webhook endpoints.
-GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_admin;
+-- Histories have each event's leaf in the log. Audit entries have the log's size.
+GRANT SELECT ON log_tree, log_published, log_batches TO pva_admin;
+-- A loss that an operator accepts is recorded.
+GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
 -- The transaction that issues a batch writes the organization's reference for it.
 GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_references TO pva_admin;

@@ -5,15 +5,7 @@ import { formatTable, formatUtcWithZone, paint, type TableRow } from "../../cli/
 import { integer, ORG, option } from "../../cli/options.ts";
 import { ConfigError, readWingConfig } from "../../platform/config.ts";
 import { openWebhookSender } from "../../platform/outgoing/send-webhook.ts";
-import {
-  createAnyWebhook,
-  disableAnyWebhook,
-  enableAnyWebhook,
-  replayAnyWebhook,
-  rotateAnyWebhook,
-  testAnyWebhook,
-  type WebhookTester,
-} from "../acts.ts";
+import { createAnyWebhook, rotateAnyWebhook, testAnyWebhook, type WebhookTester } from "../acts.ts";
 import { selectOrganizationOfWebhook } from "../any-webhook.ts";
 import { DELIVERY_STATES, type TestedWebhook, type WebhookDeliveryView } from "../api/webhook-deliveries.ts";
 import type { WebhookView } from "../api/webhooks.ts";
@@ -53,9 +45,6 @@ export const webhook: Noun = {
     ...verbOf(createAnyWebhook, WITH_SETTINGS),
     ...verbOf(testAnyWebhook, TEST),
     ...verbOf(rotateAnyWebhook, WITH_SETTINGS),
-    ...verbOf(disableAnyWebhook),
-    ...verbOf(enableAnyWebhook),
-    ...verbOf(replayAnyWebhook),
     list: verb({
       description: "list an organization's endpoints",
       options: { org: ORG },

@@ -3,6 +3,7 @@ import { SCOPES } from "../../../src/core/keys/api-keys.ts";
 import { each } from "../../../src/open/api-parts.ts";
 import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import type { ApiContext } from "../../../src/open/open-api.ts";
+import { WING_ACTS } from "../../../src/open/wing-acts.ts";
 import { OPS_TOKEN } from "../../support/browse.ts";
 import { makeOffer } from "../../support/marketplace.ts";
 import { exchange, type RawReply } from "../../support/raw-http.ts";
@@ -83,7 +84,7 @@ const basic = (password: string) => `Basic ${Buffer.from(`someone:${password}`).
  */
 export function longTexts(sender: Sender): LongText[] {
   const { api } = sender;
-  const operated = operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"));
+  const operated = operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
   const ofOperators = operated.map(({ method, path }): [string, string] => [
     method === "all" ? "GET" : method.toUpperCase(),
     `/ops${path}`,

@@ -1,19 +1,12 @@
-import { insertVisit } from "../../../acts/db/audit-entries.ts";
-import { readLineage } from "../../../acts/read-lineage.ts";
-import { formOf } from "../../../console/actions/act-form.ts";
-import type { Acting } from "../../../console/actions/action.ts";
-import { AppError } from "../../../platform/api/errors.ts";
-import type { FairSlots } from "../../../platform/batching/fair-slots.ts";
-import type { DepsOf } from "../../../platform/http/endpoint.ts";
-import {
-  createAnyWebhook,
-  disableAnyWebhook,
-  enableAnyWebhook,
-  replayAnyWebhook,
-  rotateAnyWebhook,
-  testAnyWebhook,
-} from "../../acts.ts";
-import { testWebhook } from "../../endpoints.ts";
+import { insertVisit } from "../../acts/db/audit-entries.ts";
+import { readLineage } from "../../acts/read-lineage.ts";
+import { formOf } from "../../console/actions/act-form.ts";
+import type { Acting } from "../../console/actions/action.ts";
+import { AppError } from "../../platform/api/errors.ts";
+import type { FairSlots } from "../../platform/batching/fair-slots.ts";
+import type { DepsOf } from "../../platform/http/endpoint.ts";
+import { createAnyWebhook, rotateAnyWebhook, testAnyWebhook } from "../acts.ts";
+import { testWebhook } from "../endpoints.ts";
 
 /** The dependencies of the act that tests an endpoint. */
 export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pick<FairSlots, "hasRoom" | "run"> };
@@ -21,14 +14,11 @@ export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pic
 type Deps = Acting<WebhookActionDeps>;
 const settingsOf = ({ api }: Deps) => ({ config: api.config });
 
-/** The forms of the acts on webhook endpoints. */
-export const WEBHOOK_ACTIONS = [
+/** The forms of the acts that need something from the process. */
+export const WEBHOOK_FORMS = [
   formOf(createAnyWebhook, settingsOf),
   formOf(testAnyWebhook, (ctx: Deps) => ({ testEndpoint: (id: string) => test(ctx, id) })),
   formOf(rotateAnyWebhook, settingsOf),
-  formOf(disableAnyWebhook),
-  formOf(enableAnyWebhook),
-  formOf(replayAnyWebhook),
 ];
 
 /** Sends the test event from this process, if it has room for one more test of the organization. */
