@@ -52,6 +52,7 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   }
   if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
   if (ask.operation === "redemption" && status === 404 && code === UNREDEEMED) return null;
+  if (status === 429 && code === "cap_reached" && ask.operation === "redeem") return null;
   if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;
   return "the answer is not documented";
 }

@@ -21,6 +21,7 @@ const DENIALS = [
   "voucher_reserved",
   "reservation_ended",
   "token_mismatch",
+  "cap_reached",
   "voucher_busy",
   "redeem_timeout",
 ];

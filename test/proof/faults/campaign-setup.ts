@@ -3,6 +3,7 @@ import { makeOffer } from "../../support/marketplace.ts";
 import type { IssuerKey } from "../../support/user-tokens.ts";
 import type { CampaignOptions } from "./campaign.ts";
 import { addReceivers, listenToWebhooks } from "./campaign-webhooks.ts";
+import { startCappedTills, supplyCappedTills } from "./capped-tills.ts";
 import type { Cluster } from "./cluster.ts";
 import { openProxies, supplyFiles, workAsFileReader } from "./file-readers.ts";
 import { makeFlooder } from "./floods.ts";
@@ -48,6 +49,7 @@ export async function setUpCampaign(
   const enableReceivers = await addReceivers(db, first.keys[0].organizationId, receivers);
   const listener = await listenToWebhooks(db, second.keys[0].organizationId, history);
   const flooder = await makeFlooder(db);
+  const cappedTills = await supplyCappedTills(db);
   const files = await Promise.all(organizations.map((organization) => supplyFiles(db, organization)));
   const secondDeployment = await cluster.addDeployment();
   const secondOrganization = await supplyOrganization(secondDeployment.db, SECOND_VOUCHERS);
@@ -68,6 +70,7 @@ export async function setUpCampaign(
     enableReceivers,
     listener,
     flooder,
+    cappedTills,
     files,
     proxies,
     secondDeployment,
@@ -94,6 +97,7 @@ export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: Ab
       const own = { ...at, name, random: random.fork(name), apis: cluster.apis, history, issuer, currentOffer };
       return workAsShopper(own, goesOn);
     }),
+    ...startCappedTills(setup.cappedTills, { ...at, name: "capped", apis: cluster.apis, history }, goesOn),
     ...setup.files.map((files, index) => {
       const name = `bookkeeper-${index + 1}`;
       const own = { ...at, name, random: random.fork(name), apis: setup.proxies.proxied, history, files };

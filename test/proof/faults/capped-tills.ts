@@ -1,0 +1,60 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { NO_CAPS } from "../../../src/core/keys/db/api-keys.ts";
+import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
+import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
+import type { History, SuppliedKey, SuppliedVoucher, Violation } from "./history.ts";
+
+/** What the key may redeem in a day: tills reach it during the faults. */
+const MAX_PER_DAY = 8;
+const TILLS = 4;
+const VOUCHERS = 2_000;
+const PAUSE_MS = { min: 100, max: 600 };
+
+/** A key with a daily limit, and the vouchers that its tills redeem. */
+interface CappedTills {
+  key: SuppliedKey;
+  vouchers: SuppliedVoucher[];
+}
+
+export async function supplyCappedTills(db: pg.Pool): Promise<CappedTills> {
+  const partner = await makePartner(db);
+  const { organizationId } = partner;
+  const { id, key } = await makeKey(db, organizationId, { caps: { ...NO_CAPS, maxPerDay: MAX_PER_DAY } });
+  const vouchers = (await issueVouchers(db, partner, VOUCHERS)).map((one) => ({ ...one, organizationId }));
+  return { key: { id, secret: key, organizationId }, vouchers };
+}
+
+/** Tills that redeem at the same time by one key. Each repeats a call until it is answered. */
+export function startCappedTills(
+  { key, vouchers }: CappedTills,
+  options: CallerOptions,
+  goesOn: () => boolean,
+): Promise<void>[] {
+  let next = 0;
+  return Array.from({ length: TILLS }, async (_, index) => {
+    const own = { ...options, random: options.random.fork(`${options.name}-${index}`) };
+    while (goesOn()) {
+      const externalRef = `${options.name}-${++next}`;
+      const voucher = vouchers[next % VOUCHERS] as SuppliedVoucher;
+      const by = { code: voucher.code };
+      await askUntilAnswered(own, { operation: "redeem", key, voucher, externalRef, by, token: null });
+      await sleep(own.random.between(PAUSE_MS.min, PAUSE_MS.max));
+    }
+  });
+}
+
+/** The key redeems exactly its limit before a call is refused, and no other key is refused. */
+export async function checkCappedTills(db: pg.Pool, history: History, { key }: CappedTills): Promise<Violation[]> {
+  const { rows } = await db.query<{ count: number }>(
+    `SELECT count(*)::int FROM redemptions WHERE key_id = $1 GROUP BY (redeemed_at AT TIME ZONE 'UTC')::date`,
+    [key.id],
+  );
+  const refused = history.of("redeem").filter(({ code }) => code === "cap_reached");
+  const lost = history.losses.length + history.setBacks.length > 0;
+  const problems = rows.filter(({ count }) => count > MAX_PER_DAY).map(({ count }) => `it redeemed ${count}`);
+  if (refused.some(({ ask }) => ask.key.id !== key.id)) problems.push("a key without a limit was refused");
+  if (refused.length > 0 && !lost && !rows.some(({ count }) => count === MAX_PER_DAY))
+    problems.push("it was refused below its limit");
+  return problems.map((detail) => ({ rule: "a key redeems its daily limit, and no more", detail, exchanges: [] }));
+}
