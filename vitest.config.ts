@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -67,7 +68,7 @@ export default defineConfig({
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.
     projects: [
-      // What `npm test` runs: each guarantee once, in under four minutes on two cores.
+      // What `npm test` runs: each guarantee once, in two minutes on two cores.
       {
         extends: true,
         test: {
@@ -76,10 +77,9 @@ export default defineConfig({
           exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
-          // Four on two cores, because most tests wait for something. With seven, a slow machine keeps each test from
-          // the service's own limits of seconds, and takes as long. A Redis Cluster has one database, which each file
-          // empties.
-          maxWorkers: onCluster ? 1 : 4,
+          // Three on a core, because most tests wait for something. With more, a slow machine keeps each test from the
+          // service's own limits of seconds. Each has a Redis database of its own: one to seven, or a cluster's only one.
+          maxWorkers: onCluster ? 1 : Math.min(3 * availableParallelism(), 7),
         },
       },
       {

@@ -1,6 +1,6 @@
 import type { Queue } from "bullmq";
 import type { Logger } from "pino";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from "vitest";
 import { openLogger } from "../../../src/platform/logger.ts";
 import { JobForgetter } from "../../../src/platform/queues/job-forgetter.ts";
 import { openQueue } from "../../../src/platform/queues/open-queue.ts";
@@ -36,6 +36,8 @@ beforeEach(async () => {
   answer = async () => null;
 });
 
+afterEach(() => void vi.useRealTimers());
+
 afterAll(async () => {
   await queue.close();
   redis.disconnect();
@@ -70,9 +72,9 @@ it("a later call removes the data of jobs for which Redis failed at first", asyn
     if (sent.length === 1) throw new Error("OOM command not allowed");
   };
   forgetter.add(jobOf("1"));
-  await until(() => sent.length === 1);
+  await untilRun();
   forgetter.add(jobOf("2"));
-  await until(() => sent.length === 2);
+  await untilRun();
   await forgetter.close();
   expect(sent).toEqual([["q:1"], ["q:1", "q:2"]]);
   expect(warned).toEqual(["jobs keep their data; it will be tried again"]);
@@ -83,7 +85,7 @@ it("closing removes the remaining data after the call under way, within a time l
   answer = () => held.promise;
   const forgetter = openForgetter();
   forgetter.add(jobOf("1"));
-  await until(() => sent.length === 1);
+  await untilRun();
   forgetter.add(jobOf("2"));
   let isClosed = false;
   const closing = forgetter.close().then(() => {
@@ -99,7 +101,9 @@ it("closing removes the remaining data after the call under way, within a time l
   answer = () => new Promise(() => undefined);
   const unheard = openForgetter();
   unheard.add(jobOf("3"));
-  await unheard.close();
+  const giving = unheard.close();
+  await vi.runAllTimersAsync();
+  await giving;
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
@@ -108,9 +112,9 @@ it("at most 50 000 ended jobs of a shard wait for Redis, and their calls do not 
   answer = () => held.promise;
   const forgetter = openForgetter();
   forgetter.add(jobOf("0"));
-  await until(() => sent.length === 1);
+  await untilRun();
   for (let id = 1; id <= 50_001; id++) forgetter.add(jobOf(String(id)));
-  await until(() => warned.length > 0);
+  await untilRun();
   expect({ warned, calls: sent.length }).toEqual({
     warned: ["too many jobs wait: the oldest keep their data"],
     calls: 1,
@@ -122,8 +126,12 @@ it("at most 50 000 ended jobs of a shard wait for Redis, and their calls do not 
 
 const jobOf = (id: string) => ({ id, queueQualifiedName: "q", data: { a: 1, note: "for Ada" } });
 
-/** A forgetter whose Redis answers as the test says. */
+/** Lets the time pass in which a forgetter runs once. */
+const untilRun = () => vi.advanceTimersByTimeAsync(1_000);
+
+/** A forgetter whose Redis answers as the test says, and whose time passes when the test says. */
 function openForgetter(): JobForgetter {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
   const fake = {
     eval(_script: string, count: number, ...rest: string[]) {
       sent.push(rest.slice(0, count));
