@@ -41,7 +41,7 @@ const USED = { ...ACTIVE, status: "Redeemed", redeemedAt: AT };
 const TYPES = ["voucher.instance.issued", "voucher.instance.redeemed"];
 /** Reservations take 700 ms, and end at 900 ms. */
 const [STARTED, EXPIRES] = [new Date(200).toISOString(), new Date(900).toISOString()];
-const ticketOf = (ticket: string) => ({ ticket, token: `token of ${ticket}`, expiresAt: EXPIRES });
+const ticketOf = (ticket: string) => ({ ticket, token: `token of ${ticket}`, expiresAt: EXPIRES, voucher: "vch_1" });
 const heldBy = (ticket: string | null, expiresAt = EXPIRES) => ({
   ...ACTIVE,
   reservation: { ticket, heldByCaller: ticket !== null, startedAt: STARTED, expiresAt },
@@ -112,6 +112,7 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "refused as expired": [redeem, "voucher_expired"],
   reserved: [reserve, ticketOf("rsv_1")],
   "reserved again": [reserve, ticketOf("rsv_2")],
+  "reserved with another token": [reserve, { ...ticketOf("rsv_1"), token: "another" }],
   "other reserve gone": [{ ...reserve, key: otherKey }, "timeout"],
   "reserve refused as voided": [reserve, "voucher_voided"],
   "reserve refused as reserved": [{ ...reserve, key: otherKey }, "voucher_reserved"],
@@ -123,6 +124,10 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   issued: [
     { operation: "events", key, voucher },
     { hashes: ["a"], types: TYPES.slice(0, 1) },
+  ],
+  "chain broken": [
+    { operation: "events", key, voucher },
+    { hashes: [], types: [], broken: "its second hash differs" },
   ],
   "expiry recorded": [
     { operation: "events", key, voucher },

@@ -2,11 +2,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, vi } from "vitest";
+import { checkAnswers } from "./answer-rules.ts";
 import { answersOf } from "./crafted-history.ts";
 import { type Ask, type AskFor, type Exchange, History } from "./history.ts";
 import { checkErasures, checkIssuers } from "./issuer-rules.ts";
-import { type RecordedAcquisition, type RecordedRedemption, toRecords } from "./records.ts";
-import { checkAcquisitions, checkRedeems, type Freeze } from "./rules.ts";
+import {
+  type RecordedAcquisition,
+  type RecordedRedemption,
+  type RecordedReservation,
+  type Records,
+  toRecords,
+} from "./records.ts";
+import { checkAcquisitions, checkRedeems, checkReservations, type Freeze } from "./rules.ts";
 import { SteppedClock } from "./stepped-clock.ts";
 
 // Checks the rules of the campaign with hand-made histories.
@@ -73,6 +80,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["accept an attempt that may have been read later", 1_000, [UNKNOWN, "redeem 911-931 409 voucher_expired"], null],
   ["report an attempt given up", 11_000, ["redeem 900-950 hung up", "redeem 10903-10990 409 voucher_expired"], ENDED],
   ["report a 200 before its redemption", 1_000, ["redeem 900-990 200 first"], TOO_EARLY],
+  ["report two new answers", 1_000, [FIRST, "redeem 900-1200 200 first"], "a reference is new once"],
 ])("the rules for redeems %s", (_what, at, calls, broken) => {
   const confirmed = { redeemed: true, voucherInstanceId: voucher.id, redeemCode: "R-1" };
   const history = historyOf(calls, { ...confirmed, redeemedAt: new Date(at).toISOString() });
@@ -202,6 +210,50 @@ it.each<[what: string, wasErased: boolean, calls: string, broken: string[]]>([
 ])("the rules for erasures %s", (_what, wasErased, calls, broken) => {
   const records = toRecords(new SteppedClock(), [{ ...redeemedAt(1_000), wasErased }], [], []);
   expect(checkErasures(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
+});
+
+/** The reservation that the hand-made answers name. */
+const HELD: RecordedReservation = {
+  ticket: "rsv_1",
+  voucherId: voucher.id,
+  keyId: key.id,
+  state: "Live",
+  startedAtMs: 200,
+  expiresAtMs: 900,
+  endedAtMs: null,
+};
+const RELEASED: RecordedReservation = { ...HELD, state: "Released", endedAtMs: 305 };
+
+it.each<[calls: string[], recorded: RecordedReservation[], broken: string | null]>([
+  [["210-220 reserved", "230-240 reserved", "250-260 reserve refused as reserved"], [HELD], null],
+  [["210-220 reserved", "300-310 released", "320-330 nothing released"], [RELEASED], null],
+  [["210-220 reserved"], [], "a ticket names a reservation"],
+  [["210-220 reserved"], [{ ...HELD, keyId: "key_web" }], "a ticket names a reservation"],
+  [["210-220 reserved"], [{ ...HELD, expiresAtMs: 800 }], "a reservation ends at its expiresAt"],
+  [["100-150 reserved"], [HELD], "a returned ticket is live"],
+  [["950-960 reserved"], [HELD], "a returned ticket is live"],
+  [["210-220 refused as used"], [], "used means redeemed"],
+  [["210-220 reserve refused as reserved"], [], "reserved means reserved by another key"],
+  [["210-220 reserved", "230-240 reserved with another token"], [HELD], "a ticket has one token"],
+  [["300-310 released", "320-330 released"], [RELEASED], "a reservation is released once"],
+  [["300-310 released"], [HELD], "a release stays true"],
+  [["300-310 nothing released"], [HELD], "nothing to release means no reservation"],
+  [[], [RELEASED], "a release has a call"],
+])("the rules for reservations judge the answers %j beside %j: %s", (calls, recorded, broken) => {
+  const found = checkReservations(answersOf(calls), toRecords(new SteppedClock(), [], recorded, []));
+  expect(found.map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
+});
+
+it.each<[call: string, broken: string | null]>([
+  ["300-310 active", null],
+  ["300-310 held", null],
+  ["300-310 used", "a look-up shows the true state"],
+  ["300-310 held again", "a look-up shows the true state"],
+  ["300-310 unknown", "every answer is documented"],
+  ["300-310 chain broken", "no chain is ever broken"],
+])("the rules for single answers judge %s: %s", (call, broken) => {
+  const records: Records = toRecords(new SteppedClock(), [], [HELD], []);
+  expect(checkAnswers(answersOf([call]), records).map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
 /** Runs `work` with a clock that was set to these distances, at 2 s, 3 s and so on. */
