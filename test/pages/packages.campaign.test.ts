@@ -73,6 +73,20 @@ it.each([
   await run(process.execPath, TSC, ...options, "--module", module, "--moduleResolution", moduleResolution, "uses.ts");
 });
 
+it("CommonJS requires the installed client, with its types under module node16", async () => {
+  writeFileSync(
+    join(folder, "uses.cts"),
+    `import { type VoucherClient, VoucherRefused, voucherClient } from "partner-voucher-client";
+    const client: VoucherClient = voucherClient({ baseUrl: "https://vouchers.example.com", apiKey: "pvk_" });
+    // @ts-expect-error a code is a text
+    const redeem = () => client.redeemOnce({ code: 7, externalRef: "order-1" });
+    console.log(typeof redeem, typeof client.lookUp, VoucherRefused.name);`,
+  );
+  const options = ["--strict", "--target", "es2022", "--lib", "es2024,dom", "--module", "node16", "uses.cts"];
+  await run(process.execPath, TSC, ...options);
+  expect((await run(process.execPath, "uses.cjs")).stdout).toBe("function function VoucherRefused\n");
+});
+
 it.each(COMPILERS)("the client compiles under strict rules without Node's types, with %s", async (compiler) => {
   const settings = JSON.parse(readFileSync("packages/client/tsconfig.json", "utf8")).compilerOptions;
   expect(settings).toMatchObject({ strict: true, types: [] });
