@@ -25,22 +25,28 @@ export const key: Noun = {
 const STATE_STYLE = { Active: "green", Expired: "yellow", Revoked: "red" } as const;
 
 function toRow(key: ListedKey): TableRow {
-  const { id, state, revokedAt, expiresAt, lastUsedAt, oldSecretsUntil, scopes, label, allowIps } = key;
+  const { id, state, revokedAt, expiresAt, lastUsedAt, scopes, label, allowIps } = key;
   const expired = state === "Expired" || (state === "Revoked" && expiresAt !== null && expiresAt <= new Date());
   const note = [
     revokedAt && `revoked ${formatUtcWithZone(revokedAt)}`,
     expiresAt && `${expired ? "expired" : "expires"} ${formatUtcWithZone(expiresAt)}`,
-    oldSecretsUntil &&
-      revokedAt === null &&
-      !expired &&
-      `a previous secret is valid until ${formatUtcWithZone(oldSecretsUntil)}`,
+    revokedAt === null && !expired && describeSecrets(key),
     allowIps.length > 0 && `from ${allowIps.join(", ")}`,
     hasCap(key) && `${sayCaps(key)}, ${sayToday(key)}`,
   ].filter(Boolean);
   const allows = scopes.map((name) => name.replace("voucher.", "")).join(" ");
-  const used = lastUsedAt === null ? "never" : `${formatDuration(Date.now() - lastUsedAt.getTime())} ago`;
   return {
-    cells: [id, paint(STATE_STYLE[state], state.toLowerCase()), allows, used, label ?? ""],
+    cells: [id, paint(STATE_STYLE[state], state.toLowerCase()), allows, formatUse(lastUsedAt), label ?? ""],
     note: note.join("; "),
   };
 }
+
+/** Whether a rotation is complete: the last use of each secret, while a previous one is valid. */
+function describeSecrets({ currentSecretUsedAt, oldSecretsUsedAt, oldSecretsUntil }: ListedKey): string | null {
+  if (oldSecretsUntil === null) return null;
+  const until = `a previous secret is valid until ${formatUtcWithZone(oldSecretsUntil)}`;
+  return `${until}, last used: ${formatUse(oldSecretsUsedAt)}; the new one: ${formatUse(currentSecretUsedAt)}`;
+}
+
+const formatUse = (usedAt: Date | null) =>
+  usedAt === null ? "never" : `${formatDuration(Date.now() - usedAt.getTime())} ago`;

@@ -210,7 +210,9 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
         html`${renderState(key)}${hasCap(key) ? html`<br>${sayCaps(key)}, ${sayToday(key)}` : null}\
 ${key.state === "Active" ? linkKeyActions(site, key) : null}`,
-        key.lastUsedAt === null ? "never" : renderTime(key.lastUsedAt, MINUTES),
+        key.oldSecretsUntil === null
+          ? renderUse(key.lastUsedAt)
+          : html`New secret: ${renderUse(key.currentSecretUsedAt)}<br>Previous: ${renderUse(key.oldSecretsUsedAt)}`,
         key.scopes.join(", "),
         renderTime(key.createdAt, MINUTES),
       ]),
@@ -219,6 +221,8 @@ ${key.state === "Active" ? linkKeyActions(site, key) : null}`,
     linkNext(next, "Earlier keys"),
   );
 }
+
+const renderUse = (usedAt: Date | null) => (usedAt === null ? "never" : renderTime(usedAt, MINUTES));
 
 function describeLeft({ hasWindow, left }: BatchOfOrganization): string {
   if (!hasWindow) return "no window";

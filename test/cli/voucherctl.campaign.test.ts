@@ -271,6 +271,10 @@ describe("text output of voucherctl", () => {
     expect(rest).toEqual([""]);
     await db.query("INSERT INTO api_key_uses VALUES ($1, now() - interval '3 days')", [row.slice(0, 30)]);
     expect(await voucherctl.text(list)).toMatch(/read redeem {2}3 d ago\n/);
+    await voucherctl.json(`key rotate ${row.slice(0, 30)}`);
+    expect(await voucherctl.text(list)).toMatch(
+      /valid until [-\d]{10} [:\d]{8} UTC, last used: 3 d ago; the new one: never/,
+    );
   });
 
   it("audit list shows who changed which entity, and its fields before and after", async () => {
@@ -430,7 +434,14 @@ it("key create prints a working key, key list never shows it, and key rotate and
   await sleep(1_000);
   expect(await lookUp(last.key)).toBe(401);
   const uncapped = { maxPerDay: null, maxAmountPerDayUsd: null, redemptionsToday: 0, amountTodayUsd: 0 };
-  const unused = { ...uncapped, createdAt: MOMENT, lastUsedAt: null, oldSecretsUntil: null };
+  const unused = {
+    ...uncapped,
+    createdAt: MOMENT,
+    lastUsedAt: null,
+    currentSecretUsedAt: null,
+    oldSecretsUsedAt: null,
+    oldSecretsUntil: null,
+  };
   const limited = { label: "newer", scopes, allowIps: ["192.0.2.0/24"], expiresAt, revokedAt: null, state: "Active" };
   const ended = { label: null, scopes: ["voucher.read"], allowIps: [], expiresAt: null, state: "Revoked" };
   const listed = await voucherctl.json(`key list ${own}`);

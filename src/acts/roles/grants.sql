@@ -121,7 +121,7 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
 -- The service records when API keys were last used. It cannot change the keys themselves.
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
-GRANT UPDATE (last_used_at) ON api_key_uses TO pva_api;
+GRANT UPDATE (last_used_at, old_secrets_used_at) ON api_key_uses TO pva_api;
 
 -- Events of organizations with an enabled webhook endpoint are announced in the outbox.
 GRANT SELECT ON webhook_endpoints TO pva_api, pva_admin;

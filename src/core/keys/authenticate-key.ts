@@ -76,7 +76,7 @@ export class KeyAuthenticator {
       waitingMax: WAITING_MAX,
       ownerOf: ({ address }) => networkOf(address),
     });
-    this.#usage = new Batcher((keyIds) => this.#writeUsage(keyIds), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
+    this.#usage = new Batcher((hashes) => this.#writeUsage(hashes), { batchMax: BATCH_MAX, waitingMax: WAITING_MAX });
   }
 
   /**
@@ -99,7 +99,7 @@ export class KeyAuthenticator {
       this.#log.error({ keyId: found.id }, "a key's prefix does not match its organization");
       return null;
     }
-    if (found.useIsDue) this.#recordUsage(found.id);
+    if (found.useIsDue) this.#recordUsage(hash);
     const key = {
       id: found.id,
       organizationId: found.organizationId,
@@ -131,17 +131,17 @@ export class KeyAuthenticator {
   }
 
   /** Records usage in the background. The statement writes each key at most once a minute. */
-  #recordUsage(keyId: string): void {
+  #recordUsage(hash: string): void {
     if (performance.now() < this.#recordAgainAt) return;
-    this.#usage.submit(keyId).catch((error: unknown) => {
+    this.#usage.submit(hash).catch((error: unknown) => {
       if (performance.now() < this.#recordAgainAt) return;
       this.#recordAgainAt = performance.now() + RECORDING_PAUSE_MS;
       this.#log.warn({ err: error }, "cannot record key usage");
     });
   }
 
-  async #writeUsage(keyIds: string[]): Promise<null[]> {
-    await recordKeyUsage(this.#pool, keyIds);
-    return keyIds.map(() => null);
+  async #writeUsage(hashes: string[]): Promise<null[]> {
+    await recordKeyUsage(this.#pool, hashes);
+    return hashes.map(() => null);
   }
 }

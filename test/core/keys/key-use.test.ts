@@ -2,6 +2,7 @@ import type pg from "pg";
 import { pino } from "pino";
 import { beforeAll, describe, expect, it } from "vitest";
 import { revokeApiKey } from "../../../src/acts/key/revoke.ts";
+import { rotateKey } from "../../../src/acts/key/rotate.ts";
 import { hashSecret, makeApiKey } from "../../../src/core/keys/api-keys.ts";
 import { KeyAuthenticator } from "../../../src/core/keys/authenticate-key.ts";
 import { recordKeyUsage, selectKeys } from "../../../src/core/keys/db/api-keys.ts";
@@ -57,24 +58,39 @@ it("a key's last use is written at most once a minute for any number of calls an
 
 it("a key's last use is written once when many processes record it at the same time", async () => {
   const keys = await Promise.all(Array.from({ length: 5 }, newKey));
-  const ids = keys.map((key) => key.id);
+  const hashes = keys.map(({ key }) => hashSecret(key));
   // The calls name the keys in opposite orders. None waits for another, so there is no deadlock.
   await Promise.all(
-    Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? ids : ids.toReversed())),
+    Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? hashes : hashes.toReversed())),
   );
-  for (const id of ids) expect(await countWrites(id)).toBe(1);
+  for (const { id } of keys) expect(await countWrites(id)).toBe(1);
 });
 
 it("a key's last use is written again when a minute has passed, and not before", async () => {
-  const { id } = await newKey();
+  const { id, key } = await newKey();
+  const hashes = [hashSecret(key)];
   await backdateUse(id, 55);
   const early = await findLastUse(id);
-  await recordKeyUsage(servers.db, [id]);
+  await recordKeyUsage(servers.db, hashes);
   expect(await findLastUse(id)).toEqual(early);
   await backdateUse(id, 61);
   const late = await findLastUse(id);
-  await recordKeyUsage(servers.db, [id]);
+  await recordKeyUsage(servers.db, hashes);
   expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
+});
+
+it("the last uses of a rotated key's secrets are apart; one before the rotation is of the old secret", async () => {
+  const { id, key } = await newKey();
+  await backdateUse(id, 61);
+  const before = await findLastUse(id);
+  const { key: rotated } = await rotateKey.run(provisioning(servers.db), id, { grace: 600_000 });
+  expect(await findUses(id)).toEqual({ current: null, old: before });
+  await recordKeyUsage(servers.db, [hashSecret(key)]);
+  const { old } = await findUses(id);
+  expect(old?.getTime()).toBeGreaterThan(before?.getTime() ?? 0);
+  expect(await findUses(id)).toEqual({ current: null, old });
+  await recordKeyUsage(servers.db, [hashSecret(rotated)]);
+  expect(await findUses(id)).toEqual({ current: expect.any(Date), old });
 });
 
 it("a fresh last use causes no write", async () => {
@@ -192,8 +208,16 @@ async function untilLaterUseIsRecorded({ url }: TestApi): Promise<void> {
 }
 
 async function findLastUse(keyId: string): Promise<Date | null> {
-  const keys = await selectKeys(servers.db, partner.organizationId);
-  return keys.find((key) => key.id === keyId)?.lastUsedAt ?? null;
+  return (await findKey(keyId))?.lastUsedAt ?? null;
+}
+
+async function findUses(keyId: string) {
+  const key = await findKey(keyId);
+  return { current: key?.currentSecretUsedAt, old: key?.oldSecretsUsedAt };
+}
+
+async function findKey(keyId: string) {
+  return (await selectKeys(servers.db, partner.organizationId)).find((key) => key.id === keyId);
 }
 
 /** Sets the last use of a key to the given number of seconds ago. */

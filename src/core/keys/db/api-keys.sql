@@ -1,12 +1,13 @@
 -- name: find_keys_by_secret(secret_hash, latest?)
 -- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
 -- usableMs: milliseconds until the key or the secret expires; null if neither does.
--- useIsDue: whether the last recorded use is more than a minute old or missing. sandbox: whether the key's organization is a sandbox.
--- capped: whether the key has a daily limit.
+-- useIsDue: whether the last recorded use of this kind of secret is more than a minute old or missing. sandbox: whether the key's
+-- organization is a sandbox. capped: whether the key has a daily limit.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
-       coalesce(u.last_used_at < clock_timestamp() - interval '1 minute', true) AS "useIsDue",
+       coalesce(CASE WHEN s.expires_at IS NULL THEN u.last_used_at ELSE u.old_secrets_used_at END < clock_timestamp() - interval '1 minute',
+                true) AS "useIsDue",
        coalesce(o.sandbox, false) AS sandbox, k.max_per_day IS NOT NULL OR k.max_amount_per_day_usd IS NOT NULL AS capped
   FROM api_key_secrets AS s
  CROSS JOIN (SELECT least(clock_timestamp(), $2::timestamptz) AS now) AS clock
@@ -17,12 +18,17 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
    AND (k.expires_at IS NULL OR k.expires_at > clock.now)
    AND (s.expires_at IS NULL OR s.expires_at > clock.now);
 
--- name: record_key_usage(key_id)
--- Records that keys are in use. Writes a key at most once a minute, and in id order, so that concurrent calls cannot deadlock.
-INSERT INTO api_key_uses AS u (key_id, last_used_at)
-SELECT k.id, statement_timestamp() FROM api_keys AS k WHERE k.id = ANY ($1::text[]) ORDER BY k.id
-ON CONFLICT (key_id) DO UPDATE SET last_used_at = EXCLUDED.last_used_at
- WHERE EXCLUDED.last_used_at - u.last_used_at > interval '1 minute';
+-- name: record_key_usage(secret_hash)
+-- Records that secrets are in use, apart for the current secret of a key and its previous ones. Writes each of these at most once a minute, and
+-- in the order of ids, so that concurrent calls cannot deadlock.
+INSERT INTO api_key_uses AS u (key_id, last_used_at, old_secrets_used_at)
+SELECT s.key_id, max(statement_timestamp()) FILTER (WHERE s.expires_at IS NULL),
+       max(statement_timestamp()) FILTER (WHERE s.expires_at IS NOT NULL)
+  FROM (SELECT n.key_id, n.expires_at FROM api_key_secrets AS n WHERE n.secret_hash = ANY ($1::bytea[]) OFFSET 0) AS s GROUP BY s.key_id ORDER BY s.key_id
+ON CONFLICT (key_id) DO UPDATE SET last_used_at = coalesce(EXCLUDED.last_used_at, u.last_used_at),
+                                   old_secrets_used_at = coalesce(EXCLUDED.old_secrets_used_at, u.old_secrets_used_at)
+ WHERE EXCLUDED.last_used_at > coalesce(u.last_used_at, '-infinity') + interval '1 minute'
+    OR EXCLUDED.old_secrets_used_at > coalesce(u.old_secrets_used_at, '-infinity') + interval '1 minute';
 
 -- name: find_ended_key(key_id)
 -- One row if a key is revoked or expired.
@@ -93,10 +99,13 @@ RETURNING s.expires_at AS "expiresAt";
 UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys(organization_id, before?, limit?)
--- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is counted while it has a cap. oldSecretsUntil: when the last replaced secret expires; null
--- if all have expired.
+-- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is counted while it has a cap.
+-- oldSecretsUntil: when the last replaced secret expires; null if all have expired. A use before the current secret was made is one of its
+-- predecessors.
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
-       k.revoked_at AS "revokedAt", u.last_used_at AS "lastUsedAt",
+       k.revoked_at AS "revokedAt", greatest(u.last_used_at, u.old_secrets_used_at) AS "lastUsedAt",
+       CASE WHEN u.last_used_at >= c.created_at THEN u.last_used_at END AS "currentSecretUsedAt",
+       greatest(u.old_secrets_used_at, CASE WHEN u.last_used_at < c.created_at THEN u.last_used_at END) AS "oldSecretsUsedAt",
        k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDayUsd",
        coalesce(d.redemptions, 0) AS "redemptionsToday", coalesce(d.amount_usd, 0) AS "amountTodayUsd",
        CASE WHEN k.revoked_at IS NOT NULL THEN 'Revoked' WHEN k.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
@@ -104,6 +113,7 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
   FROM (SELECT n.* FROM api_keys AS n WHERE n.organization_id = $1::text OFFSET 0) AS k
   LEFT JOIN api_key_uses AS u ON u.key_id = ANY (ARRAY[k.id])
   LEFT JOIN key_days AS d ON d.key_id = ANY (ARRAY[k.id]) AND d.day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+  LEFT JOIN LATERAL (SELECT n.created_at FROM api_key_secrets AS n WHERE n.key_id = k.id AND n.expires_at IS NULL OFFSET 0) AS c ON true
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)

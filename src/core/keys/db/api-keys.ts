@@ -45,6 +45,8 @@ const LISTED_KEY = {
   state: textOf<"Active" | "Expired" | "Revoked">(),
   /** Recorded at most once a minute; null if the key was never used. */
   lastUsedAt: orNull(timestamptz),
+  currentSecretUsedAt: orNull(timestamptz),
+  oldSecretsUsedAt: orNull(timestamptz),
   maxPerDay: orNull(integer),
   maxAmountPerDayUsd: orNull(numeric),
   /** What it has redeemed today, UTC. Counted only while it has a daily limit. */
@@ -56,7 +58,7 @@ export type ListedKey = Row<typeof LISTED_KEY>;
 
 export const sql = new Statements(new URL("./api-keys.sql", import.meta.url));
 
-export const recordKeyUsage = sql.execute("record_key_usage", { keyId: arrayOf(text) });
+const recordUsage = sql.execute("record_key_usage", { secretHash: arrayOf(bytea) });
 /** Whether the key is revoked or expired. */
 export const hasKeyEnded = sql.executeOne("find_ended_key", { keyId: text });
 export const hasKeys = sql.executeOne("find_any_key");
@@ -110,6 +112,11 @@ const selectKeyPage = sql.rows("select_keys", LISTED_KEY, {
 export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
   const rows = await selectWorkingKeys(db, { secretHash: hashes.map(bytesOf) });
   return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
+}
+
+/** Records that these secrets (SHA-256 in hex) are in use. */
+export async function recordKeyUsage(db: Queryable, hashes: readonly string[]): Promise<void> {
+  await recordUsage(db, hashes.map(bytesOf));
 }
 
 /** What a key may redeem on one day, UTC. Null: without a limit. */
