@@ -43,7 +43,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   sent_forms: "command",
   sweep_positions: "position task",
   voucher_events: "event_type seal_status voucher_id",
-  vouchers: "batch_id code code_key id organization_id status",
+  vouchers: "batch_id code code_key id organization_id status suspension",
   webhook_deliveries: "endpoint_id event_id event_type last_failure state ticket voucher_id",
   webhook_endpoints: "disabled_reason event_types id organization_id previous_secrets_until url",
   webhook_outbox: "organization_id sequences tickets voucher_ids",
@@ -53,4 +53,4 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
 export const IMPERSONAL_KEYS = `v entityType entityId sequence eventType code occurredAt previousHash
   actorIsEmployee data nonce voucherCode serial audience audienceRule contractId
   referralLink batchId productKey validUntil previousValidUntil priceUsd retailPriceUsd pricePaidUsd
-  redeemCode ticket sandbox erasedSequences`;
+  redeemCode ticket sandbox erasedSequences since`;

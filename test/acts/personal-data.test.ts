@@ -4,6 +4,7 @@ import { erasePerson } from "../../src/acts/erase-person.ts";
 import { extendById } from "../../src/acts/extend-voucher.ts";
 import { createLink } from "../../src/acts/link/create.ts";
 import { createOperator } from "../../src/acts/operator/create.ts";
+import { resumeById, suspendById } from "../../src/acts/suspend-voucher.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
 import { auditedCommand } from "../../src/acts/with-audit-entry.ts";
 import { EVENT_CODES } from "../../src/core/chain/chain.ts";
@@ -111,6 +112,8 @@ async function writeAsOperators() {
   const acting = { user: `${MARK}, an operator`, host: `the laptop of ${MARK}` };
   operator.audited = auditedCommand("voucher void", { reason: `${MARK} asked` }, acting);
   await extendById(operator, voided.id, new Date("2999-12-31"), `${MARK} asked`);
+  await suspendById(operator, voided.id, `${MARK} lost it`);
+  await resumeById(operator, voided.id, `${MARK} found it`);
   await voidById(operator, voided.id, `${MARK} asked`);
   const named = { name: `${MARK}, an operator`, role: "admin", expires: null } as const;
   await createOperator.run(operator, "", named);
@@ -131,6 +134,7 @@ async function writeAsIssuers() {
   expect(issued.status).toBe(200);
   const voucherctl = useVoucherctl(servers);
   for (const command of [
+    `batch suspend ${issued.body.id} --reason 'a batch that ${MARK} lost'`,
     `batch void ${issued.body.id} --yes --reason 'a batch that ${MARK} lost'`,
     `key create --org ${org} --scope voucher.read --label 'the till of ${MARK}'`,
     `webhook create --org ${org} --url https://shop.example.com/hooks --description 'the hook of ${MARK}'`,

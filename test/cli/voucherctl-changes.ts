@@ -176,6 +176,7 @@ export const CHANGES: Record<string, Change[]> = {
         priceUsd: 40.25,
         benefitMonths: 6,
         usageUnitLabel: "visit",
+        suspendedAt: null,
         windows: ["buy", "claim"],
         windowsOpenAt: [null, null],
         windowsCloseAt: [CLOSE, CLOSE],

@@ -225,6 +225,26 @@ it("the console voids a voucher only with its code, which is not recorded, and e
   expect((await open(path, { code: voucher.code })).status).toBe(409);
 });
 
+it("the console suspends and resumes a voucher and its batch, and offers what the state allows", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2);
+  const [id = ""] = vouchers.map((voucher) => voucher.id);
+  const path = `/vouchers/${id}/suspend`;
+  expect((await open(path, { reason: "" })).text).toMatch(/f-reason-problem" role="alert">/);
+  expect(await go(path, { reason: "the letter was stolen" })).toBe(`/vouchers/${id}`);
+  const page = (await open(`/vouchers/${id}`)).text;
+  for (const shown of ["Suspended", "Put on hold", "Resume this voucher", "Void this voucher"])
+    expect(page).toContain(shown);
+  expect(page).not.toContain(vouchers[0]?.code);
+  const whole = await open(`/batches/${batchId}/suspend`, { reason: "the parcel was stolen" });
+  expect(whole.text).toContain("is suspended: 1 voucher. Redeemed, voided or suspended before: 1.");
+  const batch = (await open(`/batches/${batchId}`)).text;
+  expect(batch).toContain("Resume the batch");
+  expect(batch).not.toContain("Suspend the batch");
+  expect((await open(`/batches/${batchId}/resume`, {})).text).toContain("is resumed: 1 voucher.");
+  expect(await go(`/vouchers/${id}/resume`, {})).toBe(`/vouchers/${id}`);
+  expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
+});
+
 it("the console extends an expired voucher and its batch, and names a wrong end beside the field", async () => {
   const validUntil = new Date(Date.now() - 1_000);
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2, { validUntil });

@@ -50,11 +50,11 @@ it("viewers only read, operators perform the daily acts, and only admins perform
   const queues = ["redeem", "seal", "sweep", "log", "webhook"];
   expect(needs("operator").toSorted()).toEqual(
     [
-      ...["codes.csv", "listings/new", "print"].map((act) => `/batches/:id/${act}`),
+      ...["codes.csv", "listings/new", "print", "resume", "suspend"].map((act) => `/batches/:id/${act}`),
       "/brands/:id/contracts/new",
       ...["accept", "decline", "end", "links/new"].map((act) => `/contracts/:id/${act}`),
       ...queues.flatMap((queue) => ["clean", "retry"].map((act) => `/queues/${queue}/${act}`)),
-      ...["extend", "release", "void"].map((act) => `/vouchers/:id/${act}`),
+      ...["extend", "release", "resume", "suspend", "void"].map((act) => `/vouchers/:id/${act}`),
       "/organizations/:id/webhooks/new",
       ...["disable", "enable", "replay", "rotate", "test"].map((act) => `/webhooks/:id/${act}`),
     ].toSorted(),

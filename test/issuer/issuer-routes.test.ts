@@ -209,6 +209,22 @@ it("a voucher is voided by its code or its id, and a repeat is a success", async
   expect((await post("vouchers/void", { id, code })).body.error).toBe("code and id must not be given together.");
 });
 
+it("a voucher is suspended and resumed by its code or its id, and a batch in portions", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 2);
+  const { id = "", code = "" } = vouchers[0] ?? {};
+  const reason = "stolen";
+  expect((await post("vouchers/suspend", { code, reason })).body).toEqual({ id, suspended: true });
+  expect((await post("vouchers/suspend", { id })).body.error).toBe("reason is required.");
+  expect((await post("vouchers/resume", { id })).body).toEqual({ id, suspended: false });
+  const whole = await post(`batches/${batchId}/suspend`, { reason });
+  expect(whole.body).toEqual({ suspended: 2, alreadyFinal: 0, remaining: 0 });
+  expect(await post("vouchers/resume", { code })).toMatchObject({ status: 409, body: { code: "voucher_suspended" } });
+  const freed = await post(`batches/${batchId}/resume`, {});
+  expect(freed.body).toEqual({ resumed: 2, alreadyFinal: 0, remaining: 0 });
+  const [entry] = await auditOf(id);
+  expect(entry).toMatchObject({ by: "key", command: "voucher suspend", arguments: { reason } });
+});
+
 it("a voucher is extended by its code or its id and a batch in portions, and a wrong end is named", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const body = { validUntil: "2099-12-31", reason: "she was ill" };
@@ -259,6 +275,7 @@ it("what belongs to another organization is answered byte by byte as what does n
     [`products?brand=${partner.brandId}`, "products?brand=%00"],
     [`batches/${batchId}/void`, "batches/%00/void", {}],
     [`batches/${batchId}/extend`, "batches/%00/extend", { validUntil: "2099-12-31" }],
+    [`batches/${batchId}/suspend`, "batches/%00/suspend", { reason: "stolen" }],
     [`batches/${batchId}/listings`, `batches/${newId("bat")}/listings`, {}],
     [`brands/${partner.brandId}/contracts`, `brands/${newId("brd")}/contracts`, { user: "bob" }],
     ...["accept", "decline", "end"].map((move): [string, string, object] => [

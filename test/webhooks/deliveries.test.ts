@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import { extendById } from "../../src/acts/extend-voucher.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { resumeById, suspendById } from "../../src/acts/suspend-voucher.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
 import { runRedeemJob } from "../../src/core/redeem/redeem-committer.ts";
@@ -174,7 +175,10 @@ it("every transaction that writes an event announces it", async () => {
   const validUntil = new Date(Date.now() + 86_400_000);
   await extendById(provisioning(servers.db), past.id, validUntil, null);
   await sealVoucher(worker.ctx, past.id);
-  await finished(endpoint, 5);
+  await suspendById(provisioning(servers.db), past.id, "stolen");
+  await resumeById(provisioning(servers.db), past.id, null);
+  await sealVoucher(worker.ctx, past.id);
+  await finished(endpoint, 7);
   const seen = receiver.of(endpoint);
   for (const { body, isSigned } of seen)
     expect({ isSigned, body }).toEqual({ isSigned: true, body: webhookEvent.parse(body) });
@@ -185,6 +189,8 @@ it("every transaction that writes an event announces it", async () => {
       ["voucher.instance.voided", held.id],
       ["voucher.instance.expired", past.id],
       ["voucher.extended", past.id],
+      ["voucher.suspended", past.id],
+      ["voucher.resumed", past.id],
     ].sort(),
   );
   expect(seen.find(({ type }) => type === "voucher.extended")?.body.data.validUntil).toBe(validUntil.toISOString());

@@ -186,6 +186,10 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
   return {
     extendVoucher,
     extendBatch,
+    suspendVoucher: () => post("vouchers/suspend", { id: voucherId, reason: "stolen" }),
+    resumeVoucher: () => post("vouchers/resume", { id: voucherId }),
+    suspendBatch: () => post(`batches/${batchId}/suspend`, { reason: "stolen" }),
+    resumeBatch: () => post(`batches/${batchId}/resume`),
     issueBatch: () => post(`products/${productId}/batches`, issued),
     voidVoucher: () => post("vouchers/void", { id: voucherId }),
     renameBrand: () => post(`brands/${brandId}/rename`, { name: "Brand" }),
