@@ -19,6 +19,7 @@ import { addMember } from "./member/add.ts";
 import { createOperator } from "./operator/create.ts";
 import { revokeOperator } from "./operator/revoke.ts";
 import { rotateOperator } from "./operator/rotate.ts";
+import { changeOrganization } from "./org/change.ts";
 import { createOrganization } from "./org/create.ts";
 import { erase } from "./person/erase.ts";
 import { createProduct } from "./product/create.ts";
@@ -32,6 +33,7 @@ export type AnyAct = Act<Fields, object, never>;
 /** All acts except those of wings, in the order of the help. */
 export const ACTS: readonly AnyAct[] = [
   createOrganization,
+  changeOrganization,
   createBrand,
   renameBrand,
   createProduct,

@@ -49,6 +49,7 @@ const ACTS_ON_ORGANIZATION = [
   ["brands/new", "New brand"],
   ["keys/new", "New API key"],
   ["members/new", "Add a member"],
+  ["change", "Change the time zone"],
   ["erase", "Erase personal data by reference"],
 ] as const;
 
@@ -129,6 +130,7 @@ export async function showOrganization<Deps extends object>(
 ${activity}${renderFacts([
   ["Organization", html`<code>${id}</code>`],
   ["Brands", named.length === 0 ? sayEmpty(site, "None yet.", createBrand, id) : html`${named}`],
+  ["Time zone of the portal", organization.timeZone],
 ])}
 <p class="actions"><a href="${path}/calls">Last calls</a></p>
 ${linkActions(site, ["organizations", id], ...ACTS_ON_ORGANIZATION)}

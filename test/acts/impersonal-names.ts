@@ -31,7 +31,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   migrations: "hash name",
   operator_tokens: "operator_id",
   operators: "id role",
-  organizations: "id name",
+  organizations: "id name time_zone",
   processes: "host id problem queues role version",
   products: "brand_id id key name type usage_unit_label",
   purchases: "organization_id voucher_id",

@@ -181,7 +181,7 @@ it("audit list prints the requested number of entries, newest first, with every 
       arguments: { name: "First" },
       entityType: "Organization",
       entityId: id,
-      after: { name: "First", sandbox: false, createdAt: MOMENT },
+      after: { name: "First", sandbox: false, timeZone: "UTC", createdAt: MOMENT },
     },
   ]);
   expect(acts[0].id).toBeGreaterThan(acts[1].id);

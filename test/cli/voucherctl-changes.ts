@@ -33,7 +33,13 @@ export const CHANGES: Record<string, Change[]> = {
     {
       line: "org create --name '  Café Größenwahn '",
       given: { name: "Café Größenwahn" },
-      to: { name: "Café Größenwahn", sandbox: false, createdAt: MOMENT },
+      to: { name: "Café Größenwahn", sandbox: false, timeZone: "UTC", createdAt: MOMENT },
+    },
+    {
+      line: "org change {id} --time-zone europe/berlin",
+      printed: { id: "{id}", timeZone: "Europe/Berlin" },
+      given: { id: "{id}", timeZone: "Europe/Berlin" },
+      to: { timeZone: "Europe/Berlin" },
     },
   ],
   Brand: [

@@ -4,7 +4,7 @@
 SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
 
 -- name: state_of_organization(id)
-SELECT o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
+SELECT o.name, o.sandbox, o.time_zone AS "timeZone", o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: state_of_brand(id)
 SELECT b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b WHERE b.id = $1::text;

@@ -147,7 +147,7 @@ GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_
 -- The catalog is only added to. Of existing rows, only a brand's name, a member's role and a contract's status can change.
 GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
-GRANT INSERT (id, name, sandbox) ON organizations TO pva_admin;
+GRANT INSERT (id, name, sandbox), UPDATE (time_zone) ON organizations TO pva_admin;
 GRANT INSERT (id, organization_id, name), UPDATE (name) ON brands TO pva_admin;
 GRANT INSERT (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label) ON products TO pva_admin;
 GRANT INSERT (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months, usage_unit_label)

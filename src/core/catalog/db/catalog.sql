@@ -2,8 +2,11 @@
 INSERT INTO organizations (id, name, sandbox) VALUES ($1::text, $2::text, $3::boolean);
 
 -- name: find_organization(id)
--- An organization's name, and whether it is a sandbox.
-SELECT o.name, o.sandbox FROM organizations AS o WHERE o.id = $1::text;
+-- An organization's name, whether it is a sandbox, and the time zone of its portal.
+SELECT o.name, o.sandbox, o.time_zone AS "timeZone" FROM organizations AS o WHERE o.id = $1::text;
+
+-- name: update_time_zone(id, time_zone)
+UPDATE organizations SET time_zone = $2::text WHERE id = $1::text;
 
 -- name: find_namesake(parent_id?, name)
 -- The oldest entity with a name, ignoring case: an organization, a brand of the parent organization, or a product of

@@ -112,7 +112,12 @@ export const sql = new Statements(new URL("./catalog.sql", import.meta.url));
 
 /** An organization can never change between live and sandbox. */
 export const insertOrganization = sql.execute("insert_organization", { id: text, name: text, sandbox: boolean });
-export const findOrganization = sql.row("find_organization", { name: text, sandbox: boolean }, { id: text });
+export const findOrganization = sql.row(
+  "find_organization",
+  { name: text, sandbox: boolean, timeZone: text },
+  { id: text },
+);
+export const updateTimeZone = sql.executeOne("update_time_zone", { id: text, timeZone: text });
 export const findNamesake = sql.value("find_namesake", { id: text }, { parentId: orNull(text), name: text });
 export const isPast = sql.requiredValue("is_past", { past: boolean }, { at: timestamptz });
 export const insertBrand = sql.execute("insert_brand", { id: text, organizationId: text, name: text });
