@@ -1,12 +1,38 @@
 import { type Html, html } from "./html.ts";
 
-/** A bar for each count, scaled to the largest. The page must have the same numbers in a table. */
-export function renderBars(name: string, bars: readonly { label: string; count: number }[]): Html {
-  const largest = Math.max(1, ...bars.map(({ count }) => count));
-  return html`<svg class="chart" viewBox="0 0 ${bars.length} ${largest}" preserveAspectRatio="none" role="img" \
-aria-label="${name}">
-${bars.map(
-  ({ label, count }, at) => html`<rect x="${at + 0.1}" y="${largest - count}" width="0.8" height="${count}">\
-<title>${label}: ${count}</title></rect>`,
-)}</svg>`;
+interface Bar {
+  label: string;
+  /** Stands below the axis if it is given. */
+  tick?: string | undefined;
+  count: number;
+}
+
+/** The round number at the top of the scale: at least the largest count, and its half is whole. */
+function topOf(largest: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, largest)));
+  return [2, 4, 6, 8, 10, 20].map((step) => step * power).find((top) => top >= largest) ?? largest;
+}
+
+/**
+ * A bar with its value for each count, above an axis with names and beside a scale. All positions are parts of the
+ * picture's size, so texts keep theirs. The page must have the same numbers in a table.
+ */
+export function renderBars(name: string, bars: readonly Bar[], { format }: Intl.NumberFormat): Html {
+  const top = topOf(Math.max(...bars.map(({ count }) => count)));
+  const width = 100 / bars.length;
+  const percent = (part: number) => `${Math.round(part * 100) / 100}%`;
+  const scale = [top, top / 2, 0].map((value) => {
+    const y = percent(100 - (100 * value) / top);
+    return html`<line x2="100%" y1="${y}" y2="${y}"/><text class="scale" y="${y}" dx="-0.5em" dy="0.3em">\
+${format(value)}</text>`;
+  });
+  return html`<svg class="chart" role="img" aria-label="${name}">
+${scale}
+${bars.map(({ label, tick, count }, at) => {
+  const [height, middle] = [(100 * count) / top, percent((at + 0.5) * width)];
+  return html`<rect x="${percent((at + 0.1) * width)}" y="${percent(100 - height)}" width="${percent(0.8 * width)}" \
+height="${percent(height)}"><title>${label}: ${format(count)}</title></rect>\
+${count === 0 ? null : html`<text class="value" x="${middle}" y="${percent(100 - height)}">${format(count)}</text>`}\
+${tick === undefined ? null : html`<text class="tick" x="${middle}" y="100%" dy="1.5em">${tick}</text>`}`;
+})}</svg>`;
 }

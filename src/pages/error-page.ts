@@ -30,7 +30,7 @@ export function renderErrorPage(
   top: Html | null = null,
 ): Html {
   const { title, main } = describeError(site, refusal, status, requestId, language);
-  return layOut(site, { locale: localeIn(language), title, main: html`${top}${main}` });
+  return layOut(site, { locale: localeIn(language), title, main: html`${top}${main}`, forDevelopers: top === null });
 }
 
 /**

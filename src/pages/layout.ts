@@ -28,6 +28,8 @@ interface PageContent {
   style?: Asset;
   /** English by default. */
   locale?: Locale;
+  /** Whether the page links to the guide and the reference for developers. */
+  forDevelopers?: boolean;
 }
 
 /** The path of an asset. */
@@ -38,8 +40,9 @@ export function assetPath(site: Site, asset: Asset): string {
 /** A complete page: the shared frame around `main`. */
 export function layOut(
   site: Site,
-  { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, locale = ENGLISH }: PageContent,
+  { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, ...more }: PageContent,
 ): Html {
+  const { locale = ENGLISH, forDevelopers = true } = more;
   const { t } = locale;
   return html`<!doctype html>
 <html lang="${locale.language}">
@@ -58,8 +61,12 @@ ${scripts.map((script) => html`<script type="module" src="${assetPath(site, scri
 <header class="site">
 <a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
 height="28">Partner Voucher API</a>
-<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
-<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>
+${
+  forDevelopers
+    ? html`<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
+<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>`
+    : null
+}
 </header>
 <main id="main">
 ${main}

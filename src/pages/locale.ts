@@ -10,7 +10,7 @@ import {
 } from "../platform/api/sentences.ts";
 import { languageOf } from "../platform/http/middleware/reader-language.ts";
 import { Html, html } from "./html.ts";
-import { DATE_LOCALES, type MINUTES, renderTime } from "./time.ts";
+import { DATE_LOCALES, formatsOf, type MINUTES, renderTime } from "./time.ts";
 
 type MarkupValue = string | number | Html;
 
@@ -23,8 +23,16 @@ export interface Locale {
   markup: <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key, MarkupValue>) => Html;
   usd: Intl.NumberFormat;
   count: Intl.NumberFormat;
-  /** A moment in UTC, to the second or to the minute. */
+  /** The name of the zone of moments and days. */
+  timeZone: string;
+  /** A moment in the zone, to the second or to the minute. UTC stands beside another zone. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
+  /** A moment by the clock on the wall of the zone: `YYYY-MM-DD hh:mm:ss`. */
+  wallClock(at: Date): string;
+  /** A day of the calendar, `YYYY-MM-DD`: in a table, a sentence (`date`) or an axis (`tick`). */
+  day(day: string, form?: "day" | "date" | "tick"): string;
+  /** A month of the calendar, `YYYY-MM`. */
+  month(month: string): string;
 }
 
 function markupIn(t: Translate): Locale["markup"] {
@@ -36,27 +44,33 @@ function markupIn(t: Translate): Locale["markup"] {
   };
 }
 
-const LOCALES = new Map<Language, Locale>(
-  LANGUAGES.map((language) => {
-    const tag = language === "en" ? "en-US" : DATE_LOCALES[language];
-    return [
-      language,
-      {
-        language,
-        t: translateInto(language),
-        markup: markupIn(translateInto(language)),
-        usd: new Intl.NumberFormat(tag, { style: "currency", currency: "USD" }),
-        count: new Intl.NumberFormat(tag),
-        time: (at, precision) => renderTime(at, precision, language),
-      },
-    ];
-  }),
-);
+function makeLocale(language: Language, tag = DATE_LOCALES[language], timeZone = "UTC"): Locale {
+  const numbers = tag === DATE_LOCALES.en ? "en-US" : tag;
+  // A day of the calendar is the same day everywhere.
+  const calendar = { tag, timeZone: "UTC" };
+  return {
+    language,
+    t: translateInto(language),
+    markup: markupIn(translateInto(language)),
+    usd: new Intl.NumberFormat(numbers, { style: "currency", currency: "USD" }),
+    count: new Intl.NumberFormat(numbers),
+    timeZone,
+    time: (at, precision) => renderTime(at, precision, { tag, timeZone }),
+    wallClock: (at) => formatsOf({ tag, timeZone }).wall.format(at),
+    day: (day, form = "day") => formatsOf(calendar)[form].format(new Date(day)),
+    month: (month) => formatsOf(calendar).month.format(new Date(`${month}-01`)),
+  };
+}
 
-/** The locale of a language. */
+const LOCALES = new Map<Language, Locale>(LANGUAGES.map((language) => [language, makeLocale(language)]));
+
+/** The locale of a language, with times in UTC. */
 export function localeIn(language: Language): Locale {
   return LOCALES.get(language) as Locale;
 }
+
+/** The locale of English pages with times in a zone. */
+export const englishIn = (timeZone: string): Locale => makeLocale("en", DATE_LOCALES.en, timeZone);
 
 /** The locale of pages for developers and operators. */
 export const ENGLISH = localeIn("en");
@@ -64,6 +78,12 @@ export const ENGLISH = localeIn("en");
 /** The locale of the page that this response sends. */
 export function localeOf(response: Response): Locale {
   return localeIn(languageOf(response));
+}
+
+/** The locale of the page that this response sends, as the reader's country writes it and in a time zone. */
+export function localeForReader(response: Response, timeZone: string): Locale {
+  const language = languageOf(response);
+  return makeLocale(language, response.locals.localeTag, timeZone);
 }
 
 /** The sentences of a page's scripts as JSON, those of one script if `part` names it. */

@@ -9,5 +9,7 @@ declare module "negotiator" {
     encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
     /** The caller's best available language; of equal ones, the first. Undefined if the caller accepts none. */
     language<Language extends string>(available: readonly Language[]): Language | undefined;
+    /** The languages that the caller accepts, the best first. */
+    languages(): string[];
   }
 }

@@ -135,27 +135,33 @@ const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, 
 its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /**
- * A table that scrolls sideways on narrow screens. Without rows it shows `none`. Columns of numbers are aligned at the
- * right. Pass texts that people have chosen as markup, because they may consist of digits.
+ * A table that scrolls sideways on narrow screens, or with `stacks` shows each row as a list there. Without rows it
+ * shows `none`. Columns of numbers are aligned at the right. Pass texts that people have chosen as markup, because they
+ * may consist of digits. `total` is a last row that sums the others up.
  */
 export function renderTable(
   caption: string,
   columns: readonly string[],
   rows: readonly (readonly (Html | string)[])[],
   none: Html | string = "There are none.",
+  { stacks = false, total = [] }: { stacks?: boolean; total?: readonly (Html | string)[] } = {},
 ): Html {
   if (rows.length === 0) return html`<p class="notice">${none}</p>`;
   const looks = columns.map((_, at) => (hasFigures(rows.map((cells) => cells[at])) ? html` class="figure"` : null));
-  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table class="list">
+  const named = columns.map((column) => (stacks ? html` data-name="${column}"` : null));
+  const renderRow = (cells: readonly (Html | string)[]) =>
+    html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? null}${named[at] ?? null}>${cell}</td>`)}</tr>\n`;
+  return html`<div class="scroll${stacks ? " stacks" : ""}" role="group" aria-label="${caption}" tabindex="0">\
+<table class="list">
 <caption class="hidden">${caption}</caption>
 <thead><tr>${columns.map((column, at) => html`<th scope="col"${looks[at] ?? null}>${column}</th>`)}</tr></thead>
 <tbody>
-${rows.map((cells) => html`<tr>${cells.map((cell, at) => html`<td${looks[at] ?? null}>${cell}</td>`)}</tr>\n`)}</tbody>
+${rows.map(renderRow)}</tbody>${total.length === 0 ? null : html`<tfoot>${renderRow(total)}</tfoot>`}
 </table></div>`;
 }
 
 /** A number, with or without a unit. */
-const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,$US]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
+const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,'’$USD]+(?:%|ms|s|min|h|MB on disk|MB in memory|MB|of [\d,]+)?$/;
 /** The texts that stand for a missing number. */
 const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
 

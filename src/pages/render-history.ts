@@ -47,7 +47,7 @@ ${
 ${
   event.payload === null || !showsPayload
     ? null
-    : html`<details><summary>${t("portal.payload")}\
+    : html`<details><summary>Payload\
 <span class="hidden"> ${t("chain.ofEntry", { sequence: event.sequence })}</span></summary>\
 <pre><code>${event.payload}</code></pre>\
 </details>`

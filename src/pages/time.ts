@@ -1,7 +1,7 @@
 import type { Language } from "../platform/api/sentences.ts";
 import { type Html, html } from "./html.ts";
 
-/** The locale in which pages of a language write dates, amounts and numbers. */
+/** The locale in which pages of a language write dates, for readers who name no country. */
 export const DATE_LOCALES: Record<Language, string> = {
   en: "en-GB",
   de: "de-DE",
@@ -13,34 +13,67 @@ export const DATE_LOCALES: Record<Language, string> = {
 const SECONDS = "medium";
 /** The precision that shows a moment to the minute. */
 export const MINUTES = "short";
+export type Precision = typeof SECONDS | typeof MINUTES;
 
-function makeFormats(locale: string) {
-  const utc = { timeZone: "UTC" } as const;
+/** How a page writes moments: the locale of its reader, and a time zone. */
+export interface TimeForm {
+  tag: string;
+  timeZone: string;
+}
+
+function makeFormats({ tag, timeZone }: TimeForm) {
+  const format = (options: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(tag, { timeZone, ...options });
   return {
-    date: new Intl.DateTimeFormat(locale, { dateStyle: "long", ...utc }),
-    short: new Intl.DateTimeFormat(locale, { timeStyle: MINUTES, ...utc }),
-    medium: new Intl.DateTimeFormat(locale, { timeStyle: SECONDS, ...utc }),
+    date: format({ dateStyle: "long" }),
+    /** A day in a table. */
+    day: format({ dateStyle: "medium" }),
+    /** A day at an axis. */
+    tick: format({ day: "numeric", month: "short" }),
+    month: format({ year: "numeric", month: "long" }),
+    short: format({ timeStyle: MINUTES }),
+    medium: format({ timeStyle: SECONDS }),
+    zone: format({ timeZoneName: "short" }),
+    /** A moment by the clock on the wall, as ISO 8601 has it but for a blank. */
+    wall: new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" }),
   };
 }
 
-const FORMATS = {} as Record<Language, ReturnType<typeof makeFormats>>;
+const UTC: TimeForm = { tag: DATE_LOCALES.en, timeZone: "UTC" };
 
-/** Made when a language is first used and then kept: making a format takes longer than making a page. */
-function formatsOf(language: Language) {
-  FORMATS[language] ??= makeFormats(DATE_LOCALES[language]);
-  return FORMATS[language];
+/** Kept, because making a format takes longer than making a page. At most FORMS_MAX: readers choose tags. */
+const forms = new Map<string, ReturnType<typeof makeFormats>>();
+const FORMS_MAX = 200;
+
+/** The formats of a form. A reader's tag that is in no dictionary is written as the language is elsewhere. */
+export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
+  const key = `${form.tag} ${form.timeZone}`;
+  const known = forms.get(key);
+  if (known !== undefined) return known;
+  const made = makeFormats(form);
+  if (forms.size === FORMS_MAX) forms.clear();
+  forms.set(key, made);
+  return made;
 }
 
-/** A moment in UTC, to the second by default. Scripts read the exact time from the attribute `datetime`. */
-export function renderTime(
-  at: string | Date,
-  precision: typeof SECONDS | typeof MINUTES = SECONDS,
-  language: Language = "en",
-): Html {
+/**
+ * A moment, to the second by default. In another zone than UTC, the time in UTC stands beside it. Scripts read the
+ * exact time from the attribute `datetime`.
+ */
+export function renderTime(at: string | Date, precision: Precision = SECONDS, form: TimeForm = UTC): Html {
   const moment = new Date(at);
-  const formats = formatsOf(language);
-  const shown = `${formats.date.format(moment)}, ${formats[precision].format(moment)} UTC`;
-  return html`<time datetime="${moment.toISOString()}">${shown}</time>`;
+  const formats = formatsOf(form);
+  const zone = formats.zone.formatToParts(moment).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  const shown = `${formats.date.format(moment)}, ${formats[precision].format(moment)} ${zone}`;
+  const time = html`<time datetime="${moment.toISOString()}">${shown}</time>`;
+  return form.timeZone === UTC.timeZone ? time : html`${time} ${besideIt(moment, precision, form)}`;
+}
+
+/** A moment in UTC, with its day if the form's zone has another day. */
+function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
+  const [own, utc] = [formatsOf(form), formatsOf({ ...form, timeZone: UTC.timeZone })];
+  const day = utc.day.format(moment);
+  const shown = `${day === own.day.format(moment) ? "" : `${day}, `}${utc[precision].format(moment)} UTC`;
+  return html`<span class="local">(${shown})</span>`;
 }
 
 /**
@@ -49,7 +82,7 @@ export function renderTime(
  */
 export function renderEnd(end: Date): Html {
   const last = new Date(end.getTime() - 1);
-  const { date, short } = formatsOf("en");
+  const { date, short } = formatsOf(UTC);
   if (short.format(last) < "23:58") return renderTime(end, MINUTES);
   return html`<time datetime="${end.toISOString()}">${date.format(last)}</time>`;
 }

@@ -1,8 +1,9 @@
-import type { Request, RequestHandler, Router } from "express";
+import type { Request, RequestHandler, Response, Router } from "express";
 import { z } from "zod";
 import { readVoucherHistory } from "../acts/read-voucher-history.ts";
 import { findOrganization } from "../core/catalog/db/catalog.ts";
 import { readConfirmed } from "../core/commit/confirm-reads.ts";
+import type { Caller } from "../core/keys/caller.ts";
 import { admitKey, callerOf } from "../core/keys/routes/authenticate.ts";
 import { findOrders } from "../core/look-up/find-orders.ts";
 import { receiptQuery, redemptionsQuery } from "../core/redeem/api/redemptions.ts";
@@ -12,7 +13,7 @@ import { findRedemption } from "../core/redeem/read-redemption.ts";
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import { localeIn, localeOf } from "../pages/locale.ts";
+import { englishIn, localeForReader, localeIn } from "../pages/locale.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError, missingFields } from "../platform/api/errors.ts";
 import { problem } from "../platform/api/problems.ts";
@@ -25,7 +26,8 @@ import { respondText } from "../platform/http/respond.ts";
 import type { SendFile } from "../platform/http/send-file.ts";
 import type { Limits } from "../platform/limits/open-limits.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
-import { monthOf, renderMonthPage, startOfMonth } from "./month-page.ts";
+import { addDays, addMonths, dayOf, daysBetween, monthOf, startOfDay, startOfMonth } from "./calendar.ts";
+import { renderMonthPage } from "./month-page.ts";
 import { renderFoundPage, renderOrderPage } from "./order-pages.ts";
 import {
   type OrderPart,
@@ -36,7 +38,7 @@ import {
   type PortalPart,
   renderTop,
 } from "./portal-frame.ts";
-import { DAY_PAGE_MAX, dayOf, OVERVIEW_DAYS, renderDayPage, renderOverview, startOfDay } from "./redemption-pages.ts";
+import { DAY_PAGE_MAX, type DaySum, OVERVIEW_DAYS, renderDayPage, renderOverview } from "./redemption-pages.ts";
 import { SPREADSHEET_LANGUAGES, type SpreadsheetLanguage, spreadsheetCsv } from "./spreadsheet.ts";
 
 const periodQuery = z.object({
@@ -59,14 +61,24 @@ function referenceOf({ params, query }: Request): string {
 /** Returns a page, or the URL to redirect to. */
 type Render = (caller: PortalCaller, request: Request) => Promise<Html | string>;
 
-function page(render: Render): RequestHandler {
+function page(deps: PortalDeps, render: Render): RequestHandler {
   return async (request, response) => {
-    const caller = Object.assign(callerOf(response), { locale: localeOf(response) }) as PortalCaller;
-    const rendered = await render(caller, request);
+    const rendered = await render(await readerOf(deps, response), request);
     response.setHeader("Cache-Control", "no-store");
     if (typeof rendered === "string") response.redirect(303, rendered);
     else sendPage(response, 200, rendered);
   };
+}
+
+const organizationOf = ({ portalReads, pool }: PortalDeps, caller: Caller) =>
+  portalReads(caller, () => findOrganization(pool, caller.organizationId));
+
+/** The caller of a page, with the organization's time zone and the reader's way of writing. */
+async function readerOf(deps: PortalDeps, response: Response): Promise<PortalCaller> {
+  const caller = callerOf(response) as PortalCaller;
+  const organization = await organizationOf(deps, caller);
+  const locale = localeForReader(response, organization?.timeZone ?? "UTC");
+  return Object.assign(caller, { locale, ...(organization !== null && { organizationName: organization.name }) });
 }
 
 /** The dependencies of the portal. */
@@ -96,28 +108,42 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
   mount(router, deps, {
     limitsCallers: true,
     path: PORTAL_PATH,
-    methods: { get: [...guard, page(overviewPage(deps))], post: [...guard, readForm, page(findPage(deps))] },
+    methods: {
+      get: [...guard, page(deps, overviewPage(deps))],
+      post: [...guard, readForm, page(deps, findPage(deps))],
+    },
   });
   const serve: Serve = (path, handler) =>
     mount(router, deps, { path: PORTAL_PATH + path, methods: { get: [...guard, handler] }, limitsCallers: true });
-  serve("/redemptions", page(redemptionsPage(deps)));
+  serve("/redemptions", page(deps, redemptionsPage(deps)));
   serve("/redemptions.csv", redemptionsFile(deps));
   const ofOrders = ofWings.flatMap(({ order }) => order ?? []);
   serveOrders(serve, deps, ofOrders);
-  for (const further of pages) serve(further.path, page(furtherPage(deps, further)));
+  for (const further of pages) serve(further.path, page(deps, furtherPage(deps, further)));
 }
 
-function sum({ portalReads, pool }: PortalDeps, caller: PortalCaller, from: Date, to: Date) {
-  return portalReads(caller, () => sumRedemptions(pool, { organizationId: caller.organizationId, from, to }));
+/** The sums of consecutive days, up to a time. */
+async function sum(
+  { portalReads, pool }: PortalDeps,
+  caller: PortalCaller,
+  days: readonly string[],
+  until: Date,
+): Promise<DaySum[]> {
+  const begun = days.map((day) => startOfDay(day, caller.locale)).filter((start) => start < until);
+  if (begun.length === 0) return [];
+  const end = startOfDay(addDays(days.at(-1) ?? "", 1), caller.locale);
+  const bounds = [...begun, end < until ? end : until];
+  const { organizationId } = caller;
+  const sums = await portalReads(caller, () => sumRedemptions(pool, { organizationId, bounds }));
+  return sums.map(({ period, ...each }) => ({ ...each, day: days[period - 1] ?? "" }));
 }
 
 function overviewPage(deps: PortalDeps): Render {
   return async (caller) => {
     const completeUntil = await deps.completeUntil(caller);
-    const sums = await sum(deps, caller, startOfDay(dayOf(completeUntil), 1 - OVERVIEW_DAYS), completeUntil);
-    const organization = await deps.portalReads(caller, () => findOrganization(deps.pool, caller.organizationId));
-    const name = organization?.name ?? caller.locale.t("portal.yourOrganization");
-    return renderOverview(deps.config, caller, { name, sums, completeUntil });
+    const today = dayOf(completeUntil, caller.locale);
+    const days = daysBetween(addDays(today, 1 - OVERVIEW_DAYS), addDays(today, 1));
+    return renderOverview(deps.config, caller, { sums: await sum(deps, caller, days, completeUntil), completeUntil });
   };
 }
 
@@ -134,22 +160,22 @@ function findPage(deps: PortalDeps): Render {
 
 async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string): Promise<Html> {
   const completeUntil = await deps.completeUntil(caller);
-  const to = startOfMonth(month, 1);
-  const sums = await sum(deps, caller, startOfMonth(month), to < completeUntil ? to : completeUntil);
+  const days = daysBetween(`${month}-01`, `${addMonths(month, 1)}-01`);
+  const sums = await sum(deps, caller, days, completeUntil);
   return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
 }
 
 /** The page of a month or a day, by default the present one. */
 function redemptionsPage(deps: PortalDeps): Render {
   return async (caller, { query: { cursor, ...query } }) => {
-    const { month, day = dayOf(await deps.completeUntil(caller)) } = validate(periodQuery, query);
+    const { locale } = caller;
+    const { month, day = dayOf(await deps.completeUntil(caller), locale) } = validate(periodQuery, query);
     if (month !== undefined) return showMonth(deps, caller, month);
-    const [from, to] = [startOfDay(day), startOfDay(day, 1)];
-    const range = { from: from.toISOString(), to: to.toISOString(), limit: String(DAY_PAGE_MAX) };
+    const [from, to] = [day, addDays(day, 1)].map((each) => startOfDay(each, locale).toISOString());
+    const range = { from, to, limit: String(DAY_PAGE_MAX) };
     const listed = validate(redemptionsQuery, { ...range, ...(cursor !== undefined && { cursor }) });
     const list = await listRedemptions(deps, caller, listed);
-    const completeUntil = new Date(list.completeUntil);
-    const sums = await sum(deps, caller, from, to < completeUntil ? to : completeUntil);
+    const sums = await sum(deps, caller, [day], new Date(list.completeUntil));
     return renderDayPage(deps.config, caller, { day, sums, page: list });
   };
 }
@@ -161,11 +187,15 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
     const caller = callerOf(response);
     if (from === undefined || to === undefined) throw missingFields({ from, to });
     const { until, pages } = readAllRedemptions(deps, caller, { from, to }, await deps.completeUntil(caller));
-    const isMonth = [from, to].every((at, later) => at.getTime() === startOfMonth(monthOf(from), later).getTime());
+    const zone = englishIn((await organizationOf(deps, caller))?.timeZone ?? "UTC");
+    const month = monthOf(from, zone);
+    const isMonth = [from, to].every(
+      (at, later) => at.getTime() === startOfMonth(addMonths(month, later), zone).getTime(),
+    );
     response.vary("Accept-Language");
     const language = (request.acceptsLanguages(SPREADSHEET_LANGUAGES) || "en") as SpreadsheetLanguage;
     const headers = {
-      "Content-Disposition": `attachment; filename=redemptions-${isMonth ? monthOf(from) : dayOf(from)}.csv`,
+      "Content-Disposition": `attachment; filename=redemptions-${isMonth ? month : dayOf(from, zone)}.csv`,
       "Complete-Until": until.toISOString(),
     };
     await deps.sendFile(response, { headers, parts: spreadsheetCsv(pages, language) });
@@ -175,7 +205,7 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
 function serveOrders<Deps extends PortalDeps>(serve: Serve, deps: Deps, ofWings: readonly OrderPart<Deps>[]): void {
   const order: Render = (caller, request) =>
     readConfirmed(deps, () => showOrder(deps, caller, referenceOf(request), ofWings));
-  for (const path of ["/orders/:externalRef", "/orders"]) serve(path, page(order));
+  for (const path of ["/orders/:externalRef", "/orders"]) serve(path, page(deps, order));
   for (const { file } of ofWings) {
     const send = respondText(async (request, response) => {
       const text = await file.read(deps, callerOf(response), referenceOf(request));

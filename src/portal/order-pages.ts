@@ -37,7 +37,7 @@ ${renderFacts([
   [t("portal.facts.publicHistory"), html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${renderLife(
-  events.map((event) => renderEvent(event, null, true, locale)),
+  events.map((event) => renderEvent(event, null, false, locale)),
   locale,
 )}
 ${sections}`;
@@ -59,6 +59,7 @@ ${renderTable(
     externalRef ? html`<a href="${orderPath(site, externalRef)}"><bdi>${externalRef}</bdi></a>` : t("portal.noOrder"),
   ]),
   t("portal.noReference"),
+  { stacks: true },
 )}`;
   return layOutForPortal(site, caller, t("portal.search"), main, words);
 }

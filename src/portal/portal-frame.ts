@@ -11,7 +11,10 @@ export const PORTAL_PATH = "/portal";
 export interface PortalCaller extends Caller {
   /** The pages of wings that it may open. */
   further: readonly Pick<PortalPage, "path" | "label">[];
+  /** How the reader's country writes, in the organization's time zone. */
   locale: Locale;
+  /** The name of the organization, if it is known. */
+  organizationName?: string;
 }
 
 /** A page that a wing adds to the portal and to its navigation. */
@@ -74,9 +77,10 @@ autocomplete="off"
 
 /** A page of the portal. */
 export function layOutForPortal(site: Site, caller: PortalCaller, title: string, content: Html, entered = ""): Html {
-  const { locale } = caller;
-  const main = html`${renderTop(site, caller, entered)}${content}`;
-  return layOut(site, { locale, title: `${title} · ${locale.t("portal.name")}`, main });
+  const { locale, organizationName } = caller;
+  const owner = organizationName === undefined ? null : html`<p class="eyebrow"><bdi>${organizationName}</bdi></p>\n`;
+  const main = html`${renderTop(site, caller, entered)}${owner}${content}`;
+  return layOut(site, { locale, title: `${title} · ${locale.t("portal.name")}`, main, forDevelopers: false });
 }
 
 /** A key by its label, or by its id if it has none. */

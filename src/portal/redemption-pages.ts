@@ -5,6 +5,7 @@ import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import type { Locale } from "../pages/locale.ts";
 import { linkNext, renderSection, renderTable } from "../pages/operator-frame.ts";
+import { addDays, dayOf, daysBetween, startOfDay } from "./calendar.ts";
 import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
 /** Maximum rows in a table of sums. One more row sums up the rest, so that the table adds up to the total. */
@@ -16,26 +17,19 @@ export const OVERVIEW_DAYS = 31;
 /** Maximum redemptions on one page of a day. It keeps the page below 100 kB. */
 export const DAY_PAGE_MAX = 100;
 
-/** The day that contains a moment: `YYYY-MM-DD` in UTC. */
-export function dayOf(at: Date): string {
-  return at.toISOString().slice(0, 10);
-}
+/** The sum of one day, product and key. */
+export type DaySum = Omit<RedemptionSum, "period"> & { day: string };
 
-/** The start of a day, or of the day that is some days later. */
-export function startOfDay(day: string, daysLater = 0): Date {
-  return new Date(Date.parse(day) + daysLater * 86_400_000);
-}
-
-function add(sums: readonly RedemptionSum[], field: "redemptions" | "cents"): number {
+function add(sums: readonly DaySum[], field: "redemptions" | "cents"): number {
   return sums.reduce((total, sum) => total + sum[field], 0);
 }
 
 /** The number and the value of redemptions, as cells. Exact below 2^53 cents. */
-export function total(sums: readonly RedemptionSum[], { count, usd }: Locale): [redemptions: string, value: string] {
+function total(sums: readonly DaySum[], { count, usd }: Locale): [redemptions: string, value: string] {
   return [count.format(add(sums, "redemptions")), usd.format(add(sums, "cents") / 100)];
 }
 
-export function renderTotal(sums: readonly RedemptionSum[], locale: Locale): Html {
+export function renderTotal(sums: readonly DaySum[], locale: Locale): Html {
   const { t } = locale;
   const [shown, value] = total(sums, locale);
   return html`<strong>${t("portal.total", { shown, count: add(sums, "redemptions"), value })}</strong>`;
@@ -45,59 +39,98 @@ export function renderTotal(sums: readonly RedemptionSum[], locale: Locale): Htm
 export function renderOverview(
   site: Site,
   caller: PortalCaller,
-  { name, sums, completeUntil }: { name: string; sums: readonly RedemptionSum[]; completeUntil: Date },
+  { sums, completeUntil }: { sums: readonly DaySum[]; completeUntil: Date },
 ): Html {
-  const days = Array.from({ length: PLOT_DAYS }, (_, ago) => dayOf(startOfDay(dayOf(completeUntil), -ago)));
-  const [today = "", yesterday = ""] = days;
-  const sumsOf = Map.groupBy(sums, ({ day }) => day);
-  const linkDay = (day: string, text: string) =>
-    html`<a href="${portalPath(site, "redemptions")}?day=${day}">${text}</a>`;
-  const bars = days.toReversed().map((day) => ({ label: day, count: add(sumsOf.get(day) ?? [], "redemptions") }));
   const { locale } = caller;
   const { t, markup } = locale;
-  const highest = locale.count.format(Math.max(...bars.map(({ count }) => count)));
-  const main = html`<h1><bdi>${name}</bdi></h1>
-<p class="lead">${markup("portal.upTo", { time: locale.time(completeUntil) })} ${t("portal.utc")}</p>
+  const today = dayOf(completeUntil, locale);
+  const yesterday = addDays(today, -1);
+  const month = today.slice(0, 7);
+  const days = daysBetween(addDays(today, 1 - PLOT_DAYS), addDays(today, 1));
+  const linkEach = (what: string, text: string) =>
+    html`<a class="screen" href="${portalPath(site, "redemptions")}?${what}">${text}</a>`;
+  const main = html`<h1>${t("portal.overview")}</h1>
+<p class="lead">${markup("portal.upTo", { time: locale.time(completeUntil) })} \
+${t("portal.zone", { zone: locale.timeZone })}</p>
 ${renderPeriod(
   "today",
-  t("portal.today", { day: today }),
-  sumsOf.get(today) ?? [],
+  t("portal.today", { day: locale.day(today, "date") }),
+  sums.filter(({ day }) => day === today),
   locale,
-  linkDay(today, t("portal.eachOfToday")),
+  linkEach(`day=${today}`, t("portal.eachOfToday")),
 )}
 ${renderPeriod(
   "yesterday",
-  t("portal.yesterday", { day: yesterday }),
-  sumsOf.get(yesterday) ?? [],
+  t("portal.yesterday", { day: locale.day(yesterday, "date") }),
+  sums.filter(({ day }) => day === yesterday),
   locale,
-  linkDay(yesterday, t("portal.eachOfYesterday")),
+  linkEach(`day=${yesterday}`, t("portal.eachOfYesterday")),
 )}
 ${renderPeriod(
   "month",
-  t("portal.month", { month: today.slice(0, 7) }),
-  sums.filter(({ day }) => day.slice(0, 7) === today.slice(0, 7)),
+  t("portal.month", { month: locale.month(month) }),
+  sums.filter(({ day }) => day.startsWith(month)),
   locale,
-  html`<a href="${portalPath(site, "redemptions")}?month=${today.slice(0, 7)}">${t("portal.eachOfMonth")}</a>`,
+  linkEach(`month=${month}`, t("portal.eachOfMonth")),
 )}
 ${renderSection(
   "days",
   t("portal.days", { count: PLOT_DAYS }),
-  renderBars(t("portal.plot"), bars),
-  html`<p class="fine">${t("portal.highest", { until: today, count: highest })}</p>`,
-  renderTable(
-    t("portal.perDay"),
-    [t("portal.columns.day"), t("portal.columns.redemptions"), t("portal.columns.sum")],
-    days.map((day) => [linkDay(day, day), ...total(sumsOf.get(day) ?? [], locale)]),
-  ),
+  renderPlot(days, sums, locale),
+  renderDays(site, t("portal.perDay"), days.toReversed(), sums, locale),
 )}`;
   return layOutForPortal(site, caller, t("portal.overview"), main);
+}
+
+/** A bar for each day. The last day and each week before it have their dates. */
+function renderPlot(days: readonly string[], sums: readonly DaySum[], locale: Locale): Html {
+  const sumsOf = Map.groupBy(sums, ({ day }) => day);
+  const bars = days.map((day, at) => ({
+    label: locale.day(day),
+    tick: (days.length - 1 - at) % 7 === 0 ? locale.day(day, "tick") : undefined,
+    count: add(sumsOf.get(day) ?? [], "redemptions"),
+  }));
+  return renderBars(locale.t("portal.plot"), bars, locale.count);
+}
+
+/** A table with a row for each day. */
+export function renderDays(
+  site: Site,
+  caption: string,
+  days: readonly string[],
+  sums: readonly DaySum[],
+  locale: Locale,
+): Html {
+  const { t } = locale;
+  const sumsOf = Map.groupBy(sums, ({ day }) => day);
+  const path = portalPath(site, "redemptions");
+  return renderTable(
+    caption,
+    [t("portal.columns.day"), t("portal.columns.redemptions"), t("portal.columns.sum")],
+    days.map((day) => [
+      html`<a href="${path}?day=${day}">${locale.day(day)}</a>`,
+      ...total(sumsOf.get(day) ?? [], locale),
+    ]),
+    t("portal.none"),
+    {
+      total: totalRow(
+        days.flatMap((day) => sumsOf.get(day) ?? []),
+        locale,
+      ),
+    },
+  );
+}
+
+/** The last row of a table of sums. */
+function totalRow(sums: readonly DaySum[], locale: Locale): (Html | string)[] {
+  return [locale.t("portal.sumOfAll"), ...total(sums, locale)];
 }
 
 /** The sums of a day or a month, by product and by key. */
 function renderPeriod(
   id: string,
   title: string,
-  sums: readonly RedemptionSum[],
+  sums: readonly DaySum[],
   locale: Locale,
   link: Html | null = null,
 ): Html {
@@ -106,7 +139,7 @@ function renderPeriod(
 }
 
 /** A table by product and a table by key. No table without redemptions. */
-export function renderSumTables(title: string, sums: readonly RedemptionSum[], locale: Locale): Html[] {
+export function renderSumTables(title: string, sums: readonly DaySum[], locale: Locale): Html[] {
   if (sums.length === 0) return [];
   return [
     renderSums(title, "product", sums, locale, ({ productName }) => html`<bdi>${productName}</bdi>`),
@@ -118,9 +151,9 @@ export function renderSumTables(title: string, sums: readonly RedemptionSum[], l
 function renderSums(
   title: string,
   column: "product" | "key",
-  sums: readonly RedemptionSum[],
+  sums: readonly DaySum[],
   locale: Locale,
-  renderName: (sum: RedemptionSum) => Html,
+  renderName: (sum: DaySum) => Html,
 ): Html {
   const groups = [...Map.groupBy(sums, (sum) => sum[`${column}Id`]).values()].toSorted(
     (a, b) => add(b, "cents") - add(a, "cents"),
@@ -136,6 +169,8 @@ function renderSums(
     t(column === "product" ? "portal.byProduct" : "portal.byKey", { period: title }),
     ([column, "redemptions", "sum"] as const).map((name) => t(`portal.columns.${name}`)),
     rows,
+    t("portal.none"),
+    { total: totalRow(sums, locale) },
   );
 }
 
@@ -143,25 +178,27 @@ function renderSums(
 export function renderDayPage(
   site: Site,
   caller: PortalCaller,
-  { day, sums, page }: { day: string; sums: readonly RedemptionSum[]; page: RedemptionsResponse },
+  { day, sums, page }: { day: string; sums: readonly DaySum[]; page: RedemptionsResponse },
 ): Html {
   const path = portalPath(site, "redemptions");
-  const [from, to] = [startOfDay(day).toISOString(), startOfDay(day, 1).toISOString()];
-  const hasNext = page.redemptions.length === DAY_PAGE_MAX && page.nextCursor !== null;
   const { locale } = caller;
   const { t, markup } = locale;
-  const main = html`<h1>${t("portal.ofDay", { day })}</h1>
+  const [from, to] = [day, addDays(day, 1)].map((each) => startOfDay(each, locale).toISOString()) as [string, string];
+  const hasNext = page.redemptions.length === DAY_PAGE_MAX && page.nextCursor !== null;
+  const title = t("portal.ofDay", { day: locale.day(day, "date") });
+  const main = html`<h1>${title}</h1>
 <p>${renderTotal(sums, locale)} \
 ${to <= page.completeUntil ? t("portal.onDay") : markup("portal.endsAt", { time: locale.time(page.completeUntil) })}</p>
-<p><a href="${path}.csv?from=${from}&to=${to}">${t("portal.csv")}</a></p>
+<p class="fine">${t("portal.zone", { zone: locale.timeZone })}</p>
+<p class="screen"><a href="${path}.csv?from=${from}&to=${to}">${t("portal.csv")}</a></p>
 <form class="check" action="${path}" method="get"><label for="day">${t("portal.anotherDay")}</label>
 <div class="row"><input id="day" name="day" type="date" value="${day}" required> \
 <button type="submit">${t("portal.show")}</button></div></form>
-<p><a href="${path}?day=${dayOf(startOfDay(day, -1))}">${t("portal.dayBefore")}</a> · \
-<a href="${path}?day=${to.slice(0, 10)}">${t("portal.dayAfter")}</a> · \
+<p class="screen"><a href="${path}?day=${addDays(day, -1)}">${t("portal.dayBefore")}</a> · \
+<a href="${path}?day=${addDays(day, 1)}">${t("portal.dayAfter")}</a> · \
 <a href="${path}?month=${day.slice(0, 7)}">${t("portal.wholeMonth")}</a></p>
 ${renderTable(
-  t("portal.ofDay", { day }),
+  title,
   [
     t("portal.columns.redeemed"),
     t("portal.columns.reference"),
@@ -179,10 +216,11 @@ ${renderTable(
     renderKey(redemption),
   ]),
   t("portal.none"),
+  { stacks: true },
 )}
 ${linkNext(
   hasNext ? `${path}?day=${day}&cursor=${encodeURIComponent(page.nextCursor ?? "")}` : null,
   t("portal.next"),
 )}`;
-  return layOutForPortal(site, caller, t("portal.ofDay", { day }), main);
+  return layOutForPortal(site, caller, title, main);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { expectSound, LOOKS, useBrowser } from "../support/browser.ts";
+import { expectSound, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { partnerClient } from "../support/client.ts";
 import { beginTlog, makeTlogFiles, openSequencer, startWitness } from "../support/log-setup.ts";
 import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
@@ -117,5 +117,26 @@ it("a person of a partner sees a plot whose bars are visible and as high as the 
   const bars = page.locator("svg.chart rect");
   const heights = await bars.evaluateAll((found) => found.map((bar) => bar.getBoundingClientRect().height));
   expect(heights.slice(0, -1)).toEqual(Array(29).fill(0));
-  expect(heights.at(-1)).toBeGreaterThan(100);
+  // Twelve, on a scale to twenty.
+  expect(heights.at(-1)).toBeGreaterThan(80);
+  expect(await page.locator("svg.chart text").allTextContents()).toEqual(
+    expect.arrayContaining(["20", "10", "0", "12"]),
+  );
+});
+
+it("a bookkeeper reads each table on a phone without scrolling sideways, and prints only figures", async () => {
+  const [, phone] = LOOKS[1];
+  const { page } = await visit(`${api.url}/portal`, { ...phone, locale: "de-DE" });
+  for (const path of ["", "/redemptions", `/redemptions?month=${new Date().toISOString().slice(0, 7)}`]) {
+    await page.goto(`${api.url}/portal${path}`);
+    const wide =
+      "[...document.querySelectorAll('.scroll')].filter((part) => part.scrollWidth > part.clientWidth).length";
+    expect([path, await page.evaluate(wide)]).toEqual([path, 0]);
+    await photograph(page, `portal${path.replace(/=.*/, "")}, German, phone`);
+    await page.emulateMedia({ media: "print" });
+    for (const part of ["nav", "form", "footer"]) expect(await page.locator(part).first().isVisible()).toBe(false);
+    expect(await page.getByRole("table").first().isVisible()).toBe(true);
+    await photograph(page, `portal${path.replace(/=.*/, "")}, German, paper`);
+    await page.emulateMedia({ media: null });
+  }
 });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
+import { changeOrganization } from "../../src/acts/org/change.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { normaliseReference } from "../../src/core/voucher/references.ts";
 import { basic, browse, nextOf } from "../support/browse.ts";
@@ -80,13 +81,16 @@ describe("the numbers of the portal", () => {
   it("the overview has each of the last thirty days in its table and its plot, and no earlier one", async () => {
     const text = sectionOf(await openOverview(), "days");
     const rows = [
-      ...text.matchAll(/day=(\S{10})">\1<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
+      ...text.matchAll(/day=(\S{10})">[^<]+<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
     ];
     expect(rows.map(([, day]) => day)).toEqual(Array.from({ length: 30 }, (_, days) => daysAgo(days)));
     expect(rows[2]?.slice(2)).toEqual(["1", "$0.10"]);
     expect(rows[1]?.slice(2)).toEqual(["301", "$5,997.10"]);
-    const bars = [...text.matchAll(/<title>(\S{10}): (\d+)<\/title>/g)].map(([, day, count]) => `${day} ${count}`);
-    expect(bars.toReversed()).toEqual(rows.map(([, day, count]) => `${day} ${count}`));
+    const bars = [...text.matchAll(/<title>([^<:]+): (\d+)<\/title>/g)].map(([, day, count]) => `${day} ${count}`);
+    expect(bars.toReversed()).toEqual(rows.map(([, day = "", count]) => `${shownDay(day)} ${count}`));
+    const total = rows.reduce((sum, [, , count]) => sum + Number(count), 0);
+    expect(text).toContain(`<tfoot><tr><td>Total</td><td class="figure">${total}</td>`);
+    expect(text.match(/<text class="value"/g)).toHaveLength(rows.filter(([, , count]) => count !== "0").length);
   });
 
   it("a day's pages list each of its redemptions once, with the total of the whole day on each page", async () => {
@@ -97,7 +101,7 @@ describe("the numbers of the portal", () => {
       expect(pages).toBeLessThan(5);
       // With the style, a page has less than 100 kB.
       expect(text.length).toBeLessThan(75_000);
-      expect(text).toContain("<strong>301 redemptions, $5,997.10</strong> on this day in UTC.");
+      expect(text).toContain("<strong>301 redemptions, $5,997.10</strong> on this day.");
       for (const [, query] of text.matchAll(/portal\/orders\?([^"]+)"/g))
         refs.push(new URLSearchParams(query).get("externalRef") ?? "");
       next = nextOf(text, "/portal");
@@ -138,7 +142,7 @@ describe("the numbers of the portal", () => {
       const cents = (each: typeof listed) => each.reduce((sum, one) => sum + Math.round(one.discountPriceUsd * 100), 0);
       const usd = (sum: number) => `$${(sum / 100).toLocaleString("en-US", { minimumFractionDigits: 2 })}`;
       const rows = [
-        ...text.matchAll(/day=(\S{10})">\1<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
+        ...text.matchAll(/day=(\S{10})">[^<]+<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
       ];
       expect(rows.map(([, ...row]) => row)).toEqual(
         rows.map(([, day = ""]) => {
@@ -159,6 +163,27 @@ describe("the numbers of the portal", () => {
       'href="/portal/redemptions?month=2027-01">The month after',
     );
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
+  });
+
+  it("days are those of the organization's time zone, with UTC beside each time, as in the CSV", async () => {
+    const [ctx, id] = [provisioning(db), partner.organizationId];
+    await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
+    const headers = { ...basic(reader), "accept-language": "en-US" };
+    const visit = (path: string) => browse(`${api.url}/portal${path}`, { headers });
+    const { text } = await visit(`/redemptions?day=${daysAgo(1)}`);
+    const [, path = ""] = /href="\/portal(\/redemptions\.csv[^"]*)"/.exec(text) ?? [];
+    const { from, to } = Object.fromEntries(new URLSearchParams(path.replaceAll("&#38;", "&").split("?")[1]));
+    const hours = [from, to].map((at) => (Date.parse(at ?? "") - today.getTime() + DAY) / 3_600_000);
+    expect(hours.map((hour, days) => hour - 24 * days - (hours[0] ?? 0))).toEqual([0, 0]);
+    expect([4, 5]).toContain(hours[0]);
+    const listed = (await till.redemptions({ from: from ?? "", to: to ?? "", limit: "1000" })).body.redemptions;
+    expect(listed.length).toBeGreaterThan(200);
+    expect(text).toMatch(new RegExp(`<strong>${listed.length} redemptions, `));
+    expect(text).toMatch(/>\w+ \d+, \d{4}, \d+:\d\d:\d\d\s[AP]M E[SD]T<\/time> <span class="local">\([^)]* UTC\)/u);
+    expect(text).toContain("time zone America/New_York");
+    expect((await visit(path.replaceAll("&#38;", "&"))).headers.get("content-disposition")).toContain(daysAgo(1));
+    expect(sectionOf((await visit("")).text, "yesterday")).toContain(`<strong>${listed.length} redemptions, `);
+    await changeOrganization.run(ctx, id, { timeZone: "UTC" });
   });
 
   it("a bad day, month or range answers 400", async () => {
@@ -255,7 +280,7 @@ describe("an order in the portal", () => {
       `<h1>Order <bdi>${escaped(normaliseReference(reference))}</bdi></h1>`,
     );
     expect((await search("<script>")).text).not.toContain("<script>");
-    expect((await open("")).text).toContain(`<h1><bdi>${escaped(HOSTILE)}</bdi></h1>`);
+    expect((await open("")).text).toContain(`<p class="eyebrow"><bdi>${escaped(HOSTILE)}</bdi></p>`);
   });
 });
 
@@ -353,7 +378,7 @@ const PATHS = [
 ];
 
 it.each([
-  ["de-CH", "Einlösungen", /\d,\d\d\u00a0\$/, "Bestellung", /\d+\. \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
+  ["de-CH", "Einlösungen", /\$\u00a0?\d+\.\d\d/, "Bestellung", /\d+\. \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
   ["fr", "Utilisations", /\d,\d\d\u00a0\$US/, "Commande", /\d+ \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
   ["es", "Canjes", /\d,\d\d\u00a0US\$/, "Pedido", /\d+ de \p{L}+ de \d{4}, \d+:\d\d:\d\d UTC/u],
   ["nl", "Inwisselingen", /US\$\u00a0\d+,\d\d/, "Bestelling", /\d+ \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
@@ -488,7 +513,7 @@ it("webhook endpoints are shown to keys with voucher.webhook, and of their organ
   expect(status).toBe(200);
   expect(text).toContain(`<bdi>${escaped(HOSTILE)}</bdi>`);
   expect(text).toMatch(
-    /whk_of_the_partner[\s\S]*Failed<\/span><\/td><td class="figure">10<\/td><td class="figure">503/,
+    /whk_of_the_partner[\s\S]*Failed<\/span><\/td><td class="figure"[^>]*>10<\/td><td class="figure"[^>]*>503/,
   );
   expect(text).not.toContain("whk_of_the_stranger");
   expect((await open("")).text).not.toContain("/portal/webhooks");
@@ -558,5 +583,6 @@ async function openOverview(): Promise<string> {
 const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
+const shownDay = (day: string) => new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" }).format(new Date(day));
 const daysAgo = (days: number) => dayOf(new Date(today.getTime() - days * DAY));
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

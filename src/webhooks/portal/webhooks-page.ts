@@ -74,6 +74,7 @@ ${renderTable(
     String(lastStatus ?? lastFailure?.replaceAll("_", " ") ?? ""),
   ]),
   t("portal.none"),
+  { stacks: true },
 )}
 </section>
 `;

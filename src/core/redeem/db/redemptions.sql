@@ -104,21 +104,23 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
  ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;
 
--- name: sum_redemptions(organization_id, from, to)
--- The number and the value of an organization's redemptions per day (UTC), product and key, in a range of time. Groups by batch before the other
--- joins, so that each redemption costs one look-up of its voucher. Values are in cents, so that sums of them are exact in every program.
-SELECT s.day, b.product_id AS "productId", p.name AS "productName", s.key_id AS "keyId", k.label AS "keyLabel",
+-- name: sum_redemptions(organization_id, bounds)
+-- The number and the value of an organization's redemptions per period, product and key. Period n begins at bound n and
+-- ends before the next bound. Groups by batch before the other joins, so that each redemption costs one look-up of its
+-- voucher. Values are in cents, so that sums of them are exact in every program.
+SELECT s.period, b.product_id AS "productId", p.name AS "productName", s.key_id AS "keyId", k.label AS "keyLabel",
        sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents
-  FROM (SELECT to_char(rd.redeemed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day, v.batch_id, rd.key_id, count(*) AS redemptions
+  FROM (SELECT width_bucket(rd.redeemed_at, $2::timestamptz[]) AS period, v.batch_id, rd.key_id, count(*) AS redemptions
           FROM redemptions AS rd
          CROSS JOIN LATERAL (SELECT batch_id FROM vouchers WHERE id = rd.voucher_id OFFSET 0) AS v
-         WHERE (rd.organization_id || '') = $1::text AND rd.redeemed_at >= $2::timestamptz AND rd.redeemed_at < $3::timestamptz
+         WHERE (rd.organization_id || '') = $1::text AND rd.redeemed_at >= ($2::timestamptz[])[1]
+           AND rd.redeemed_at < ($2::timestamptz[])[cardinality($2::timestamptz[])]
          GROUP BY 1, 2, 3) AS s
  CROSS JOIN LATERAL (SELECT product_id, price_usd FROM batches WHERE id = s.batch_id OFFSET 0) AS b
  CROSS JOIN LATERAL (SELECT name FROM products WHERE id = b.product_id OFFSET 0) AS p
   LEFT JOIN LATERAL (SELECT label FROM api_keys WHERE id = s.key_id OFFSET 0) AS k ON true
- GROUP BY s.day, b.product_id, p.name, s.key_id, k.label
- ORDER BY s.day, p.name, b.product_id, k.label, s.key_id;
+ GROUP BY s.period, b.product_id, p.name, s.key_id, k.label
+ ORDER BY s.period, p.name, b.product_id, k.label, s.key_id;
 
 -- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of those that another transaction is

@@ -47,9 +47,9 @@ const LAST_REDEMPTION = {
 };
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
-/** The number of redemptions for one day (`YYYY-MM-DD`, UTC), product and key, and their value in cents. */
+/** The number of redemptions of one period, product and key, and their value in cents. The first period is 1. */
 const REDEMPTION_SUM = {
-  day: text,
+  period: integer,
   productId: text,
   productName: text,
   keyId: text,
@@ -86,8 +86,7 @@ export const findRedemptionOfVoucher = sql.row(
 );
 export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM, {
   organizationId: text,
-  from: timestamptz,
-  to: timestamptz,
+  bounds: arrayOf(timestamptz),
 });
 const selectByReference = sql.rows(
   "read_redemptions",

@@ -7,6 +7,8 @@ declare global {
     interface Locals {
       /** The language of the response, once it is chosen. */
       language?: Language;
+      /** How that language is written in the reader's country, such as `de-CH`, if the reader names a country. */
+      localeTag?: string;
     }
   }
 }
@@ -15,7 +17,7 @@ declare global {
  * The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link
  * CHOICES_MAX}.
  */
-const choices = new Map<string, Language>();
+const choices = new Map<string, Pick<Express.Locals, "language" | "localeTag">>();
 const CHOICES_MAX = 500;
 
 /**
@@ -25,21 +27,25 @@ const CHOICES_MAX = 500;
 export function languageOf(response: Response): Language {
   const { locals } = response;
   if (locals.language === undefined) {
-    locals.language = chooseLanguage(response);
+    Object.assign(locals, chooseLanguage(response));
     response.vary("Accept-Language");
   }
-  response.setHeader("Content-Language", locals.language);
-  return locals.language;
+  const { language = LANGUAGES[0] } = locals;
+  response.setHeader("Content-Language", language);
+  return language;
 }
 
-function chooseLanguage({ req }: Response): Language {
+function chooseLanguage({ req }: Response): Pick<Express.Locals, "language" | "localeTag"> {
   const accepted = req.headers["accept-language"];
   const [first] = LANGUAGES;
   // Many programs send only an asterisk, which accepts every language.
-  if (accepted === undefined || accepted === "*") return first;
+  if (accepted === undefined || accepted === "*") return { language: first };
   const known = choices.get(accepted);
   if (known !== undefined) return known;
-  const chosen = new Negotiator(req).language(LANGUAGES) ?? first;
+  const negotiator = new Negotiator(req);
+  const language = negotiator.language(LANGUAGES) ?? first;
+  const localeTag = negotiator.languages().find((tag) => new RegExp(`^${language}-[a-z]{2}$`, "i").test(tag));
+  const chosen = { language, ...(localeTag !== undefined && { localeTag }) };
   if (choices.size === CHOICES_MAX) choices.clear();
   choices.set(accepted, chosen);
   return chosen;

@@ -1,0 +1,51 @@
+import type { Locale } from "../pages/locale.ts";
+
+const DAY_MS = 86_400_000;
+
+/** A day of a calendar without zones, or the day that is some days later: `YYYY-MM-DD`. */
+export function addDays(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** A month, or the one that is some months later: `YYYY-MM`. */
+export function addMonths(month: string, months: number): string {
+  const start = new Date(`${month}-01`);
+  start.setUTCMonth(start.getUTCMonth() + months);
+  return start.toISOString().slice(0, 7);
+}
+
+/** The day that contains a moment in the zone of a page. */
+export function dayOf(at: Date, { wallClock }: Locale): string {
+  return wallClock(at).slice(0, 10);
+}
+
+/** The month that contains a moment in the zone of a page. */
+export function monthOf(at: Date, locale: Locale): string {
+  return dayOf(at, locale).slice(0, 7);
+}
+
+/**
+ * The first moment of a day in the zone of a page. A zone whose clocks change at midnight can have no 00:00 on that
+ * day: the day then begins later.
+ */
+export function startOfDay(day: string, locale: Locale): Date {
+  const midnight = Date.parse(day);
+  const [before, after] = [midnight - DAY_MS, midnight + DAY_MS].map((near) => {
+    const at = new Date(near);
+    return new Date(midnight - (Date.parse(`${locale.wallClock(at)}Z`) - near));
+  }) as [Date, Date];
+  const [earlier, later] = before < after ? [before, after] : [after, before];
+  return dayOf(earlier, locale) === day ? earlier : later;
+}
+
+/** The first moment of a month in the zone of a page. */
+export function startOfMonth(month: string, locale: Locale): Date {
+  return startOfDay(`${month}-01`, locale);
+}
+
+/** Consecutive days, from the first on. The last is before `end`, a day as well. */
+export function daysBetween(first: string, end: string): string[] {
+  const days: string[] = [];
+  for (let day = first; day < end; day = addDays(day, 1)) days.push(day);
+  return days;
+}
