@@ -19,8 +19,8 @@ export async function extendBatch(
   onRange?: (soFar: BatchResult<"extended">) => void,
 ): Promise<BatchResult<"extended">> {
   const size = await readBatchSize(ctx, batchId);
-  const end = (await findLineage(ctx.pool, batchId))?.validUntil;
-  if (end && validUntil < end) throw tooEarly(end);
+  const present = (await findLineage(ctx.pool, batchId))?.validUntil;
+  if (present && validUntil < present) throw tooEarly(present);
   const result = await changeBatch(
     ctx,
     batchId,

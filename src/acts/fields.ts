@@ -84,8 +84,8 @@ const HOURS = z
 const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
 
 /** Reads the hint of a time from sentences about what a date alone means. */
-const byUse = (start: string, end: string) => ({
-  hint: ({ use = "end" }: Field) => (use === "start" ? start : end),
+const byUse = (ofStarts: string, ofEnds: string) => ({
+  hint: ({ use = "end" }: Field) => (use === "start" ? ofStarts : ofEnds),
 });
 
 const TEXT: Kind = { option: { takes: "text" }, input: { shape: "line" }, json: {} };
@@ -162,11 +162,11 @@ const orRequired = (message: string) => ({
 /** A line of text. `max` counts code points. */
 export function text(label: string, max: number, more: More<string> = {}): Field<string> {
   const { hint = "" } = more;
-  const line = filledTextUpTo(max, hint || label).refine(
+  const singleLine = filledTextUpTo(max, hint || label).refine(
     (value) => !/\p{Cc}/u.test(value),
     problem("controlCharacters"),
   );
-  return { kind: "text", label, hint, typed: line, json: line, ...more };
+  return { kind: "text", label, hint, typed: singleLine, json: singleLine, ...more };
 }
 
 /** What a person types for a field, without surrounding blanks unless the field is verbatim. */

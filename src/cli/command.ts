@@ -9,7 +9,7 @@ import { type Config, readQueueShards } from "../platform/config.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
 import { openLogger } from "../platform/logger.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
-import { EXIT, Interrupted, OutcomeUnknown } from "./exit-code.ts";
+import { CommitUnknown, EXIT, Interrupted } from "./exit-code.ts";
 import { paintError, paintHelp } from "./format.ts";
 import { collectProblems, flag, type OptionOf, type OptionProblems, type OptionValues } from "./options.ts";
 import { NO_PROGRESS, openProgress, type Progress } from "./progress.ts";
@@ -139,7 +139,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
         await run({ ...interaction, host }, values, ...args);
       } catch (error) {
         throw audited.mayHaveWritten && isDatabaseUnavailable(error)
-          ? new OutcomeUnknown(CHECK_OUTCOME, { cause: error })
+          ? new CommitUnknown(CHECK_OUTCOME, { cause: error })
           : error;
       } finally {
         end();

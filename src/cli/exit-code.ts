@@ -41,7 +41,7 @@ export class UsageError extends Error {}
 export class ServersUnavailable extends Error {}
 
 /** The database stopped answering after the command had begun to write. The cause has the reason. */
-export class OutcomeUnknown extends Error {}
+export class CommitUnknown extends Error {}
 
 /**
  * A signal ended the command. Only `batch void`, `person erase`, `erasure replay` and commands on the log keep the

@@ -9,7 +9,7 @@ import { RefusedConnection } from "../platform/db/client.ts";
 import { UnusableDatabase } from "../platform/db/schema.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
 import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
-import { EXIT, Interrupted, OutcomeUnknown, ServersUnavailable, UsageError } from "./exit-code.ts";
+import { CommitUnknown, EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
 export interface Explanation {
@@ -25,7 +25,7 @@ const FIND_IDS = "voucherctl audit list shows what was created, with ids.";
 export function explain(error: unknown): Explanation {
   if (error instanceof Interrupted) return { message: error.message, exitCode: error.exitCode };
   if (error instanceof UsageError) return { message: error.message, exitCode: EXIT.usage };
-  if (error instanceof OutcomeUnknown) {
+  if (error instanceof CommitUnknown) {
     const { hint, ...explanation } = explain(error.cause);
     return { ...explanation, hint: [hint, error.message].filter(Boolean).join(" ") };
   }

@@ -3,7 +3,7 @@ import {
   checkClient,
   describeChecks,
   ServiceUnavailable,
-  UsageError as UnusableOptions,
+  UnusableOptions,
   VOUCHERS_NEEDED,
 } from "#conformance/check-client.ts";
 import { type Noun, verbWithoutServers } from "./command.ts";

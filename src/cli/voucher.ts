@@ -133,10 +133,10 @@ function queryOf(
 function describeFound({ items }: FoundVouchers): string {
   const rows = items.map(({ id, status, serial, code, externalRef, productName, brand, ...item }) => {
     const reference = externalRef === null ? "" : `for ${externalRef}; `;
-    const place = `${item.batchId}, ${item.organizationId}${item.sandbox ? ", a sandbox" : ""}`;
+    const batchAndOwner = `${item.batchId}, ${item.organizationId}${item.sandbox ? ", a sandbox" : ""}`;
     return {
       cells: [id, paint(STATUS_STYLE[status], status), String(serial), code],
-      note: `${reference}${productName} of ${brand}, ${place}`,
+      note: `${reference}${productName} of ${brand}, ${batchAndOwner}`,
     };
   });
   return formatTable(["VOUCHER", "STATUS", "SERIAL", "CODE"], rows, "No voucher was found.");
@@ -154,14 +154,14 @@ function describeHistory({ voucher, events, reservations, redemption }: VoucherH
     ...reservations.flatMap((reservation) => {
       const { ticket, state, startedAt, endedAt, endReason } = reservation;
       const until = formatUtc(new Date(reservation.expiresAt));
-      const start = {
+      const opened = {
         at: startedAt,
         cells: ["reserved", ""],
         note: `${ticket} by ${keyOf(reservation)} until ${until}`,
       };
-      if (endedAt === null || state === "Consumed") return [start];
+      if (endedAt === null || state === "Consumed") return [opened];
       const note = [ticket, endReason].filter(Boolean).join(": ");
-      return [start, { at: endedAt, cells: [`reservation ${state.toLowerCase()}`, ""], note }];
+      return [opened, { at: endedAt, cells: [`reservation ${state.toLowerCase()}`, ""], note }];
     }),
   ].sort((a, b) => a.at.localeCompare(b.at));
   const title = formatFields(

@@ -130,12 +130,12 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
     const exclude = EXCLUDED.map((pattern) => `--exclude=postgres/${pattern}`);
     const beside = BESIDE.filter((name) => existsSync(join(LOCAL_DIRECTORY, name)));
     await runTar(["-cf", unfinished, "-C", LOCAL_DIRECTORY, ...exclude, ...beside, "postgres"]);
-    const end = await client.query("SELECT labelfile, pg_walfile_name(lsn) AS wal FROM pg_backup_stop(false)");
+    const stopped = await client.query("SELECT labelfile, pg_walfile_name(lsn) AS wal FROM pg_backup_stop(false)");
     const wal = join(staging, "postgres/pg_wal");
     mkdirSync(wal, { recursive: true });
-    writeFileSync(join(staging, "postgres/backup_label"), end.rows[0].labelfile);
+    writeFileSync(join(staging, "postgres/backup_label"), stopped.rows[0].labelfile);
     for (const name of readdirSync(join(LOCAL_DIRECTORY, "postgres/pg_wal"))) {
-      const isNeeded = /^[0-9A-F]{24}$/.test(name) && name >= begin.rows[0].wal && name <= end.rows[0].wal;
+      const isNeeded = /^[0-9A-F]{24}$/.test(name) && name >= begin.rows[0].wal && name <= stopped.rows[0].wal;
       if (isNeeded || name.endsWith(".history"))
         copyFileSync(join(LOCAL_DIRECTORY, "postgres/pg_wal", name), join(wal, name));
     }

@@ -110,7 +110,7 @@ async function check(options: ReturnType<typeof readOptions>): Promise<void> {
       assertUsable(result);
       console.log(showScale({ ...result, ...measured, callers, organization: supply.organizationId }, options.json));
     } finally {
-      await supply.end();
+      await supply.revokeKeys();
     }
   } finally {
     redis.disconnect();
@@ -133,7 +133,7 @@ interface Supply {
   keys: string[];
   codes: string[];
   /** Revokes the keys. The remaining vouchers expire by themselves. */
-  end(): Promise<void>;
+  revokeKeys(): Promise<void>;
 }
 
 /** The name of the sandbox that is made when none is given, and the name of its brand and product. */
@@ -171,7 +171,7 @@ async function openSupply(admin: AdminContext, given: string | null, count: numb
     organizationId,
     keys: keys.map(({ key }) => key),
     codes,
-    end: async () => void (await Promise.all(keys.map(({ id }) => revokeApiKey.run(ctx, id, {})))),
+    revokeKeys: async () => void (await Promise.all(keys.map(({ id }) => revokeApiKey.run(ctx, id, {})))),
   };
 }
 

@@ -18,9 +18,9 @@ export class StartLog {
       decodeStrings: false,
       transform: (chunk, _encoding, done) => {
         const text = rest + chunk;
-        const end = text.lastIndexOf("\n") + 1;
-        rest = text.slice(end);
-        const whole = text.slice(0, end);
+        const afterLastLine = text.lastIndexOf("\n") + 1;
+        rest = text.slice(afterLastLine);
+        const whole = text.slice(0, afterLastLine);
         if (this.lines === null) return done(null, whole);
         this.lines.push(whole);
         done();

@@ -14,12 +14,12 @@ const BATCHES_MAX = 4;
  * @returns the number of added events.
  */
 export async function backfillTlog(ctx: AuditContext, onProgress: (events: number) => void): Promise<number> {
-  const place = { voucherId: "", sequence: 0 };
+  const lastRead = { voucherId: "", sequence: 0 };
   for (let total = 0; ; ) {
     const count = await withAuditEntry(
       ctx,
       { type: "Log", id: "backfill" },
-      (tx) => addUnlogged(tx, place, BATCHES_MAX),
+      (tx) => addUnlogged(tx, lastRead, BATCHES_MAX),
       { before: { events: 0 }, after: (events) => ({ events }) },
     );
     total += count;
@@ -30,21 +30,21 @@ export async function backfillTlog(ctx: AuditContext, onProgress: (events: numbe
 
 /**
  * Adds sealed events that belong to no batch to new batches, which wait for their places.
- * @param place the event after which the search begins. The function moves it to the last event that was read.
+ * @param lastRead the event after which the search begins. The function moves it forward.
  * @returns the number of added events.
  */
 export async function addUnlogged(
   tx: Transaction,
-  place: { voucherId: string; sequence: number },
+  lastRead: { voucherId: string; sequence: number },
   batchesMax: number,
   isWanted: (recordHash: string) => boolean = () => true,
 ): Promise<number> {
   let added = 0;
   for (let batches = 0; batches < batchesMax; batches++) {
-    const read = await selectUnloggedEvents(tx, place);
+    const read = await selectUnloggedEvents(tx, lastRead);
     const { voucherId, sequence } = read.at(-1) ?? { voucherId: null, sequence: 0 };
     if (voucherId === null) break;
-    Object.assign(place, { voucherId, sequence });
+    Object.assign(lastRead, { voucherId, sequence });
     const events = read.filter(({ recordHash }) => isWanted(recordHash));
     if (events.length === 0) continue;
     const batch = await openLeafBatch(tx);

@@ -37,9 +37,9 @@ export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uin
     const tile = parseTilePath(path);
     if (tile === null) throw new AppError("not_found");
     const { index, width } = tile;
-    const place = { level: tile.level ?? 0, index };
-    if (width > tileWidth(place, (await selectPublished(ctx.pool)).size)) throw new AppError("not_found");
-    const hashes = await selectHashes(ctx.pool, place, width);
+    const tileId = { level: tile.level ?? 0, index };
+    if (width > tileWidth(tileId, (await selectPublished(ctx.pool)).size)) throw new AppError("not_found");
+    const hashes = await selectHashes(ctx.pool, tileId, width);
     if (tile.level === null) return formatBundle(hashes);
     return tile.level === 0 ? hashLeaves(hashes) : hashes;
   });

@@ -9,7 +9,7 @@ import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import { sendWebhook, type WebhookResult, type WebhookSender } from "../platform/outgoing/send-webhook.ts";
 import { openSigningKeys, webhookHeaders } from "../platform/outgoing/webhook-signature.ts";
-import { type WebhookEvent, webhookEvent } from "./api/webhooks.ts";
+import { type WebhookBody, webhookEvent } from "./api/webhooks.ts";
 import {
   type DueDelivery,
   findTarget,
@@ -283,7 +283,7 @@ function webhookBody(delivery: DueDelivery, sandbox: boolean): string {
 /** The data of each type of event. A newer process may have written an event of another type. */
 const SCHEMAS = new Map<string, z.ZodObject>(webhookEvent.options.map(({ shape }) => [shape.type.value, shape.data]));
 
-function webhookEventOf(delivery: DueDelivery): WebhookEvent {
+function webhookEventOf(delivery: DueDelivery): WebhookBody {
   const { eventType, voucherId, sequence, recordHash, occurredAt, payload, startedAt, expiresAt } = delivery;
   if (eventType === "reservation.expired") {
     if (startedAt === null || expiresAt === null) throw new Error(`${delivery.eventId} has no reservation`);
@@ -293,8 +293,8 @@ function webhookEventOf(delivery: DueDelivery): WebhookEvent {
   if (sequence === null || recordHash === null || occurredAt === null || payload === null) {
     throw new Error(`${delivery.eventId} has no sealed event`);
   }
-  const place = { voucherId, sequence, recordHash };
+  const inChain = { voucherId, sequence, recordHash };
   const schema = SCHEMAS.get(eventType);
-  const data = schema === undefined ? place : pickFields(schema, { ...JSON.parse(payload).data, ...place });
-  return { type: eventType, timestamp: occurredAt.toISOString(), data } as WebhookEvent;
+  const data = schema === undefined ? inChain : pickFields(schema, { ...JSON.parse(payload).data, ...inChain });
+  return { type: eventType, timestamp: occurredAt.toISOString(), data } as WebhookBody;
 }

@@ -15,7 +15,7 @@ import {
   type NewWebhookView,
   type RotatedWebhook,
   WEBHOOK_TEST_TYPE,
-  type WebhookEvent,
+  type WebhookBody,
   type WebhookView,
   webhookEndpoint,
 } from "./api/webhooks.ts";
@@ -131,7 +131,7 @@ export async function testWebhook(
   });
   if (endpoint.disabledReason === "operator") throw new AppError(WEBHOOK_ERRORS.webhook_disabled);
   const { url, readAt } = endpoint;
-  const event: WebhookEvent = {
+  const event: WebhookBody = {
     type: WEBHOOK_TEST_TYPE,
     timestamp: readAt.toISOString(),
     data: { webhookId: id, ...markSandbox(organization?.sandbox === true) },

@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { assertSandboxKey, parseAddress } from "./check-options.ts";
 import { CHECKS, type CheckResult, runChecks, VOUCHERS_NEEDED } from "./checks.ts";
-import { ServiceUnavailable, UsageError } from "./errors.ts";
+import { ServiceUnavailable, UnusableOptions } from "./errors.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
 import { type SandboxService, sandboxService } from "./service.ts";
 
-export { CHECKS, type CheckResult, ServiceUnavailable, UsageError, VOUCHERS_NEEDED };
+export { CHECKS, type CheckResult, ServiceUnavailable, UnusableOptions, VOUCHERS_NEEDED };
 
 /** The options of a check. */
 export interface CheckOptions {
@@ -24,7 +24,7 @@ export interface CheckOptions {
 
 /**
  * Runs every check against a partner's client, and calls `onResult` after each check.
- * @throws UsageError when the options, the key or the codes cannot be used; the client was then not run.
+ * @throws UnusableOptions when the options, the key or the codes cannot be used; the client was then not run.
  * ServiceUnavailable when the service does not answer; the signal's reason on abort.
  */
 export async function checkClient(
@@ -84,23 +84,24 @@ async function readCodes(file: string): Promise<string[]> {
     .map((row) => row?.[1]?.replaceAll('""', '"') ?? row?.[2] ?? "");
 }
 
-/** Finds the first codes of unused vouchers, as many as the checks need. @throws UsageError */
+/** Finds the first codes of unused vouchers, as many as the checks need. @throws UnusableOptions */
 async function chooseCodes(service: SandboxService, codes: readonly string[], file: string): Promise<string[]> {
   const unused: string[] = [];
   let expired = 0;
   for (const [index, code] of codes.entries()) {
     if (unused.length === VOUCHERS_NEEDED) break;
     const seen = await service.lookUp(code);
-    if (seen === null) throw new UsageError(`${file}: code ${index + 1} is not a voucher of this key's organization.`);
+    if (seen === null)
+      throw new UnusableOptions(`${file}: code ${index + 1} is not a voucher of this key's organization.`);
     if (seen.sandbox !== true)
-      throw new UsageError("The service does not mark these vouchers as a sandbox's. Nothing was tried.");
+      throw new UnusableOptions("The service does not mark these vouchers as a sandbox's. Nothing was tried.");
     if (seen.voucher.status === "Active" && seen.reservation === null) unused.push(code);
     if (seen.voucher.status === "Expired") expired += 1;
   }
   if (unused.length === VOUCHERS_NEEDED) return unused;
   const cause =
     expired === 0 ? "" : ` ${count(expired, "voucher")} expired, as in every check without --keep-vouchers.`;
-  throw new UsageError(
+  throw new UnusableOptions(
     `${file} has ${count(unused.length, "unused code")} and ${VOUCHERS_NEEDED} are needed.${cause} Ask the ` +
       "operator to issue more: voucherctl batch issue --count 100 --out codes.csv …",
   );

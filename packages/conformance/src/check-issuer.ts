@@ -108,7 +108,7 @@ export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX)
 
 /**
  * Runs every check against a back office's client, and calls `onResult` after each check.
- * @throws UsageError, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
+ * @throws UnusableOptions, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
  */
 export async function checkIssuer(
   { key, url, client, product }: IssuerOptions,

@@ -1,18 +1,18 @@
-import { UsageError } from "./errors.ts";
+import { UnusableOptions } from "./errors.ts";
 
-/** Protects live vouchers. @throws UsageError unless the key belongs to a sandbox. */
+/** Protects live vouchers. @throws UnusableOptions unless the key belongs to a sandbox. */
 export function assertSandboxKey(key: string): void {
   if (!/^pv[kt]_[0-9A-Z]{47}$/.test(key))
-    throw new UsageError("--key is not an API key. Copy it exactly as it was shown when it was created.");
+    throw new UnusableOptions("--key is not an API key. Copy it exactly as it was shown when it was created.");
   if (!key.startsWith("pvt_"))
-    throw new UsageError("This key is live. Give a key of a sandbox, which begins with pvt_.");
+    throw new UnusableOptions("This key is live. Give a key of a sandbox, which begins with pvt_.");
 }
 
-/** The address without a slash at its end. @throws UsageError */
+/** The address without a slash at its end. @throws UnusableOptions */
 export function parseAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "") {
-    throw new UsageError("--url is not an address like https://vouchers.example.com.");
+    throw new UnusableOptions("--url is not an address like https://vouchers.example.com.");
   }
   return url.href.replace(/\/+$/, "");
 }

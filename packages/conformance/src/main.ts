@@ -6,7 +6,7 @@ import {
   checkClient,
   describeChecks,
   ServiceUnavailable,
-  UsageError,
+  UnusableOptions,
 } from "./check-client.ts";
 import { checkIssuer, ISSUER_CHECKS, type IssuerOptions } from "./check-issuer.ts";
 
@@ -47,7 +47,7 @@ async function main(): Promise<number> {
   const { url, key, client, codes, product } = values;
   const needed = product === undefined ? { url, key, client, codes } : { url, key, client };
   for (const [name, value] of Object.entries(needed)) {
-    if (value === undefined) throw new UsageError(`--${name} is missing. --help lists the options.`);
+    if (value === undefined) throw new UnusableOptions(`--${name} is missing. --help lists the options.`);
   }
   const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort(new Error("Interrupted.")));

@@ -1,4 +1,4 @@
-import { ServiceUnavailable, UsageError } from "./errors.ts";
+import { ServiceUnavailable, UnusableOptions } from "./errors.ts";
 
 /** The parts of a look-up that the checks need, and the service's clock when it was read. */
 export interface SeenVoucher {
@@ -52,13 +52,13 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
     if (status === 404 && answer.code === "voucher_not_found") return null;
     if (response.ok && isExpected(answer)) return { ...answer, now: new Date(response.headers.get("date") ?? "") };
     const problem = `${url}${path} answered ${status}: ${answer.error ?? "this is not the partner API."}`;
-    throw status >= 500 || status === 429 ? new ServiceUnavailable(problem) : new UsageError(problem);
+    throw status >= 500 || status === 429 ? new ServiceUnavailable(problem) : new UnusableOptions(problem);
   };
 }
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UsageError from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
+ * @throws UnusableOptions from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
  * 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {

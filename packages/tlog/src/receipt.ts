@@ -35,9 +35,9 @@ export function formatProof({ extra, index, hashes, checkpoint }: Proof): string
 export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   const damage = explainDamage(text, "receipt");
   if (damage !== null) throw new NotAccepted(damage);
-  const end = text.indexOf("\n\n");
-  if (end < 0) throw new NotAccepted("The proof has no empty line before its checkpoint.");
-  const lines = text.slice(0, end).split("\n");
+  const proofLength = text.indexOf("\n\n");
+  if (proofLength < 0) throw new NotAccepted("The proof has no empty line before its checkpoint.");
+  const lines = text.slice(0, proofLength).split("\n");
   if (lines.shift() !== HEADER) throw new NotAccepted(`The first line is not ${HEADER}.`);
   const encoded = lines[0]?.startsWith("extra ") ? (lines.shift() as string).slice("extra ".length) : null;
   const extra = encoded === null ? null : decodeBase64(encoded);
@@ -51,7 +51,7 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   if (hashes.length > PROOF_MAX || !hashes.every((node) => node?.length === HASH_BYTES)) {
     throw new NotAccepted("A line of the proof is not a hash in base64.");
   }
-  const checkpoint = text.slice(end + 2);
+  const checkpoint = text.slice(proofLength + 2);
   const parsed = parseCheckpoint(checkpoint);
   if (parsed === null) throw new NotAccepted("The checkpoint is not well formed.");
   return { extra, index, hashes: hashes as Uint8Array[], checkpoint, parsed };

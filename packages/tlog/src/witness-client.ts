@@ -101,12 +101,12 @@ interface WitnessRequest {
 
 /** Parses the body of a request to a witness. Null when it is not valid. */
 export function parseRequest(body: string): WitnessRequest | null {
-  const end = body.indexOf("\n\n");
-  const [first = "", ...lines] = body.slice(0, Math.max(0, end)).split("\n");
+  const headLength = body.indexOf("\n\n");
+  const [first = "", ...lines] = body.slice(0, Math.max(0, headLength)).split("\n");
   const oldSize = first.startsWith("old ") ? parseDecimal(first.slice("old ".length)) : null;
   const proof = lines.map(decodeBase64);
   if (oldSize === null || proof.length > 63 || !proof.every((node) => node?.length === 32)) return null;
-  return { oldSize, proof: proof as Uint8Array[], note: body.slice(end + 2) };
+  return { oldSize, proof: proof as Uint8Array[], note: body.slice(headLength + 2) };
 }
 
 async function readCosignature(

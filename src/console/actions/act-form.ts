@@ -12,8 +12,10 @@ export type FormPlace = Pick<Act, "on" | "creates" | "name">;
 
 /** The path of an act's form after `/ops`. `named` is the id of the entity that the act changes. */
 export function formPathOf({ on, creates, name }: FormPlace, named = ":id"): string {
-  const place = on === null ? "" : `/${ENTITIES[on].collection}/${named}`;
-  return creates === undefined ? `${place}/${name.split(" ")[1]}` : `${place}/${ENTITIES[creates].collection}/new`;
+  const entityPath = on === null ? "" : `/${ENTITIES[on].collection}/${named}`;
+  return creates === undefined
+    ? `${entityPath}/${name.split(" ")[1]}`
+    : `${entityPath}/${ENTITIES[creates].collection}/new`;
 }
 
 /**
@@ -28,7 +30,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
   const { on, creates, confirm, name, title, about, refused, leadsTo } = act;
   const typed = confirm?.typed;
   const collection = on === null ? "" : `/${ENTITIES[on].collection}`;
-  const place = on === null ? "" : `${collection}/${named ?? ":id"}`;
+  const entityPath = on === null ? "" : `${collection}/${named ?? ":id"}`;
   const confirmation: Fields = typed ? { [typed.name]: { ...CONFIRMATION, label: typed.label } } : {};
   return {
     is: [formPathOf(act, named), name, named === undefined ? title : `${title} ${named}`],
@@ -57,7 +59,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
       if (secret !== undefined) return renderSecret(ctx, creates ?? on, said, secret);
       if (creates !== undefined) return (result as { id?: string }).id ?? id;
       if (act.isReport) return html`${said}`;
-      return named === undefined ? null : place;
+      return named === undefined ? null : entityPath;
     },
   };
 }

@@ -115,9 +115,9 @@ type Label = Pick<IssuedVoucher, "code" | "serial">;
 async function* renderSheets(lineage: Lineage, labels: readonly Label[]): AsyncGenerator<string> {
   for (let at = 0; at < labels.length; at += PIECE) {
     await nextPiece();
-    const end = Math.min(at + PIECE, labels.length);
-    const shown = labels.slice(at, end).map((label) => renderLabel(lineage, label));
-    const [begins, ends] = [at % SHEET === 0, end % SHEET === 0 || end === labels.length];
+    const next = Math.min(at + PIECE, labels.length);
+    const shown = labels.slice(at, next).map((label) => renderLabel(lineage, label));
+    const [begins, ends] = [at % SHEET === 0, next % SHEET === 0 || next === labels.length];
     yield html`${begins ? SHEET_HEAD : null}${shown}${ends ? SHEET_TAIL : null}`.markup;
   }
 }

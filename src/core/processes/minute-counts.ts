@@ -152,10 +152,10 @@ export const jobsIn = (counts: Counts, queue: string) => sumOf(bucketsOf([counts
 
 const sumOf = (buckets: readonly BucketCount[]) => buckets.reduce((sum, [, count]) => sum + count, 0);
 
-function bucketsOf(counts: readonly Counts[], start: string): BucketCount[] {
+function bucketsOf(counts: readonly Counts[], prefix: string): BucketCount[] {
   return counts
     .flatMap((fields) => Object.entries(fields))
     .flatMap(([field, count]) =>
-      field.startsWith(start) ? [[Number(field.slice(start.length)), Number(count)] as const] : [],
+      field.startsWith(prefix) ? [[Number(field.slice(prefix.length)), Number(count)] as const] : [],
     );
 }

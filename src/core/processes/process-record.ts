@@ -75,11 +75,11 @@ export class ProcessRecord implements Closable {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#hasEnded = true;
-    const end = async () => {
+    const recordEnd = async () => {
       await this.#recording;
       await endProcess(this.#ctx.pool, this.id);
     };
-    await pTimeout(end(), { milliseconds: END_MAX_MS }).catch((error) =>
+    await pTimeout(recordEnd(), { milliseconds: END_MAX_MS }).catch((error) =>
       this.#ctx.log.debug({ err: error }, "cannot record the end of this process"),
     );
   }

@@ -113,9 +113,9 @@ function continueAt(
   organizationId: string,
   { cursor = "", from, to }: RedemptionsQuery,
 ): RedemptionsCursor {
-  const place = verifyCursor(ctx.tokenSecrets, "redemptions", organizationId, cursor);
-  if (place === null) throw invalidField("cursor", "noCursor");
-  const [redeemedAtMs, voucherId, fromMs, toMs] = place;
+  const signed = verifyCursor(ctx.tokenSecrets, "redemptions", organizationId, cursor);
+  if (signed === null) throw invalidField("cursor", "noCursor");
+  const [redeemedAtMs, voucherId, fromMs, toMs] = signed;
   const at: RedemptionsCursor = { redeemedAtMs, voucherId, fromMs, toMs };
   const isOther = (given: Date | undefined, ms: number | null) => given !== undefined && given.getTime() !== ms;
   const others = [isOther(from, at.fromMs) && "from", isOther(to, at.toMs) && "to"].filter((name) => name !== false);

@@ -16,8 +16,8 @@ export async function renderListings(
 ): Promise<Html> {
   const { cursor, limit } = validate(listingsQuery, query);
   const { listings, nextCursor } = await viewListings(deps, visitor, null, cursor, limit);
-  const place = `cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
-  const next = `${deps.config.basePath}/marketplace/listings?${place}`;
+  const nextQuery = `cursor=${encodeURIComponent(nextCursor ?? "")}&limit=${limit}`;
+  const next = `${deps.config.basePath}/marketplace/listings?${nextQuery}`;
   const { t } = locale;
   const title = t("marketplace.listings.title");
   return layOut(deps.config, {

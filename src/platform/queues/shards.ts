@@ -62,7 +62,7 @@ export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-/** Tags that were found, by their starts. */
+/** Tags that were found, by their prefixes. */
 const tags = new Map<string, string>();
 /** Maximum number of remembered tags: those of one deployment for a few numbers of shards. */
 const TAGS_MAX = 2_048;
@@ -71,15 +71,15 @@ const TAGS_MAX = 2_048;
  * Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count`
  * is.
  */
-function findTag(start: string, index: number, count: number): string {
-  const known = tags.get(start);
+function findTag(prefix: string, index: number, count: number): string {
+  const known = tags.get(prefix);
   if (known !== undefined) return known;
   // All tags begin alike, so that only the number is added to each checksum.
-  const crc = crc16(`${start}:`);
+  const crc = crc16(`${prefix}:`);
   let number = 0;
   const position = () => ((crc16(String(number), crc) % SLOTS) * count) / SLOTS - index;
   for (let at = position(); at < 0.25 || at >= 0.75; at = position()) number += 1;
   if (tags.size >= TAGS_MAX) tags.clear();
-  tags.set(start, `${start}:${number}`);
-  return `${start}:${number}`;
+  tags.set(prefix, `${prefix}:${number}`);
+  return `${prefix}:${number}`;
 }

@@ -58,9 +58,10 @@ function assertClusterAddresses(urls: readonly URL[]): void {
 
 /** Splits `redis://user@a,b/0` into `redis://user@a/0` and `redis://user@b/0`. */
 function splitHosts(text: string): string[] {
-  const [, start = "", hosts = "", end = ""] = /^(rediss?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/i.exec(text) ?? [];
+  const [, beforeHosts = "", hosts = "", afterHosts = ""] =
+    /^(rediss?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/i.exec(text) ?? [];
   if (!hosts.includes(",")) return [text];
-  return hosts.split(",").map((host) => start + host.trim() + end);
+  return hosts.split(",").map((host) => beforeHosts + host.trim() + afterHosts);
 }
 
 function toUrl(text: string): URL {

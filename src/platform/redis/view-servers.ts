@@ -99,8 +99,8 @@ function readCluster(url: URL, nodes: string) {
     .trim()
     .split("\n")
     .map((line) => line.split(" "));
-  const masters = lines.map(([id = "", place = "", flags = "", ...fields]) => {
-    const [, host = "", port = "", name = ""] = /^(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/.exec(place) ?? [];
+  const masters = lines.map(([id = "", given = "", flags = "", ...fields]) => {
+    const [, host = "", port = "", name = ""] = /^(.*):(\d+)(?:@\d+)?(?:,([^,]*))?/.exec(given) ?? [];
     const usesName = url.protocol === "rediss:" && name !== "";
     const chosen = (usesName ? name : host) || url.hostname;
     const address = `${chosen.includes(":") && !chosen.startsWith("[") ? `[${chosen}]` : chosen}:${port}`;

@@ -86,7 +86,7 @@ export const webhookEvent = z
   ])
   .meta({ id: "WebhookEvent" });
 
-export type WebhookEvent = z.output<typeof webhookEvent>;
+export type WebhookBody = z.output<typeof webhookEvent>;
 
 const url = filledTextUpTo(
   WEBHOOK_URL_MAX,
