@@ -15,8 +15,8 @@ const WORDS: Record<string, RegExp> = {
     /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|VouchersLog|not_logged|payload_erased|^witness/,
   webhooks: /webhook/i,
 };
-/** What has such a word and is no part of a wing: documents, the rule that ALERT_URL follows too, acts of the core. */
-const NO_PART = /^\/docs\/|^WEBHOOK_ALLOW_PRIVATE$|^listing: /;
+/** What has such a word and is no part of a wing: the rule that ALERT_URL follows too, acts of the core. */
+const NO_PART = /^WEBHOOK_ALLOW_PRIVATE$|^listing: /;
 
 const read = (file: string) => readFileSync(file, "utf8");
 
@@ -54,13 +54,21 @@ const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
 
 it("the running service has something of each wing in each kind of thing that the wing adds", async () => {
   const inventory = await takeInventory(join(import.meta.dirname, ".."));
-  expect(kindsWith(inventory, "marketplace")).toEqual(["routes", "headings", "errors", "metrics", "grants"]);
+  expect(kindsWith(inventory, "marketplace")).toEqual([
+    "routes",
+    "documents",
+    "headings",
+    "errors",
+    "metrics",
+    "grants",
+  ]);
   const pages = ["routes", "operators"];
   const declared = ["errors", "variables", "queues", "metrics", "faults"];
-  expect(kindsWith(inventory, "transparency")).toEqual([...pages, ...declared, "grants", "help"]);
+  expect(kindsWith(inventory, "transparency")).toEqual([...pages, "documents", ...declared, "grants", "help"]);
   expect(kindsWith(inventory, "webhooks")).toEqual([
     ...pages,
     "portal",
+    "documents",
     "headings",
     ...declared,
     "acts",
@@ -91,12 +99,14 @@ it("a wing of one file and its grants adds one of each kind, and needs only its 
     mkdirSync(join(directory, "src/lanterns"));
     writeFileSync(join(directory, "src/lanterns/wing.ts"), LANTERNS);
     writeFileSync(join(directory, "src/lanterns/grants.sql"), "GRANT SELECT ON lanterns TO pva_api;\n");
+    writeFileSync(join(directory, "docs/lanterns.md"), "# Lanterns\n\nThey burn.\n");
     const list = read(join(directory, LIST));
     const line = list.replace("= [wing(", "= [wing(lanterns), wing(");
     writeFileSync(join(directory, LIST), `import { lanterns } from "../lanterns/wing.ts";\n${line}`);
     await expectCompiled(directory);
     expect(await takeInventory(directory)).toMatchObject({
       routes: expect.arrayContaining(["/lanterns"]),
+      documents: expect.arrayContaining(["/docs/lanterns"]),
       operators: expect.arrayContaining(["/lanterns"]),
       portal: expect.arrayContaining(["/lanterns"]),
       errors: expect.arrayContaining(["lantern_out"]),
@@ -146,6 +156,7 @@ const light = act({
 const page = { path: "/lanterns", label: () => "Lanterns", isOpenTo: () => true, render: async () => html\`lit\` };
 const api = {
   endpoints: [lit],
+  described: { documents: ["lanterns.md"] },
   operatorPages: { sections: ["Lanterns"], pages: { "/lanterns": ["viewer", async () => html\`lit\`] } },
   portal: { pages: [page] },
   faults: { severities: { LanternOut: "amber" }, find: async () => ({}) },

@@ -51,6 +51,7 @@ export const api = {
     keptCounts: service.use(new KeptCounts(service)),
   }),
   endpoints: [listings, listing, buyListing, buyProduct, claimProduct, link, claimByLink],
+  described: { documents: ["marketplace.md"] },
   pages: { pages: [listingsPage, linkPage] },
   backlog,
 };

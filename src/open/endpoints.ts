@@ -46,4 +46,5 @@ export const REFERENCE: DescribedParts = {
   endpoints: ENDPOINTS,
   files: Object.assign({}, ...described.map(({ files }) => files)),
   webhooks: Object.assign({}, ...described.map(({ webhooks }) => webhooks)),
+  documents: described.flatMap(({ documents = [] }) => documents),
 };

@@ -12,19 +12,15 @@ import { ASSETS, RECEIPT_VERIFIER } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
 
-/** The files of `docs/` for partners and the generated receipt verifier, in the order of the list on every page. */
-const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md
-  marketplace.md webhooks.md webhook-receivers.md sandbox.md portal.md errors.md
-  versioning.md proof.md voucher-client.mjs voucher_client.py voucher-client.php webhook-receiver.mjs
-  webhook_receiver.py webhook-receiver.php verify-webhook.sh checkout.py checkout.php several-vouchers.mjs
-  sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
-  verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php verify-receipt.mjs verify-receipt.py
-  receipt-verifier.html chain-vectors.json log-vectors.json images/checkout.svg`.split(/\s+/);
+/** The files of `docs/` for partners, except those of wings, in the order of the list on every page. */
+const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md sandbox.md
+  portal.md errors.md versioning.md voucher-client.mjs voucher_client.py voucher-client.php checkout.py checkout.php
+  several-vouchers.mjs sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py
+  settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php chain-vectors.json
+  images/checkout.svg`.split(/\s+/);
 
 /** Where the service serves a file of `docs/`. */
-const PATHS = new Map(
-  NAMES.map((name) => [name, name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`]),
-);
+const pathOf = (name: string) => (name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`);
 
 /** The service's address in the documents. Pages replace it with the real address. */
 const EXAMPLE_ADDRESS = "https://vouchers.example.com";
@@ -39,15 +35,22 @@ export interface ServedDocument {
   text: string;
 }
 
-/** All served files, read when the process starts: a release in which a file is missing does not start. */
-export const DOCUMENTS: readonly ServedDocument[] = Array.from(PATHS, ([name, path]) => ({
-  path,
-  sentAs: name.endsWith(".md") ? null : extname(name),
-  text:
-    name === "receipt-verifier.html"
-      ? RECEIPT_VERIFIER
-      : readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
-}));
+/** Reads files of `docs/`, and the generated receipt verifier. */
+const readDocuments = (names: readonly string[]): ServedDocument[] =>
+  names.map((name) => ({
+    path: pathOf(name),
+    sentAs: name.endsWith(".md") ? null : extname(name),
+    text:
+      name === "receipt-verifier.html"
+        ? RECEIPT_VERIFIER
+        : readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
+  }));
+
+/** The served files except those of wings, read when the process starts: a release that lacks one does not start. */
+export const DOCUMENTS: readonly ServedDocument[] = readDocuments(NAMES);
+
+/** All served files, with those that wings name. */
+export const allDocuments = (ofWings: readonly string[]): ServedDocument[] => [...DOCUMENTS, ...readDocuments(ofWings)];
 
 /**
  * Highlights the code of a document, one block in each turn of the event loop, because the first block of a language
@@ -69,14 +72,21 @@ async function highlightCode(source: string): Promise<Map<string, string>> {
   return highlighted;
 }
 
-/** Renders a Markdown document as a page, with links to the other pages. The project's own text may contain markup. */
-export async function renderDocument(site: Site, { text }: ServedDocument): Promise<Html> {
+/**
+ * Renders a Markdown document as a page, with links to the other pages. A link to a file whose wing is missing becomes
+ * text. The project's own text may contain markup.
+ */
+export async function renderDocument(
+  site: Site,
+  { text }: ServedDocument,
+  all: readonly ServedDocument[],
+): Promise<Html> {
   const source = text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
   const highlighted = await highlightCode(source);
   await nextPiece();
   const marked = new Marked(gfmHeadingId(), {
     walkTokens(token) {
-      if (token.type === "link" || token.type === "image") token.href = addressOf(site, token.href);
+      if (token.type === "link" || token.type === "image") token.href = addressOf(site, all, token.href);
     },
     hooks: {
       // Tables and pictures scroll on small screens. The tab stop makes this possible with the keyboard.
@@ -84,6 +94,9 @@ export async function renderDocument(site: Site, { text }: ServedDocument): Prom
         markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
     },
     renderer: {
+      link({ href, tokens }) {
+        return href === "" && this.parser.parseInline(tokens);
+      },
       code({ text: code }: Tokens.Code) {
         const markup = highlighted.get(code);
         return markup === undefined ? false : `<pre><code>${markup}</code></pre>\n`;
@@ -100,7 +113,7 @@ export async function renderDocument(site: Site, { text }: ServedDocument): Prom
     title,
     scripts: [ASSETS.copyScript],
     main: html`<article class="document">
-<details class="contents"><summary>All documents</summary><ul>${listPages(site)}</ul></details>
+<details class="contents"><summary>All documents</summary><ul>${listPages(site, all)}</ul></details>
 ${
   sections.length === 0
     ? null
@@ -113,20 +126,17 @@ ${body}
 }
 
 /** A link to each page. The text is the page's first heading. */
-function listPages({ basePath }: Site): Html[] {
-  return DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(
-    ({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`,
-  );
+function listPages({ basePath }: Site, all: readonly ServedDocument[]): Html[] {
+  return all
+    .filter(({ sentAs }) => sentAs === null)
+    .map(({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`);
 }
 
-/**
- * The address for a link in a document: that of another served file, or the given address outside the documents.
- * @throws Error for a file that is not served.
- */
-function addressOf({ basePath }: Site, href: string): string {
+/** The address for a link in a document: another served file, or outside the documents. Empty if it is not served. */
+function addressOf({ basePath }: Site, all: readonly ServedDocument[], href: string): string {
   if (/^(https?:\/\/|#)/.test(href)) return href;
   const [file = "", anchor] = href.split("#");
-  const path = PATHS.get(file);
-  if (path === undefined) throw new Error(`a served document links to ${file}, which is not served`);
+  const path = pathOf(file);
+  if (!all.some((document) => document.path === path)) return "";
   return `${basePath}${path}${anchor === undefined ? "" : `#${anchor}`}`;
 }

@@ -5,6 +5,7 @@ import type { RequestHandler } from "express";
 import { zipSync } from "fflate";
 import { AppError } from "../platform/api/errors.ts";
 import { getRoute, type Route } from "../platform/http/endpoint.ts";
+import type { ServedDocument } from "./documents.ts";
 import { type Html, html } from "./html.ts";
 import { layOut, type Site } from "./layout.ts";
 import { pageHeaders } from "./page-headers.ts";
@@ -67,7 +68,13 @@ async function hashFile(name: string): Promise<string | null> {
   return content ? hash("sha256", content, "hex") : null;
 }
 
-async function renderPage(config: Site): Promise<Html> {
+/** How to compare a hash stands in the document about proofs, which a service without the log does not serve. */
+const linkProof = ({ basePath }: Site, documents: readonly ServedDocument[]) =>
+  documents.some(({ path }) => path === "/docs/proof")
+    ? html`<a href="${basePath}/docs/proof#get-the-verifier">Compare a hash</a>`
+    : "Compare a hash";
+
+async function renderPage(config: Site, documents: readonly ServedDocument[]): Promise<Html> {
   const address = `${config.baseUrl}${PACKAGES_PATH}`;
   const hashes = new Map<string, Html | null>();
   for (const name of Object.keys(FILES)) {
@@ -78,8 +85,7 @@ async function renderPage(config: Site): Promise<Html> {
     title: "Packages",
     main: html`<article class="document"><h1>Packages</h1>
 <p>These packages have no dependencies and need Node 20. They have the version of this service. \
-<a href="${config.basePath}/docs/proof#get-the-verifier">Compare a hash</a> before you trust what a package proves, \
-and keep the package.</p>
+${linkProof(config, documents)} before you trust what a package proves, and keep the package.</p>
 ${Object.entries(PACKAGES).map(
   ([name, { what, use }]) => html`<h2><a href="${config.basePath}${PACKAGES_PATH}/${name}.tgz">${name}</a></h2>
 <p>${what}</p>
@@ -94,14 +100,14 @@ ${hashes.get(BRUNO) ?? null}
 }
 
 /** The list of packages as a page, and the packages themselves. */
-export function packageRoutes({ config }: { config: Site }): Route[] {
+export function packageRoutes(config: Site, documents: readonly ServedDocument[]): Route[] {
   const handlers = new Map<string, RequestHandler>();
   for (const [name, { type, make }] of Object.entries(FILES)) handlers.set(name, serveFile(type, make));
   return [
     getRoute(
       PACKAGES_PATH,
       pageHeaders,
-      servePage(() => renderPage(config)),
+      servePage(() => renderPage(config, documents)),
     ),
     getRoute(`${PACKAGES_PATH}/:fileName`, (request, response, next) => {
       const serve = handlers.get(String(request.params.fileName));

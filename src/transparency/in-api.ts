@@ -36,7 +36,10 @@ const operatorPages: ConsolePart<DepsOf<typeof readTlogStatus>> = {
 export const api = {
   endpoints: [eventReceipt, redemptionReceipt, receiptByReference, eventProof],
   routes: tlogRoutes,
-  described: { files: LOG_FILES },
+  described: {
+    files: LOG_FILES,
+    documents: ["proof.md", "verify-receipt.mjs", "verify-receipt.py", "receipt-verifier.html", "log-vectors.json"],
+  },
   pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
   backlog,
   faults: tlogFaults,

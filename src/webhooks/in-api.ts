@@ -61,7 +61,11 @@ export const api = {
     replayWebhook,
     webhookDeliveries,
   ],
-  described: { webhooks: describeWebhooks() },
+  described: {
+    webhooks: describeWebhooks(),
+    documents: `webhooks.md webhook-receivers.md webhook-receiver.mjs webhook_receiver.py webhook-receiver.php
+      verify-webhook.sh`.split(/\s+/),
+  },
   backlog,
   faults: webhookFaults,
   operatorPages,

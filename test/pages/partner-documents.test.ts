@@ -1,9 +1,11 @@
 import { expect, it } from "vitest";
-import { DOCUMENTS } from "../../src/pages/documents.ts";
+import { REFERENCE } from "../../src/open/endpoints.ts";
+import { allDocuments, DOCUMENTS as OF_CORE, renderDocument, type ServedDocument } from "../../src/pages/documents.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, startApi } = useService({ workers: [] });
 
+const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null);
 
 it("the documents for partners are short pages that list each other and load nothing from elsewhere", async () => {
@@ -26,6 +28,20 @@ it("the documents for partners show the service's own address instead of an exam
   const { text } = await open("/docs/guide");
   expect(text).toContain(`API=${api.ctx.config.baseUrl} `);
   expect(text).not.toContain("https://vouchers.example.com");
+});
+
+it("a link to a document of a wing is text where the wing is missing, and no other link is", async () => {
+  const served = DOCUMENTS.map(({ path }) => path);
+  for (const { path, text } of PAGES)
+    for (const [, file = ""] of text.matchAll(/\]\((?!https?:)([\w./-]+)/g)) {
+      const target = file === "integration.md" ? "/docs/guide" : `/docs/${file.replace(/\.md$/, "")}`;
+      expect(served, `${path} links to ${file}`).toContain(target);
+    }
+  const guide = OF_CORE.find(({ path }) => path === "/docs/guide");
+  const { markup } = await renderDocument(api.ctx.config, guide as ServedDocument, OF_CORE);
+  expect(guide?.text).toMatch(/\]\(webhooks\.md/);
+  expect(markup).not.toMatch(/href=""|webhooks/);
+  expect(markup).toContain('href="/docs/errors"');
 });
 
 it("the documents for partners link only to addresses that exist, and to headings that exist", async () => {

@@ -1,6 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
-import { DOCUMENTS } from "../../src/pages/documents.ts";
+import { REFERENCE } from "../../src/open/endpoints.ts";
+import { allDocuments } from "../../src/pages/documents.ts";
 import { DESCRIPTION } from "../support/api-description.ts";
 import { expectSound, follow, LOOKS, photograph, useBrowser } from "../support/browser.ts";
 import { readSnippets } from "../support/document-snippets.ts";
@@ -15,6 +16,7 @@ const OPS_TOKEN = "the token of the operators";
 const env = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, OPS_TOKEN };
 const { api, db, issue, issuer, keys } = useService({ apis: [env], workers: [], users: true });
 const visit = useBrowser();
+const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
 
 describe.each(LOOKS)("on a %s", (look, options) => {

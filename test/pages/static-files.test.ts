@@ -1,8 +1,9 @@
 import { request } from "node:http";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { expect, it } from "vitest";
+import { REFERENCE } from "../../src/open/endpoints.ts";
 import { ASSETS } from "../../src/pages/assets.ts";
-import { DOCUMENTS } from "../../src/pages/documents.ts";
+import { allDocuments } from "../../src/pages/documents.ts";
 import { serveFile } from "../../src/pages/serve-file.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -19,7 +20,7 @@ const SCRIPT = `/assets/${ASSET.fileName}`;
 const COMPRESSED = [
   SCRIPT,
   "/openapi.json",
-  ...DOCUMENTS.map(({ path }) => path),
+  ...allDocuments(REFERENCE.documents).map(({ path }) => path),
   "/docs",
   "/docs/packages/",
   "/docs/packages/bruno.zip",

@@ -10,6 +10,7 @@ import { openApi } from "../../src/open/open-api.ts";
 import { openWorkerService } from "../../src/open/open-worker-service.ts";
 import { WING_ACTS } from "../../src/open/wing-acts.ts";
 import { WING_GRANTS, WINGS } from "../../src/open/wings.ts";
+import { allDocuments } from "../../src/pages/documents.ts";
 import { describeApi } from "../../src/pages/openapi/describe-api.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { allFaults } from "../../src/watch/faults.ts";
@@ -39,6 +40,7 @@ console.log(
     routes: createApp(api).router.stack.flatMap(({ route }) => route?.path ?? []),
     operators: operatorRoutes(api, each("operatorPages"), WING_ACTS).map(({ path }) => path),
     portal: each("portal").flatMap(({ pages = [] }) => pages.map(({ path }) => path)),
+    documents: allDocuments(REFERENCE.documents).map(({ path }) => path),
     headings: tags.map(({ name }) => name),
     errors: Object(components?.schemas?.KnownErrorCode).enum,
     variables: VARIABLE_NAMES,

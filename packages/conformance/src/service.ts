@@ -58,7 +58,7 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UnusableOptions from each call that the service refuses; ServiceUnavailable when it does not answer, or answers
+ * @throws UnusableOptions when the service refuses a call; ServiceUnavailable when it does not answer, or answers
  * 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {

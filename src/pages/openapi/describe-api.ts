@@ -27,6 +27,8 @@ export interface DescribedParts {
   files: Readonly<Record<string, DescribedFile>>;
   /** The requests that the service sends to partners, by event type. */
   webhooks: ZodOpenApiPathsObject;
+  /** The files of `docs/` that the service serves besides those of the core, by their names. */
+  documents: readonly string[];
 }
 
 /** Generates an OpenAPI 3.1 document from the schemas that validate requests and type responses. */

@@ -2,7 +2,7 @@ import type { Router } from "express";
 import { type DescribedSettings, getRoute, mount, type Route } from "../../platform/http/endpoint.ts";
 import type { LimitingAddresses } from "../../platform/http/middleware/rate-limit.ts";
 import { ASSETS } from "../assets.ts";
-import { DOCUMENTS, renderDocument, type ServedDocument } from "../documents.ts";
+import { allDocuments, renderDocument, type ServedDocument } from "../documents.ts";
 import { type Html, html } from "../html.ts";
 import { assetPath, layOut, type Site } from "../layout.ts";
 import { headersOf, pageHeaders } from "../page-headers.ts";
@@ -20,6 +20,7 @@ interface ReferenceDeps extends LimitingAddresses {
  */
 export function mountReference(router: Router, deps: ReferenceDeps, parts: DescribedParts): void {
   const { config } = deps;
+  const documents = allDocuments(parts.documents);
   const routes = [
     getRoute(
       "/openapi.json",
@@ -30,8 +31,8 @@ export function mountReference(router: Router, deps: ReferenceDeps, parts: Descr
       referenceHeaders,
       servePage(() => renderReferencePage(config)),
     ),
-    ...DOCUMENTS.map((document) => documentRoute(config, document)),
-    ...packageRoutes(deps),
+    ...documents.map((document) => documentRoute(config, document, documents)),
+    ...packageRoutes(config, documents),
   ];
   for (const route of routes) mount(router, deps, route);
 }
@@ -53,13 +54,13 @@ for programs.</p></noscript>
 }
 
 /** Serves a document. Markdown becomes a page. Other files are sent unchanged. */
-function documentRoute(site: Site, document: ServedDocument): Route {
+function documentRoute(site: Site, document: ServedDocument, all: readonly ServedDocument[]): Route {
   const { path, sentAs, text } = document;
   if (sentAs === null)
     return getRoute(
       path,
       pageHeaders,
-      servePage(() => renderDocument(site, document)),
+      servePage(() => renderDocument(site, document, all)),
     );
   const send = serveFile(sentAs, () => text);
   return getRoute(path, pageHeaders, (request, response, next) => {
