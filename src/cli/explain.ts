@@ -39,7 +39,8 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, exitCode: EXIT.refused };
   if (error instanceof UnusableFile || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };
-  if (error instanceof ConfigError) return misconfigured(error.message, "docs/configuration.md lists every variable.");
+  if (error instanceof ConfigError)
+    return misconfigured(error.message, "docs/configuration.md leads to every variable.");
   if (error instanceof UnmetRequirement) return { message: error.message, exitCode: EXIT.config };
   if (error instanceof RefusedConnection)
     return { message: error.message, exitCode: error.mayPass ? EXIT.unavailable : EXIT.config };

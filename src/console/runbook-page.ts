@@ -1,22 +1,29 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { type Html, html } from "../pages/html.ts";
 import { layOutForOperators, renderSection } from "../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
-/** The document that contains the runbook. The container image includes it. */
-const DOCUMENT = new URL("../../docs/runbook.md", import.meta.url);
+/** The folder with the runbook's documents. The container image includes it. */
+const FOLDER = fileURLToPath(new URL("../../docs", import.meta.url));
 
 /**
- * Renders the runbook of `docs/runbook.md`, so that an operator needs no other site. The anchor of each entry is the
+ * Renders the runbook of `docs`, so that an operator needs no other site. The anchor of each entry is the
  * name of its alert.
  */
 export const runbookPage: Page = async ({ site }) => {
   const entries = Array.from(
-    readFileSync(DOCUMENT, "utf8").matchAll(/^## (\w+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/gm),
+    readRunbook().matchAll(/^## (\w+)\n([\s\S]*?)(?=^## |$(?![\s\S]))/gm),
     ([, alert = "", text = ""]) => renderSection(alert, alert, ...text.split(/^(```[\s\S]*?^```)$/m).map(renderBlock)),
   );
   return layOutForOperators(site, "Runbook", html`<h1>Runbook</h1>\n${entries}`);
 };
+
+/** The runbook's preparation, and its entries. */
+function readRunbook(): string {
+  const files = globSync("{runbook,runbook/*}.md", { cwd: FOLDER });
+  return files.map((file) => readFileSync(`${FOLDER}/${file}`, "utf8")).join("\n");
+}
 
 /** Renders a block of code, or paragraphs and lists. */
 function renderBlock(block: string): Html {

@@ -27,7 +27,7 @@ listens on the next free port, and ends with it. Ctrl-C ends it alone.
 
 const MORE_HELP = `
 With DATABASE_URL and REDIS_URL it runs on these servers and joins nothing.
-docs/configuration.md lists every variable.`;
+docs/configuration.md leads to every variable.`;
 
 /** Variables that workers never read. */
 const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];

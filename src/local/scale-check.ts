@@ -388,7 +388,7 @@ const MACHINE_FULL = 0.95;
 const ADVICE = {
   API: "The API is the limit now. Add an API, and send it a share of the calls.",
   worker: "The workers are the limit now. Add a worker.",
-  Redis: "Redis is the limit now. Use a Redis Cluster: docs/scaling.md.",
+  Redis: "Redis is the limit now. Use a Redis Cluster: docs/redis-cluster.md.",
   Postgres:
     "Postgres is the limit now. Add a worker, which commits one more batch at a time; if the rate stays the same, " +
     "Postgres needs a faster disk or more cores.",

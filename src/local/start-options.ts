@@ -19,7 +19,7 @@ Data is kept in .data/. Ctrl-C stops everything.
   npm run worker              one more worker while it runs; npm run api likewise
   npm run backup -- FILE      a copy of the data; npm run restore -- FILE
 
-docs/configuration.md lists every variable.`;
+docs/configuration.md leads to every variable.`;
 
 /** Reads how many processes to start. Answers --help. Ends the process with status 2 for unknown arguments. */
 export function readStartOptions(): { workers: number; apis: number } {

@@ -21,14 +21,12 @@ import { IMPERSONAL_COLUMNS, IMPERSONAL_KEYS } from "./impersonal-names.ts";
 const env = { OPS_TOKEN, OPS_WRITABLE: "true", METRICS_PORT: "0", ISSUER_API: "true" };
 const { api, servers, db, partner, till, issue, as } = useService({ users: true, env });
 
-/** The part of SECURITY.md that says where personal data is. */
-const SECTION =
-  /## Personal data\n([\s\S]*?)\n## /.exec(readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8"))?.[1] ??
-  "";
+/** Says where personal data is. */
+const DOCUMENT = readFileSync(new URL("../../docs/personal-data.md", import.meta.url), "utf8");
 /** The names of columns, or of keys of payloads, in a text. */
 const namesIn = (text: string) => Array.from(text.matchAll(/`(\w+\.\w+)`/g), ([, name]) => String(name));
 /** What the second column of the table names. */
-const PERSONAL = new Set(namesIn(Array.from(SECTION.matchAll(/^\|[^|]*\|([^|]*)\|/gm), ([, where]) => where).join()));
+const PERSONAL = new Set(namesIn(Array.from(DOCUMENT.matchAll(/^\|[^|]*\|([^|]*)\|/gm), ([, where]) => where).join()));
 const IMPERSONAL = Object.entries({ ...IMPERSONAL_COLUMNS, payload: IMPERSONAL_KEYS }).flatMap(([table, names]) =>
   names.split(/\s+/).map((name) => `${table}.${name}`),
 );
@@ -43,13 +41,13 @@ beforeAll(async () => {
   await writeAsIssuers();
 });
 
-it("each column for texts is either personal, in SECURITY.md, or known to name no person", async () => {
+it("each column for texts is either personal, in docs/personal-data.md, or known to name no person", async () => {
   const columns = (await selectColumns()).toSorted();
   expect(columns.length).toBeGreaterThan(100);
   expect([...PERSONAL, ...IMPERSONAL].filter((name) => !isOfPayload(name)).toSorted()).toEqual(columns);
 });
 
-it("each key of a payload is either personal, in SECURITY.md, or known to name no person", async () => {
+it("each key of a payload is either personal, in docs/personal-data.md, or known to name no person", async () => {
   const { rows } = await db.query<{ type: string; name: string; isPersonal: boolean }>(
     `SELECT event_type AS type, 'payload.' || k AS name,
             bool_or(strpos(v::text, $1) > 0 AND k <> 'data') AS "isPersonal"
@@ -64,7 +62,7 @@ it("each key of a payload is either personal, in SECURITY.md, or known to name n
   expect(rows.filter(({ name, isPersonal }) => isPersonal && !PERSONAL.has(name))).toEqual([]);
 });
 
-it("exactly the columns that SECURITY.md calls personal contain what names a person", async () => {
+it("exactly the columns that docs/personal-data.md calls personal contain what names a person", async () => {
   const found: string[] = [];
   for (const name of await selectColumns()) {
     const [table, column] = name.split(".");

@@ -33,7 +33,7 @@ it("npm run migrate says what is wrong and what to do in at most two lines, with
       69,
       /^The database does not answer \(ECONNREFUSED\)\.\nIs it running, .* Run this again for the rest\.\n$/,
     ],
-    ["nonsense", 78, /^DATABASE_URL .*\ndocs\/configuration\.md lists every variable\.\n$/],
+    ["nonsense", 78, /^DATABASE_URL .*\ndocs\/configuration\.md leads to every variable\.\n$/],
     ["", 78, /^DATABASE_URL .*\n.*\n$/],
     [
       address({ pathname: "/no_such_database" }),

@@ -74,7 +74,7 @@ it("docs/voucherctl.md has the exit status of each command that is given an expi
 });
 
 /** Documents that show commands. */
-const DOCUMENTS = ["README.md", ...globSync("docs/*.md")].map(read);
+const DOCUMENTS = ["README.md", ...globSync("docs/**/*.md")].map(read);
 
 it("a command names every option that is missing or wrong at once, with the rules that are broken", async () => {
   const said: string[] = [];

@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { API_CONNECTIONS_MAX, CALLER_KINDS } from "../../src/core/callers/caller-kinds.ts";
 import { SCOPES } from "../../src/core/keys/api-keys.ts";
@@ -8,28 +8,30 @@ import { WORKER_CONNECTIONS_MAX } from "../../src/open/open-worker-service.ts";
 import { ALL_ERRORS } from "../support/all-errors.ts";
 import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
+const read = (file: string) => readFileSync(file, "utf8");
+
 it("docs/errors.md says when each error code is sent, in the order of the statuses", () => {
-  const rows = readFileSync("docs/errors.md", "utf8").matchAll(/^\| (\d+) \| `(\w+)` \| \S.* \|$/gm);
+  const rows = read("docs/errors.md").matchAll(/^\| (\d+) \| `(\w+)` \| \S.* \|$/gm);
   const codes = Array.from(ALL_ERRORS.values(), ({ code, status }) => `${status} ${code}`);
   const listed = Array.from(rows, ([, status, code]) => `${status} ${code}`);
   expect(listed.toSorted()).toEqual(codes.toSorted());
   expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
 });
 
-it("SECURITY.md says what each scope of a stolen key gives", () => {
-  const [, section = ""] = readFileSync("SECURITY.md", "utf8").split(/^### With (?:a stolen API key|the address of)/m);
+it("docs/attackers.md says what each scope of a stolen key gives", () => {
+  const [, section = ""] = read("docs/attackers.md").split(/^## With (?:a stolen API key|the address of)/m);
   expect(Array.from(section.matchAll(/^\| `(.*?)` \|/gm), ([, scope]) => scope)).toEqual(SCOPES);
 });
 
-it("docs/configuration.md describes every variable of the environment", () => {
-  const documented = readFileSync("docs/configuration.md", "utf8");
+it("docs/configuration.md and its pages describe every variable of the environment", () => {
+  const documented = globSync("docs/{configuration,configuration/*}.md").map(read).join();
   expect(VARIABLE_NAMES.length).toBeGreaterThan(20);
   expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
 });
 
-it("docs/design.md says of every endpoint once whether its answers are confirmed", () => {
+it("docs/design/final-answers.md says of every endpoint once whether its answers are confirmed", () => {
   const [, table = ""] =
-    /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+    /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(read("docs/design/final-answers.md")) ?? [];
   const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = ""]) => names.match(/(?<=`)\w+(?=`)/g) ?? []);
   const operations = named.flat().filter((name) => name !== "voucherctl");
   expect(operations.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
@@ -39,7 +41,7 @@ it("links of the documents lead to files and headings that exist", () => {
   let count = 0;
   const files = ["*.md", "docs/**/*.md", "src/**/README.md", "test/proof/*/README.md"];
   for (const file of files.flatMap((pattern) => globSync(pattern))) {
-    const links = readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g);
+    const links = read(file).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g);
     for (const [link, path = "", anchor] of links) {
       const target = path === "" ? file : join(dirname(file), path);
       expect(existsSync(target), `${file}: ${link}`).toBe(true);
@@ -50,14 +52,23 @@ it("links of the documents lead to files and headings that exist", () => {
   expect(count).toBeGreaterThan(50);
 });
 
-it("README.md leads to each document in one step", () => {
-  const readme = readFileSync("README.md", "utf8");
-  expect(globSync("docs/**/*.md").filter((file) => !readme.includes(`](${file})`))).toEqual([]);
+it("README.md leads to each document in one step, or over the first page of its folder", () => {
+  const readme = read("README.md");
+  const isLinked = (file: string) => {
+    const first = `${dirname(file)}.md`;
+    return readme.includes(`](${file})`) || (existsSync(first) && read(first).includes(`](${relative("docs", file)})`));
+  };
+  expect(globSync("docs/**/*.md").filter((file) => !isLinked(file))).toEqual([]);
+});
+
+it("no document has more than 1 500 words", () => {
+  const countWords = (file: string) => read(file).trim().split(/\s+/).length;
+  expect(["SECURITY.md", ...globSync("docs/**/*.md")].filter((file) => countWords(file) > 1_500)).toEqual([]);
 });
 
 /** The anchors that GitHub makes of a document's headings. */
 function anchorsOf(file: string): string[] {
-  return Array.from(readFileSync(file, "utf8").matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
+  return Array.from(read(file).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
     heading
       .toLowerCase()
       .replaceAll(/[^\w\- ]/g, "")
@@ -67,7 +78,7 @@ function anchorsOf(file: string): string[] {
 
 describe("connections to Postgres", () => {
   const [api, worker] = [API_CONNECTIONS_MAX, WORKER_CONNECTIONS_MAX];
-  const scaling = readFileSync("docs/scaling.md", "utf8");
+  const scaling = read("docs/scaling.md");
 
   it.each([
     ["docs/scaling.md", `\n| API process | ${api} |`],
@@ -75,12 +86,11 @@ describe("connections to Postgres", () => {
     ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
     ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
   ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
-    expect(readFileSync(file, "utf8")).toContain(told);
+    expect(read(file)).toContain(told);
   });
 
-  it("connections to Postgres of each kind of caller are those in docs/design.md, and add up to the pool", () => {
-    const [, table = ""] =
-      /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(readFileSync("docs/design.md", "utf8")) ?? [];
+  it("connections of each kind of caller are those in docs/design/callers.md and add up to the pool", () => {
+    const [, table = ""] = /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(read("docs/design/callers.md")) ?? [];
     const sharedBy = {
       organization: "Organization",
       visitor: "Signed-in user, or address (IPv6: /64)",
@@ -94,31 +104,25 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("an API process opens as many Postgres connections as docs/operations.md says", () => {
-    expect(readFileSync("docs/operations.md", "utf8")).toMatch(
-      new RegExp(`^\\| API,.* ${api} connections[\\s\\S]*^\\| Worker,.* ${worker} connections`, "m"),
-    );
-  });
-
   it("connections to Postgres leave the reserve that the sizing example needs, in the compose file too", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
     expect(numbers.indexOf(apis) * api + numbers.indexOf(workers) * worker).toBe(Number(sum));
     expect(Number(max) - Number(sum)).toBeGreaterThanOrEqual(Number(reserve));
-    expect(readFileSync("docker-compose.yml", "utf8")).toContain(`max_connections=${max}`);
+    expect(read("docker-compose.yml")).toContain(`max_connections=${max}`);
   });
 });
 
 describe("docs/scaling.md", () => {
-  const scaling = readFileSync("docs/scaling.md", "utf8");
+  const scaling = read("docs/scaling.md");
   const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(/[ *]/g, "")));
   /** The part of its core that a process may use. */
   const UTILIZATION = 0.6;
   const CLUSTER_FACTOR = 1.8;
   const [, heads = "", measured = ""] =
     /### Redeem by code, 256 connections\n\n\|([^\n]*)\|\n[\s\S]*?\|( this service, [^\n]*)\|\n/.exec(
-      readFileSync("docs/benchmarks.md", "utf8"),
+      read("docs/benchmarks.md"),
     ) ?? [];
   const columns = heads.split("|").map((cell) => cell.trim());
   const costOf = (part: string) => numbersOf(measured)[columns.indexOf(part)] ?? Number.NaN;

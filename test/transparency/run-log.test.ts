@@ -195,9 +195,9 @@ it.each([
   expect(await run()).toMatchObject({ published: 7, setAside: 1, refused: null });
   expect(await findTlogProgress(db)).toMatchObject({ lagMs: 0 });
   expect((await audit()).problems).toEqual(["1 leaves wait for their place, and 0 events"]);
-  // The statements of docs/runbook.md.
+  // The statements of docs/runbook/log.md.
   const [repair] =
-    /BEGIN;\nALTER TABLE log_batches DISABLE[^`]*COMMIT;/.exec(readFileSync("docs/runbook.md", "utf8")) ?? [];
+    /BEGIN;\nALTER TABLE log_batches DISABLE[^`]*COMMIT;/.exec(readFileSync("docs/runbook/log.md", "utf8")) ?? [];
   await db.query(String(repair));
   expect(await run()).toMatchObject({ setAside: 0, refused: null });
   expect((await audit()).problems).toEqual([]);

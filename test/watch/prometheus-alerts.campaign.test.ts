@@ -32,7 +32,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
       exp_labels: { severity: "critical" },
       exp_annotations: {
         summary: "No API process answers",
-        runbook_url: "https://git.example.com/vouchers/docs/runbook.md#vouchersapidown",
+        runbook_url: "https://git.example.com/vouchers/docs/runbook/processes.md#vouchersapidown",
       },
     };
     const result = testRules(

@@ -6,7 +6,7 @@ export type Share = "organization" | "visitor" | "none";
 
 /** The connections that a kind of caller has for itself, and how many of its calls may wait for one. */
 export interface CallerKind<Who extends Share = Share> {
-  /** The calls of this kind, as `docs/design.md` lists them. */
+  /** The calls of this kind, as `docs/design/callers.md` lists them. */
   calls: string;
   connections: number;
   share: Who;

@@ -6,7 +6,7 @@ import { UnusableDatabase } from "./schema.ts";
 
 // The rule of time: the database's clock decides, except where it has jumped. A decision uses the earlier of its time
 // and the latest time that the process holds possible, but no time before the closed time. So a jump expires, ends,
-// deletes and dates nothing, and brings nothing back, from its first moment on. docs/design.md ("Time") has more.
+// deletes and dates nothing, and brings nothing back, from its first moment on: docs/design/database.md, "Time".
 
 /** The clock has jumped if it differs by this much more from the time that has passed. Milliseconds. */
 const JUMP_MS = 10_000;

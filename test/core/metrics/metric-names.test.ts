@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,7 +19,9 @@ const read = (file: string) => readFileSync(new URL(`../../../docs/${file}`, imp
 const RULES = read("observability/prometheus-rules.yml");
 const CONFIG = read("observability/prometheus.yml");
 const DASHBOARD = read("observability/grafana/dashboards/vouchers.json");
-const RUNBOOK = read("runbook.md");
+const RUNBOOK_PAGES = globSync("docs/runbook/*.md").map((file) => ({ file, text: readFileSync(file, "utf8") }));
+const PREPARATION = read("runbook.md");
+const RUNBOOK = [PREPARATION, ...RUNBOOK_PAGES.map(({ text }) => text)].join("\n");
 const DOCUMENTS = `${read("monitoring.md")}${RUNBOOK}`;
 
 /** Metrics that Prometheus itself reports. */
@@ -150,7 +152,9 @@ it("every alert has a severity and a runbook page with commands and who must kno
   const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g), ([, ...found]) => found);
   expect(alerts.map(([name]) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
   for (const [name = "", runbook] of alerts) {
-    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/docs/runbook.md#${name.toLowerCase()}`);
+    const file = RUNBOOK_PAGES.find(({ text }) => text.includes(`\n## ${name}\n`))?.file;
+    expect(runbook).toBe(`{{ $externalLabels.runbook_base }}/${file}#${name.toLowerCase()}`);
+    expect(PREPARATION).toContain(`](${file?.replace("docs/", "")}#${name.toLowerCase()})`);
     const [, page = ""] = new RegExp(`^## ${name}\\n([\\s\\S]*?)(?=^##|$(?![\\s\\S]))`, "m").exec(RUNBOOK) ?? [];
     for (const part of ["**Means.**", "**Look.**", "**Do.**", "```sh\n"])
       expect(page, `${name} ${part}`).toContain(part);
@@ -158,11 +162,25 @@ it("every alert has a severity and a runbook page with commands and who must kno
   }
 });
 
+it("the runbook prepares each command of its entries for each way to run the service", () => {
+  const own = Array.from(PREPARATION.matchAll(/^(\w+)\(\) \{/gm), ([, name = ""]) => name);
+  const commands = RUNBOOK_PAGES.flatMap(({ text }) => text.match(/(?<=^```sh\n)[^`]*(?=^```$)/gm) ?? []).join("");
+  expect(commands).not.toMatch(/docker|npm|kubectl|systemctl/);
+  const used = [...new Set(own)].filter((name) => new RegExp(`\\b${name}\\b`).test(commands));
+  expect(used.length).toBeGreaterThan(5);
+  const ways = PREPARATION.split(/^### /m).slice(1);
+  const everywhere = ways.pop() ?? "";
+  expect(ways).toHaveLength(3);
+  for (const way of ways) {
+    for (const name of used) expect(way + everywhere, `${way.split("\n", 1)}: ${name}`).toContain(`${name}() {`);
+  }
+});
+
 it("the runbook has only queries that Postgres accepts", async () => {
   const found = RUNBOOK.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm);
   const queries = new Set(Array.from(found, ([, query = ""]) => query));
   expect(queries.size).toBeGreaterThan(2);
-  for (const query of queries) await servers.db.query(query.replace("PID", "0"));
+  for (const query of queries) await servers.db.query(query.replace("$1", "0"));
 });
 
 it.each([

@@ -81,7 +81,7 @@ it("docker-compose.yml gives each container the secrets that it needs and no oth
 });
 
 it("docker-compose.yml passes each variable of API processes from .env, except the port that it publishes", () => {
-  const [, section = ""] = readFileSync("docs/configuration.md", "utf8").split(/^## (?:API|Worker) processes$/m);
+  const section = readFileSync("docs/configuration/api.md", "utf8");
   const names = Array.from(section.matchAll(/^\| (`.*?`) \|/gm), ([, cell = ""]) => cell.match(/\w+/g) ?? []).flat();
   expect(names).toContain("BASE_URL");
   for (const name of ["api", "ha-api-1", "ha-api-2"]) {

@@ -22,11 +22,11 @@ import { until, untilStarted } from "../../support/until.ts";
 import { startReceiver, WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 
-// The list "What is told as final is confirmed" of docs/design.md, answer by answer.
+// The list "What is told as final is confirmed" of docs/design/final-answers.md, answer by answer.
 
 /** The answers that the list names as final by a confirmation. */
 const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
-  readFileSync("docs/design.md", "utf8"),
+  readFileSync("docs/design/final-answers.md", "utf8"),
 ) ?? [""];
 const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/gm), ([, names = ""]) =>
   names.split(", ").map((name) => name.replaceAll("`", "")),

@@ -2,7 +2,7 @@ import type { Exchange, History, SecretEnd, Violation } from "./history.ts";
 
 // The rules for secrets of keys that operators end while partners call.
 
-/** For how long a process may trust a secret after its end: docs/design.md, "Keys and guessing". Milliseconds. */
+/** How long a process may trust a secret after its end: docs/design/limits.md, "Keys and guessing". Milliseconds. */
 export const TRUSTED_MS = 500;
 const LATE = "an ended secret works no longer than it may be trusted";
 const EARLY = "a secret works until it is ended";

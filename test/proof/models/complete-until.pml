@@ -1,5 +1,5 @@
 /*
- * The closed time of the list of redemptions: docs/design.md, "The list of redemptions".
+ * The closed time of the list of redemptions: docs/design/final-answers.md, "The list of redemptions".
  * Code: src/core/redeem/complete-until.ts, src/core/redeem/db/redemptions.sql, migrations/00006_redemptions.sql and
  * 00018_complete_until.sql.
  *

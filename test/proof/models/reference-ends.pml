@@ -1,5 +1,5 @@
 /*
- * The ends of references: docs/design.md, "What a caller was told".
+ * The ends of references: docs/design/redemption.md, "What a caller was told".
  * Code: src/core/redeem/end-references.ts, src/core/redeem/db/redemptions.sql, migrations/00007_reference_ends.sql.
  *
  * One reference. Two attempts to redeem under it, one of them delivered to two workers at once; two callers that are
