@@ -25,17 +25,20 @@ const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
 
 /** The campaigns that take minutes on a slow machine, the longest first. Vitest only knows how long a file took if it has run here before. */
 const LONG = [
-  "test/wings",
-  "test/proof/faults/faults",
   "test/local/start",
-  "test/pages/integration-guide",
-  "packages/conformance/test/conformance",
-  "test/pages/site",
+  "test/proof/faults/faults",
   "test/proof/faults/server-faults",
-  "test/watch/prometheus-alerts",
-  "test/console/operator-pages",
   "test/proof/faults/order-faults",
+  "test/platform/http/proxies",
+  "test/pages/site",
+  "test/console/operator-pages",
+  "test/wings",
+  "test/proof/faults/set-back",
   "test/local/backup",
+  "packages/conformance/test/conformance",
+  "test/cli/voucherctl-batch",
+  "test/proof/model/model",
+  "test/local/replicas",
 ];
 
 function rankOf({ moduleId }: TestSpecification): number {
@@ -88,7 +91,8 @@ export default defineConfig({
           name: "campaigns",
           include: CAMPAIGNS,
           exclude: [INSTALLED],
-          maxWorkers: onCluster ? 1 : 2,
+          // A campaign keeps less than half of a core busy.
+          maxWorkers: onCluster ? 1 : Math.min(Math.ceil(1.5 * availableParallelism()), 7),
           sequence: { groupOrder: 1 },
         },
       },
