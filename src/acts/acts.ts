@@ -5,7 +5,7 @@ import { resumeBatch, suspendBatch } from "./batch/suspend.ts";
 import { voidBatch } from "./batch/void.ts";
 import { createBrand } from "./brand/create.ts";
 import { renameBrand } from "./brand/rename.ts";
-import { adopt, applyRoleGrants, trustDatabaseClock } from "./change-database.ts";
+import { adopt, applyAllGrants, trustDatabaseClock } from "./change-database.ts";
 import { acceptContract, declineContract, endContract } from "./contract/move.ts";
 import { offerContract } from "./contract/offer.ts";
 import type { Fields } from "./fields.ts";
@@ -63,5 +63,5 @@ export const ACTS: readonly AnyAct[] = [
   rotateOperator,
   adopt,
   trustDatabaseClock,
-  applyRoleGrants,
+  applyAllGrants,
 ];

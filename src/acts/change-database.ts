@@ -3,7 +3,7 @@ import { adoptDatabase, readDeploymentId } from "../platform/db/deployment.ts";
 import type { Transaction } from "../platform/db/pool.ts";
 import { act } from "./act.ts";
 import { optional, text } from "./fields.ts";
-import { type AppliedRole, applyRoles, type Grantee } from "./roles/apply-roles.ts";
+import { type AppliedGrantee, applyGrants, type Grantee } from "./roles/apply-roles.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Gives a restored copy a new deployment id, so that the original's jobs, replies and leases do not apply to it. */
@@ -69,13 +69,13 @@ const typed = name.typed.refine(
 );
 
 /** The passwords of roles that can log in, and the files with the grants of wings. */
-interface RoleSettings {
+interface GranteeSettings {
   passwords: Record<Grantee, string | null>;
   grants: readonly URL[];
 }
 
 /** The database does not reveal passwords, so setting one always counts as a change. */
-export const applyRoleGrants = act({
+export const applyAllGrants = act({
   name: "db roles",
   on: null,
   role: "admin",
@@ -89,12 +89,12 @@ ASCII characters) to let that role log in. Otherwise grant the role to a login
 of your own.`,
   examples: ["", "--prefix staging"],
   fields: { prefix: optional({ ...name, typed, json: typed }) },
-  async run(ctx: AuditContext & RoleSettings, _id, { prefix }) {
+  async run(ctx: AuditContext & GranteeSettings, _id, { prefix }) {
     const { rows } = await ctx.pool.query<{ name: string }>("SELECT current_database() AS name");
     return withAuditEntry(
       ctx,
       { type: "DatabaseRoles", id: rows[0]?.name ?? "" },
-      (tx) => applyRoles(tx, ctx.randomBytes, { prefix, passwords: ctx.passwords, grants: ctx.grants }),
+      (tx) => applyGrants(tx, ctx.randomBytes, { prefix, passwords: ctx.passwords, grants: ctx.grants }),
       {
         before: { passwordsSet: [] },
         after: ({ roles }) => ({ passwordsSet: roles.filter((role) => role.passwordSet).map((role) => role.name) }),
@@ -103,13 +103,13 @@ of your own.`,
   },
   said: ({ roles, takenFromPublic, others }) =>
     [
-      ...roles.map(describeRole),
+      ...roles.map(describeGrantee),
       ...takenFromPublic.map((grant) => `Revoked from PUBLIC: ${grant}.`),
       ...others.map((sentence) => `Not granted by this deployment: ${sentence}`),
     ].join("\n"),
 });
 
-function describeRole({ name, created, login, passwordSet }: AppliedRole): string {
+function describeGrantee({ name, created, login, passwordSet }: AppliedGrantee): string {
   const access = passwordSet ? "logs in with the given password" : login ? "logs in as before" : "cannot log in";
   return `${name}: ${created ? "created" : "already existed"}, grants are up to date, ${access}.`;
 }

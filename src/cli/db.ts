@@ -1,7 +1,7 @@
-import { applyRoleGrants } from "../acts/change-database.ts";
+import { applyAllGrants } from "../acts/change-database.ts";
 import { findRightsRisks } from "../acts/roles/apply-roles.ts";
 import { type Checked, problemsOf } from "../platform/checks.ts";
-import { readRolePasswords } from "../platform/config.ts";
+import { readGranteePasswords } from "../platform/config.ts";
 import { inspectDatabase } from "../platform/db/session.ts";
 import { checkRedis } from "../platform/redis/requirements.ts";
 import { verbOf } from "./act-verb.ts";
@@ -13,9 +13,9 @@ export const db: Noun = {
   name: "db",
   description: "roles, identity and durability of the database",
   verbs: {
-    ...verbOf(applyRoleGrants, {
+    ...verbOf(applyAllGrants, {
       around: async ({ host }, _options, perform) => ({
-        result: await perform({ passwords: readRolePasswords(process.env), grants: host.grants }),
+        result: await perform({ passwords: readGranteePasswords(process.env), grants: host.grants }),
       }),
     }),
     check: verb({

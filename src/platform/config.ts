@@ -205,7 +205,7 @@ export function readTokenClaims(env: Environment): Pick<Config["users"], "issuer
   return readVariables({ issuer, audience }, env);
 }
 
-export function readRolePasswords(env: Environment): VariableValues<typeof ROLE_PASSWORDS> {
+export function readGranteePasswords(env: Environment): VariableValues<typeof ROLE_PASSWORDS> {
   return readVariables(ROLE_PASSWORDS, env);
 }
 

@@ -9,7 +9,7 @@ import {
   describeLocalAddress,
   readAlertConfig,
   readDatabaseUrl,
-  readRolePasswords,
+  readGranteePasswords,
   readWingConfig,
 } from "../../src/platform/config.ts";
 import { secretNames } from "../../src/platform/environment.ts";
@@ -385,7 +385,7 @@ it.each(secretNames(CONFIG_PARTS))("%s may be in a file, and not in a file and a
   const value = VALID[name] ?? "p".repeat(16);
   const { [name]: _, ...others } = VALID;
   const file = { [`${name}_FILE`]: secretFile };
-  const readAll = (env: Environment) => ({ ...readConfig(env), ...readRolePasswords(env) });
+  const readAll = (env: Environment) => ({ ...readConfig(env), ...readGranteePasswords(env) });
   writeFileSync(secretFile, `${value}\n`);
   expect(readAll({ ...others, ...file })).toEqual(readAll({ ...others, [name]: value }));
   expect(config.resolveFiles(file, CONFIG_PARTS)).toMatchObject({ [name]: value });
@@ -539,7 +539,7 @@ it.each([
   ["DEBUG", "io* -ioredis:*"],
 ])("every process and command refuses %s=%s, which would give secrets away", (name, value) => {
   const env = { ...REQUIRED, [name]: value };
-  for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readRolePasswords, readWebhookConfig])
+  for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readGranteePasswords, readWebhookConfig])
     expect(() => readIt(env)).toThrow(new RegExp(`^${name} is .+; unset it[^\n]+$`));
 });
 

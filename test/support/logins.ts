@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { type AppliedRoles, applyRoles, DEFAULT_PREFIX } from "../../src/acts/roles/apply-roles.ts";
+import { type AppliedGrantees, applyGrants, DEFAULT_PREFIX } from "../../src/acts/roles/apply-roles.ts";
 import { WING_GRANTS } from "../../src/open/wings.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
@@ -33,7 +33,7 @@ export async function makeTestLogins(
     }
     // Runs in parallel may share the server, and each has its own roles, as deployments have.
     const prefix = `pva_test_${process.pid}`;
-    const { roles } = await makeRoles(pool, null, prefix);
+    const { roles } = await makeGrantees(pool, null, prefix);
     const logins = {
       api: await makeLogin(pool, `${prefix}_api`),
       log: await makeLogin(pool, `${prefix}_log`),
@@ -48,14 +48,14 @@ export async function makeTestLogins(
  * Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are
  * logins.
  */
-export function makeRoles(
+export function makeGrantees(
   owner: pg.Pool,
   password: string | null = null,
   prefix: string = DEFAULT_PREFIX,
   grants: readonly URL[] = WING_GRANTS,
-): Promise<AppliedRoles> {
+): Promise<AppliedGrantees> {
   const passwords = { api: password, log: password, admin: null };
-  return inTransaction(owner, (tx) => applyRoles(tx, pooledRandomBytes, { prefix, passwords, grants }));
+  return inTransaction(owner, (tx) => applyGrants(tx, pooledRandomBytes, { prefix, passwords, grants }));
 }
 
 async function mayCreateRoles(pool: pg.Pool): Promise<boolean> {

@@ -6,7 +6,7 @@ import type { Queryable, Transaction } from "../../platform/db/pool.ts";
 import {
   compareRights,
   findDatabasesOfRoles,
-  findRolePrefix,
+  findGranteePrefix,
   type Grant,
   type RightsOfRole,
   takeDefaultRights,
@@ -22,8 +22,8 @@ export type Grantee = (typeof GRANTEES)[number];
 
 /** The prefix of a deployment that has chosen none. `grants.sql` is written with it. */
 export const DEFAULT_PREFIX = "pva";
-export const roleName = (prefix: string, grantee: Grantee): string => `${prefix}_${grantee}`;
-const roleNames = (prefix: string) => GRANTEES.map((grantee) => roleName(prefix, grantee));
+export const granteeName = (prefix: string, grantee: Grantee): string => `${prefix}_${grantee}`;
+const granteeNames = (prefix: string) => GRANTEES.map((grantee) => granteeName(prefix, grantee));
 
 const read = (file: URL) => readFileSync(file, "utf8");
 const REVOKES = read(new URL("./revokes.sql", import.meta.url));
@@ -33,8 +33,8 @@ const readAll = (ofWings: readonly URL[]) =>
 /** A prefix has the characters of an SQL name only, so it needs no quotes. */
 const withNames = (text: string, prefix: string) => text.replaceAll(`${DEFAULT_PREFIX}_`, `${prefix}_`);
 
-/** The state of a role after {@link applyRoles}. */
-export interface AppliedRole {
+/** The state of a role after {@link applyGrants}. */
+export interface AppliedGrantee {
   name: string;
   /** Whether this run created it. */
   created: boolean;
@@ -44,8 +44,8 @@ export interface AppliedRole {
   passwordSet: boolean;
 }
 
-export interface AppliedRoles {
-  roles: AppliedRole[];
+export interface AppliedGrantees {
+  roles: AppliedGrantee[];
   /** Rights that this run revoked from PUBLIC. */
   takenFromPublic: string[];
   /** What other roles of the server may do, though this deployment grants it to none of them. A sentence each. */
@@ -61,19 +61,19 @@ export interface AppliedRoles {
  * this process. Null changes nothing.
  * @throws AppError `invalid_request`, when the roles have rights in another database, or in excess of `grants.sql`.
  */
-export async function applyRoles(
+export async function applyGrants(
   tx: Transaction,
   randomBytes: RandomBytes,
   options: { prefix: string | null; passwords: Record<Grantee, string | null>; grants: readonly URL[] },
-): Promise<AppliedRoles> {
-  const before = await findRolePrefix(tx);
+): Promise<AppliedGrantees> {
+  const before = await findGranteePrefix(tx);
   const prefix = options.prefix ?? before ?? DEFAULT_PREFIX;
   const grants = readAll(options.grants);
   await refuseRolesOfOthers(tx, prefix);
   const takenFromPublic = await readRightsOfPublic(tx);
-  const roles: AppliedRole[] = [];
+  const roles: AppliedGrantee[] = [];
   for (const grantee of GRANTEES)
-    roles.push(await applyRole(tx, randomBytes, roleName(prefix, grantee), options.passwords[grantee]));
+    roles.push(await applyGrantee(tx, randomBytes, granteeName(prefix, grantee), options.passwords[grantee]));
   // Comes first, because it leaves the roles what they had by PUBLIC.
   await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
@@ -84,21 +84,21 @@ export async function applyRoles(
 
 /** Roles belong to the server: one with rights in another database serves another deployment. @throws AppError */
 async function refuseRolesOfOthers(tx: Transaction, prefix: string): Promise<void> {
-  const databases = (await findDatabasesOfRoles(tx, roleNames(prefix))).map(({ name }) => name);
+  const databases = (await findDatabasesOfRoles(tx, granteeNames(prefix))).map(({ name }) => name);
   if (databases.length === 0) return;
   throw new AppError(
     "invalid_request",
-    `Nothing was changed, because the roles ${roleNames(prefix).join(", ")} have rights in other databases of this \
+    `Nothing was changed, because the roles ${granteeNames(prefix).join(", ")} have rights in other databases of this \
 server: ${databases.join(", ")}. Choose other names for this deployment: voucherctl db roles --prefix NAME`,
   );
 }
 
-async function applyRole(
+async function applyGrantee(
   tx: Transaction,
   randomBytes: RandomBytes,
   name: string,
   password: string | null,
-): Promise<AppliedRole> {
+): Promise<AppliedGrantee> {
   const { rows } = await tx.query<{ login: boolean }>("SELECT rolcanlogin AS login FROM pg_roles WHERE rolname = $1", [
     name,
   ]);
@@ -164,7 +164,7 @@ export async function findRightsRisks(
   db: Queryable,
   grantsOfWings: readonly URL[],
 ): Promise<{ code: string; message: string }[]> {
-  const prefix = (await findRolePrefix(db)) ?? DEFAULT_PREFIX;
+  const prefix = (await findGranteePrefix(db)) ?? DEFAULT_PREFIX;
   const found = await compareRights(db, readGrants(readAll(grantsOfWings), prefix));
   const byDuty = Object.groupBy(found, ({ isOwn }) => (isOwn ? "own" : "other"));
   const sentences = {

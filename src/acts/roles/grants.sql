@@ -1,5 +1,5 @@
 -- The rights of the roles on the schema of the tables (the current one) and on this database, except those that only the
--- statements of a wing need: a wing has its own `grants.sql`. `applyRoles` puts the names of the deployment's own roles in
+-- statements of a wing need: a wing has its own `grants.sql`. `applyGrants` puts the names of the deployment's own roles in
 -- place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run after every migration. The roles
 -- have no right on a table that no such file names. No role may TRUNCATE. The roles may DELETE only from the tables of
 -- webhooks, reservations, ends of references, counts, faults and processes. Only the owner may change a definition.

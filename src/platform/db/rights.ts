@@ -17,7 +17,7 @@ const selectOwnObjects = sql.requiredRow(
   { relations: arrayOf(text), functions: arrayOf(text) },
 );
 /** The prefix of the names of this deployment's roles. Null before the first `db roles`. */
-export const findRolePrefix = sql.requiredValue("find_role_prefix", { prefix: orNull(text) });
+export const findGranteePrefix = sql.requiredValue("find_role_prefix", { prefix: orNull(text) });
 const listDefaultRights = sql.rows(
   "list_default_rights",
   { grantee: text, revoke: text, grant: orNull(text) },
@@ -74,7 +74,7 @@ async function findOwnObjects(db: Queryable, directory = MIGRATIONS) {
  * migrations. Returns who had such rights.
  */
 export async function takeDefaultRights(db: pg.ClientBase, directory?: string): Promise<string[]> {
-  const prefix = await findRolePrefix(db);
+  const prefix = await findGranteePrefix(db);
   const rights = await listDefaultRights(db, { ...(await findOwnObjects(db, directory)), prefix });
   const statements = rights.flatMap(({ revoke, grant }) => [grant ?? [], revoke].flat());
   if (statements.length > 0) await db.query(statements.join("; "));

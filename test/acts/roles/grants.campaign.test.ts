@@ -1,12 +1,12 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { applyRoles, DEFAULT_PREFIX } from "../../../src/acts/roles/apply-roles.ts";
+import { applyGrants, DEFAULT_PREFIX } from "../../../src/acts/roles/apply-roles.ts";
 import { copyVouchers } from "../../../src/core/chain/db/copy.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { readStatements, type Statement } from "../../../src/platform/db/statements.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
 import { openLastingPool } from "../../support/lasting-pool.ts";
-import { makeRoles } from "../../support/logins.ts";
+import { makeGrantees } from "../../support/logins.ts";
 import { type OwnPostgres, openOwnPostgres } from "../../support/own-postgres.ts";
 import { findStatementFiles } from "../../support/source-files.ts";
 import { statementsOf, statementsWithout } from "../../support/statement-users.ts";
@@ -64,7 +64,7 @@ beforeAll(async () => {
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));
   db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
-  await makeRoles(db);
+  await makeGrantees(db);
   owner = await db.connect();
   // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read
   // them.
@@ -98,7 +98,7 @@ describe.each(ROLES)("%s", (role) => {
 
   it("a role needs no right of a wing to run the statements outside of wings", async () => {
     await inRolledBack(async () => {
-      await applyRoles(owner, pooledRandomBytes, {
+      await applyGrants(owner, pooledRandomBytes, {
         prefix: DEFAULT_PREFIX,
         passwords: { api: null, log: null, admin: null },
         grants: [],

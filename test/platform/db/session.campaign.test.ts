@@ -89,7 +89,7 @@ describe("settings of a database or a role", () => {
       if (known.has(name) && !COMPARED.includes(name))
         await run(`ALTER DATABASE ${database} SET ${name} = ${quoted(value)}`);
     await migrateDatabase(ownerOf(database));
-    await makeRoles(ownerOf(database));
+    await makeGrantees(ownerOf(database));
     await expectRedeems(servers, { ownerUrl: ownerOf(database), databaseUrl: apiOf(database) });
   });
 
@@ -190,7 +190,7 @@ describe("schemas", () => {
     if (options !== undefined) owner.searchParams.set("options", options);
     await migrateDatabase(owner.href);
     await runIn(database, "DROP TABLE public.migrations");
-    await makeRoles(owner.href);
+    await makeGrantees(owner.href);
     expect(await schemasOf(database)).toEqual([schema]);
     // The processes need no search_path: they look for the schema of the tables.
     await expectRedeems(servers, { ownerUrl: owner.href, databaseUrl: apiOf(database) });
@@ -204,7 +204,7 @@ describe("schemas", () => {
     const inSecond = (url: string) =>
       Object.assign(new URL(url), { search: "?options=-c%20search_path%3Dsecond" }).href;
     await migrateDatabase(inSecond(ownerOf(database)));
-    await makeRoles(inSecond(ownerOf(database)));
+    await makeGrantees(inSecond(ownerOf(database)));
     await expectRedeems(servers, { ownerUrl: inSecond(ownerOf(database)), databaseUrl: inSecond(apiOf(database)) });
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
@@ -214,7 +214,7 @@ describe("schemas", () => {
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
       await migrateDatabase(`${ownerOf(database)}?options=-c%20search_path%3D${schema}`);
-      await makeRoles(`${ownerOf(database)}?options=-c%20search_path%3D${schema}`);
+      await makeGrantees(`${ownerOf(database)}?options=-c%20search_path%3D${schema}`);
     }
     const sentence = await processRefusalOf(apiOf(database));
     expect(sentence).toContain("search_path is public; the tables are in first, second. Needed: ");
@@ -271,7 +271,7 @@ describe("schemas", () => {
       "SET search_path = moved",
       ...names.map((name) => `ALTER FUNCTION ${name} SET search_path = moved, pg_temp`),
     );
-    await makeRoles(ownerOf(database));
+    await makeGrantees(ownerOf(database));
     await expectRedeems(servers, { ownerUrl: ownerOf(database), databaseUrl: apiOf(database) });
   });
 });
@@ -320,7 +320,7 @@ it("a database behind a Unix socket is migrated and redeems", async () => {
   const at = ({ name, password }: typeof OWNER) =>
     `postgres://${name}:${password}@/${database}?host=${sockets}&port=${port}`;
   await migrateDatabase(at(OWNER));
-  await makeRoles(at(OWNER));
+  await makeGrantees(at(OWNER));
   await expectRedeems(servers, { ownerUrl: at(OWNER), databaseUrl: at(API) });
 });
 
@@ -384,7 +384,7 @@ it("a server older than PostgreSQL 15 is refused", () => {
 it("a table of which row level security hides rows is named by a process and by db check", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
-  await makeRoles(ownerOf(database));
+  await makeGrantees(ownerOf(database));
   await runIn(
     database,
     "ALTER TABLE vouchers ENABLE ROW LEVEL SECURITY",
@@ -412,7 +412,7 @@ it("functions that were created while quote_all_identifiers was on are recognize
   );
   expect(rows).toEqual([{ path: 'search_path="public", "pg_temp"' }]);
   expect(await migrateDatabase(ownerOf(database))).toEqual([]);
-  await makeRoles(ownerOf(database));
+  await makeGrantees(ownerOf(database));
   await expectRedeems(servers, { ownerUrl: ownerOf(database), databaseUrl: apiOf(database) });
 });
 
@@ -446,7 +446,7 @@ async function makeDatabase(options = ""): Promise<string> {
 }
 
 /** Gives the roles their rights, and lets pva_api log in. */
-async function makeRoles(ownerUrl: string): Promise<void> {
+async function makeGrantees(ownerUrl: string): Promise<void> {
   const env = { DATABASE_URL: ownerUrl, PVA_API_PASSWORD: API.password };
   expect(await voucherctl.run(["db", "roles"], env)).toMatchObject({ exitCode: 0, stderr: "" });
 }

@@ -20,7 +20,7 @@ import {
   readApiConfig,
   readDatabaseUrl,
   readGivenServers,
-  readRolePasswords,
+  readGranteePasswords,
   readWingConfig,
   readWorkerConfig,
 } from "../../../src/platform/config.ts";
@@ -118,7 +118,7 @@ it.each([
       const url = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : null;
       return url?.username.startsWith("pva_") ? [[url.username.slice("pva_".length), url.password]] : [];
     });
-    expect(Object.fromEntries(passwords)).toEqual(readRolePasswords(env));
+    expect(Object.fromEntries(passwords)).toEqual(readGranteePasswords(env));
   }
   const admin = environmentOf(container("vouchers-admin"), withOverlay);
   expect(readGivenServers(admin).redisUrl).toBe(api.redisUrl);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type pg from "pg";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { openLastingPool } from "../../support/lasting-pool.ts";
-import { makeRoles } from "../../support/logins.ts";
+import { makeGrantees } from "../../support/logins.ts";
 import { promote } from "../../support/own-postgres.ts";
 import { startRedisCluster } from "../../support/redis-cluster.ts";
 import { findSteadyPort } from "../../support/steady-port.ts";
@@ -154,7 +154,7 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   const deploy = async (name: string, apis: number): Promise<Deployment> => {
     const url = postgres.urlOf(name);
     const db = maker.openDatabase(url);
-    await makeRoles(db, SERVICE_PASSWORD, name);
+    await makeGrantees(db, SERVICE_PASSWORD, name);
     await makeIssuerLogin(db, main.options, name);
     const env = { DATABASE_URL: serviceUrl(url, `${name}_api`) };
     const accidents: string[] = [];
@@ -284,7 +284,7 @@ async function startMain({ options, apis, db, accidents }: Deployment, servers: 
   }
   await Promise.all([postgres.start(), redisCluster ?? redis.start()]);
   await migrateDatabase(postgres.url);
-  await makeRoles(db, SERVICE_PASSWORD);
+  await makeGrantees(db, SERVICE_PASSWORD);
   await makeIssuerLogin(db, options, MAIN);
 }
 
