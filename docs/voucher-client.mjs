@@ -19,6 +19,9 @@ export class ReferenceReused extends Error {
   }
 }
 
+/** What waiting does not change: an unknown host, a wrong certificate, protocol or address. */
+const LASTING = /ENOTFOUND|EPROTO|ERR_SSL|CERT|UNABLE_TO_|ERR_INVALID/;
+
 /**
  * The calls of one key. Each call is retried after a network error, a 408, 429, 5xx, or an answer that is not the
  * service's, for at most `patienceMs`.
@@ -52,7 +55,8 @@ export function voucherClient(api, key, patienceMs = 60_000) {
         cause = error; // No response, an incomplete one, or no JSON.
       }
       waitMs *= 1 + Math.random() / 2;
-      if (Date.now() + waitMs > giveUpAt) throw new OutcomeUnknown(`${method} ${path} got no final answer`, { cause });
+      if (Date.now() + waitMs > giveUpAt || LASTING.test(cause?.cause?.code))
+        throw new OutcomeUnknown(`${method} ${path} got no final answer: ${cause?.cause ?? cause}`, { cause });
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   }

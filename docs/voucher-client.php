@@ -31,6 +31,9 @@ final class ReferenceReused extends Exception
  */
 final class VoucherClient
 {
+    /** What waiting does not change: PHP's settings, an unknown host, a wrong certificate or protocol. */
+    private const LASTING = "/wrapper|not known|certificate verify failed|did not match|wrong version number/i";
+
     public function __construct(private string $api, private string $key, private float $patience = 60) {}
 
     public function lookUp(string $codeOrTicket): array
@@ -69,7 +72,7 @@ final class VoucherClient
     {
         $giveUpAt = microtime(true) + $this->patience;
         for ($attempt = 0; ; $attempt++) {
-            [$status, $headers, $answer] = $this->send($method, $path, $body);
+            [$status, $headers, $answer, $failure] = $this->send($method, $path, $body);
             if ($status === 200 && is_array($answer)) return $answer;
             // An answer without the service's code is a proxy's: it says nothing about the voucher.
             $isRefusal = is_array($answer) && is_string($answer["code"] ?? null) && is_string($answer["error"] ?? null);
@@ -81,26 +84,37 @@ final class VoucherClient
                 if (preg_match('/^retry-after: *([1-9]\d*)$/i', $header, $match)) $wait = (int) $match[1];
             }
             $wait *= 1 + random_int(0, 500) / 1000;
-            if (microtime(true) + $wait > $giveUpAt) throw new OutcomeUnknown("$method $path got no final answer");
+            if (microtime(true) + $wait > $giveUpAt || preg_match(self::LASTING, $failure)) {
+                throw new OutcomeUnknown("$method $path got no final answer. $failure");
+            }
             usleep((int) ($wait * 1_000_000));
         }
     }
 
-    /** The status, headers and JSON of a response. The status is 0 without a response, the JSON null when it is incomplete. */
+    /**
+     * The status, headers and JSON of a response, and why there is none. The status is 0 without a response, the JSON null
+     * when it is incomplete.
+     */
     private function send(string $method, string $path, ?array $body): array
     {
-        $stream = @fopen(rtrim($this->api, "/") . "/partner/$path", "r", false, stream_context_create(["http" => [
+        $warnings = [];
+        set_error_handler(function (int $level, string $text) use (&$warnings) {
+            $warnings[] = $text;
+            return true;
+        });
+        $stream = fopen(rtrim($this->api, "/") . "/partner/$path", "r", false, stream_context_create(["http" => [
             "method" => $method,
-            "header" => ["X-Api-Key: $this->key", "Content-Type: application/json"],
+            "header" => ["X-Api-Key: " . trim($this->key), "Content-Type: application/json"],
             "content" => $body === null ? "" : json_encode($body, JSON_THROW_ON_ERROR),
             "timeout" => 15,
             "follow_location" => 0,
             "ignore_errors" => true, // A refusal has a body, too.
         ]]));
-        if ($stream === false) return [0, [], null];
+        restore_error_handler();
+        if ($stream === false) return [0, [], null, implode(" ", $warnings)];
         $headers = stream_get_meta_data($stream)["wrapper_data"];
         $answer = json_decode((string) stream_get_contents($stream), true);
         fclose($stream);
-        return [(int) explode(" ", $headers[0])[1], $headers, $answer];
+        return [(int) explode(" ", $headers[0])[1], $headers, $answer, "The status is $headers[0]."];
     }
 }

@@ -1,5 +1,5 @@
 # A client of the Partner Voucher API without any package. docs/clients.md shows how to use it.
-import json, random, time
+import json, random, socket, ssl, time
 from decimal import Decimal
 from http.client import HTTPException
 from urllib.parse import quote, urlencode
@@ -38,12 +38,22 @@ class _AsIs(HTTPErrorProcessor):
 _open = build_opener(_AsIs).open
 
 
+def _is_lasting(error):
+    """Whether waiting does not change it: an unknown host, a wrong certificate, protocol or address."""
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, socket.gaierror):
+        return reason.errno == socket.EAI_NONAME
+    if isinstance(reason, ssl.SSLError):
+        return isinstance(reason, ssl.SSLCertVerificationError) or reason.reason == "WRONG_VERSION_NUMBER"
+    return isinstance(error, ValueError) and not isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
+
+
 class VoucherClient:
     """The calls of one key. Each call is retried after a network error, a 408, 429, 5xx, or an answer that is not the
     service's, for at most `patience_s`."""
 
     def __init__(self, api, key, patience_s=60):
-        self.api, self.key, self.patience_s = api.rstrip("/"), key, patience_s
+        self.api, self.key, self.patience_s = api.rstrip("/"), key.strip(), patience_s
 
     def look_up(self, code_or_ticket):
         return self._call("GET", "vouchers/" + quote(code_or_ticket, safe=""))
@@ -94,7 +104,7 @@ class VoucherClient:
             except (OSError, HTTPException, ValueError) as error:
                 cause = error  # No response, an incomplete one, or no JSON.
             wait_s *= 1 + random.random() / 2
-            if time.monotonic() + wait_s > give_up_at:
-                raise OutcomeUnknown(f"{method} {path} got no final answer") from cause
+            if time.monotonic() + wait_s > give_up_at or _is_lasting(cause):
+                raise OutcomeUnknown(f"{method} {path} got no final answer: {cause or status}") from cause
             time.sleep(wait_s)
             attempt += 1

@@ -97,6 +97,21 @@ it.each(CLIENTS)("%s reports an unknown outcome after answers of other servers o
   });
 });
 
+it.each(CLIENTS)("%s says at once why a redeem fails that waiting does not help", async (file, program) => {
+  // A server without TLS, and a host that no name server knows.
+  await against(text(200, "{}"), async (url) => {
+    for (const [address, why] of [
+      [url.replace("http:", "https:"), /wrong.version|packet length|record layer/i],
+      ["http://vouchers.invalid", /ENOTFOUND|not known/],
+    ] as const) {
+      const { stdout, exitCode } = await start(program, [file], address, { PATIENCE: "3600" });
+      expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: expect.stringMatching(/^OutcomeUnknown/) });
+      expect(stdout).toMatch(why);
+    }
+    return null;
+  });
+});
+
 it.each(SAMPLES)("%s repeats a step whose answer is not the service's", async (file, step, outcome) => {
   const outcomes = ODD.map(async ([name, odd]) => [name, (await runSample(file, step, oddOnce(odd))).stdout]);
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, expect.stringContaining(outcome)]));
@@ -182,7 +197,7 @@ const REDEEMS = {
     'import { voucherClient } from "./voucher-client.mjs";',
     'const vouchers = voucherClient(process.env.API, "pvk_x", 1000 * process.env.PATIENCE);',
     'const redeem = vouchers.redeem({ code: "x", externalRef: "y" });',
-    "const say = ({ constructor, code }) => console.log(constructor.name, code ?? '');",
+    "const say = ({ constructor, code, message }) => console.log(constructor.name, code ?? message);",
     "await redeem.then(({ redeemCode }) => console.log(redeemCode), say);",
   ],
   "redeem.py": [
@@ -192,13 +207,13 @@ const REDEEMS = {
     "try:",
     '    print(vouchers.redeem("y", code="x")["redeemCode"])',
     "except (OutcomeUnknown, VoucherRefused) as error:",
-    '    print(type(error).__name__, getattr(error, "code", ""))',
+    '    print(type(error).__name__, getattr(error, "code", error))',
   ],
   "redeem.php": [
     '<?php require "voucher-client.php";',
     '$vouchers = new VoucherClient(getenv("API"), "pvk_x", (float) getenv("PATIENCE"));',
     'try { echo $vouchers->redeem("y", ["code" => "x"])["redeemCode"], "\\n"; }',
-    'catch (OutcomeUnknown | VoucherRefused $e) { echo get_class($e), " ", $e->reason ?? "", "\\n"; }',
+    'catch (OutcomeUnknown | VoucherRefused $e) { echo get_class($e), " ", $e->reason ?? $e->getMessage(), "\\n"; }',
   ],
 };
 

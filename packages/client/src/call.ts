@@ -57,6 +57,9 @@ const CHANGED_NOTHING: readonly unknown[] = [
   "overloaded",
 ];
 
+/** Codes of failures that waiting does not change: an unknown host, a wrong certificate, protocol or address. */
+const LASTING = /ENOTFOUND|EPROTO|ERR_SSL|CERT|UNABLE_TO_|ERR_INVALID/;
+
 /** How a response is read. */
 interface Reader<Answer> {
   accept: string;
@@ -121,13 +124,18 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
       const refusal = failure instanceof VoucherRefused ? failure : null;
       if (refusal !== null && isFinal(refusal)) throw refusal;
       lost ||= !CHANGED_NOTHING.includes(refusal?.code);
-      if (performance.now() + waitMs > giveUpAt || (lost && !repeats)) {
+      if (performance.now() + waitMs > giveUpAt || (lost && !repeats) || isLasting(failure)) {
         if (!lost) throw failure;
         throw new OutcomeUnknown("No final response from the service", { cause: failure });
       }
       await new Promise((resolve) => setTimeout(resolve, waitMs));
     }
   };
+}
+
+function isLasting(failure: unknown): boolean {
+  const { cause } = failure as { cause?: { code?: unknown } };
+  return LASTING.test(String(cause?.code));
 }
 
 /** The body of an error response of the service; null for the answer of a proxy. */

@@ -38,6 +38,13 @@ it.each([408, 429, 500, 502, 503, 504, 599])("the retry rule retries after statu
   expect(await waitsOf([refusal(status, "x")], 0.5)).toEqual([500]);
 });
 
+it("the retry rule gives up at once when waiting does not help, and says why", async () => {
+  for (const code of ["ENOTFOUND", "ERR_SSL_WRONG_VERSION_NUMBER", "DEPTH_ZERO_SELF_SIGNED_CERT"]) {
+    const cause = Object.assign(new Error(code), { code });
+    expect(await waitsOf([new TypeError("fetch failed", { cause })], 0.5), code).toEqual([]);
+  }
+});
+
 it("the retry rule retries when there is no response", async () => {
   expect(await waitsOf([new TypeError("fetch failed"), new DOMException("late", "TimeoutError")], 0.5)).toEqual([
     500, 1_000,
