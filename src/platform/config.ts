@@ -17,6 +17,7 @@ import {
   variablesOf,
   type WingVariables,
 } from "./environment.ts";
+import { withPassword } from "./redis/addresses.ts";
 
 type Environment = Record<string, string | undefined>;
 
@@ -42,6 +43,7 @@ export function readConfig(env: Environment, parts: ConfigParts) {
   const baseUrl = baseUrlOf(values);
   return {
     ...values,
+    redisUrl: withPassword(values.redisUrl, values.redisPassword),
     /** All queues of the service. */
     queues: parts.queues,
     /** Without a trailing slash. */
@@ -219,8 +221,9 @@ export interface GivenServers {
 }
 
 export function readGivenServers(env: Environment): GivenServers {
-  const { databaseUrl, redisUrl } = VARIABLES;
-  return readVariables({ databaseUrl: orNull(databaseUrl), redisUrl: orNull(redisUrl) }, env);
+  const { databaseUrl, redisUrl, redisPassword } = VARIABLES;
+  const given = readVariables({ databaseUrl: orNull(databaseUrl), redisUrl: orNull(redisUrl), redisPassword }, env);
+  return { ...given, redisUrl: given.redisUrl && withPassword(given.redisUrl, given.redisPassword) };
 }
 
 /**

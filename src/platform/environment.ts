@@ -107,6 +107,7 @@ export const VARIABLES = {
       }
     })
     .meta(secret("REDIS_URL")),
+  redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
    * How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve
    * both.

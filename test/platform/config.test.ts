@@ -61,6 +61,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
     basePath: "",
     databaseUrl: REQUIRED.DATABASE_URL,
     redisUrl: REQUIRED.REDIS_URL,
+    redisPassword: null,
     queueShards: [1],
     workerShards: null,
     reservationRetentionMs: 90 * 86_400_000,
@@ -316,6 +317,7 @@ const VALID: Record<string, string> = {
   PORT: "3100",
   BASE_URL: "https://vouchers.example.com",
   ...REQUIRED,
+  REDIS_PASSWORD: "#/?@",
   QUEUE_SHARDS: "4",
   WORKER_SHARDS: "0,1",
   RESERVATION_SECONDS: "60",
@@ -453,6 +455,16 @@ it.each([
   "redis://a:7001,b:7002,c/0",
 ])("REDIS_URL takes nodes of a cluster as %s", (url) => {
   expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
+});
+
+it("REDIS_PASSWORD may have any characters, and applies to addresses without a user", () => {
+  const passwordsOf = (REDIS_URL: string) =>
+    parseRedisUrl(read({ REDIS_URL, REDIS_PASSWORD: "a#/?@:$&%" }).redisUrl).map(({ password }) =>
+      decodeURIComponent(password),
+    );
+  expect(passwordsOf("redis://cache:6379/1")).toEqual(["a#/?@:$&%"]);
+  expect(passwordsOf("rediss://a,b")).toEqual(["a#/?@:$&%", "a#/?@:$&%"]);
+  expect(passwordsOf("redis://user:own@cache")).toEqual(["own"]);
 });
 
 it("REDIS_URL gives every node the user and the password of the first", () => {

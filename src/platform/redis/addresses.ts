@@ -17,6 +17,12 @@ export function parseRedisUrl(text: string): URL[] {
   return urls;
 }
 
+/** Gives addresses without a user this password, in which any character may occur: it is encoded here. */
+export function withPassword(redisUrl: string, password: string | null): string {
+  if (password === null) return redisUrl;
+  return redisUrl.replace(/(rediss?:\/\/)(?![^/?#]*@)/gi, (start) => `${start}:${encodeURIComponent(password)}@`);
+}
+
 /** Marks one address whose server said that it is a node of a Redis Cluster. */
 const CLUSTER_MARK = "#cluster";
 
