@@ -30,7 +30,8 @@ interface Deps {
 export class EventFeed {
   readonly #ctx: Deps;
   /** What wakes the calls of each organization. */
-  readonly #waiting = new Map<string, Set<(hasEvents: boolean) => void>>();
+  readonly #waiting = new Map<string, Set<(after: number | null) => void>>();
+  readonly #reads = new Map<string, Promise<unknown>>();
   /** The last slot of which the calls that wait have heard. */
   #lookedTo = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -62,39 +63,52 @@ export class EventFeed {
   }
 
   /**
-   * Waits for an event of the organization after this slot, without a connection. Returns whether there may be one.
-   * There is none if the caller has left, the time is over or the process closes.
+   * Waits for an event of the organization after this slot, without a connection. Returns the slot after which there
+   * may be one, which is the same for all calls that it wakes. Null if the caller has left, the time is over or the
+   * process closes.
    */
   async waitForEvents(
     { organizationId, signal }: Requester<"organization">,
     slot: number,
     maxMs: number,
-  ): Promise<boolean> {
-    if (this.#closed || signal?.aborted) return false;
+  ): Promise<number | null> {
+    if (this.#closed || signal?.aborted) return null;
     if (this.#waiting.size === 0) this.#lookedTo = slot;
-    if (slot < this.#lookedTo) return true;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
+    if (slot < this.#lookedTo) return slot;
+    const { promise, resolve } = Promise.withResolvers<number | null>();
     const ofOrganization = this.#waiting.get(organizationId) ?? new Set();
     this.#waiting.set(organizationId, ofOrganization.add(resolve));
     this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
-    const end = () => resolve(false);
+    const end = () => resolve(null);
     const late = setTimeout(end, maxMs);
     signal?.addEventListener("abort", end);
-    const hasEvents = await promise;
+    const after = await promise;
     clearTimeout(late);
     signal?.removeEventListener("abort", end);
     ofOrganization.delete(resolve);
     if (ofOrganization.size === 0 && this.#waiting.get(organizationId) === ofOrganization)
       this.#waiting.delete(organizationId);
     if (this.#waiting.size === 0) this.#rest();
-    return hasEvents;
+    return after;
+  }
+
+  /** Shares a read with the calls that ask for the same meanwhile: an event may wake a thousand of them. */
+  share<T>(key: string, read: () => Promise<T>): Promise<T> {
+    const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? read().finally(() => this.#reads.delete(key));
+    this.#reads.set(key, reading);
+    return reading;
+  }
+
+  /** The number of calls that wait. */
+  get waiting(): number {
+    return [...this.#waiting.values()].reduce((total, { size }) => total + size, 0);
   }
 
   /** Ends the calls that wait. Later ones do not wait. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#rest();
-    this.#wake([...this.#waiting.keys()], false);
+    this.#wake([...this.#waiting.keys()], null);
     await this.#looking;
   }
 
@@ -109,8 +123,8 @@ export class EventFeed {
     this.#timer = undefined;
   }
 
-  #wake(organizationIds: readonly string[], hasEvents = true): void {
-    for (const id of organizationIds) for (const resolve of this.#waiting.get(id) ?? []) resolve(hasEvents);
+  #wake(organizationIds: readonly string[], after: number | null): void {
+    for (const id of organizationIds) for (const resolve of this.#waiting.get(id) ?? []) resolve(after);
   }
 
   /** Looks for events after those of the last look. Skips a look while the one before goes on. */
@@ -127,7 +141,7 @@ export class EventFeed {
       const found = await this.#ctx.partnerCalls(ALL_ORGANIZATIONS, () => countNextEvents(this.#ctx.pool, range));
       this.#lookedTo = lastSlot;
       const isWhole = found.reduce((total, { events }) => total + events, 0) < LOOK_EVENTS_MAX;
-      this.#wake(isWhole ? found.map(({ organizationId }) => organizationId) : [...this.#waiting.keys()]);
+      this.#wake(isWhole ? found.map((one) => one.organizationId) : [...this.#waiting.keys()], range.afterSlot);
     } catch (error) {
       const level = isDatabaseUnavailable(error) ? "debug" : "warn";
       this.#ctx.log[level]({ err: error }, "new events were not looked for; they will be looked for again");

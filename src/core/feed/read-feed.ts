@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { invalidField } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
-import type { Bulkhead } from "../callers/bulkhead.ts";
+import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import type { EventType } from "../chain/chain.ts";
 import { viewEvent } from "../chain/read-chain.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
@@ -55,61 +55,71 @@ interface Page {
  */
 export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Promise<FeedResponse> {
   const waitsUntil = performance.now() + query.wait * 1_000;
-  let from = query.after;
-  for (;;) {
-    const after = from;
-    const page = await readConfirmed(ctx, () => readPage(ctx, caller, after, query));
-    const { events, place, end } = page;
-    from = writeCursor(ctx, caller, place);
+  const { organizationId } = caller;
+  const { after, limit, types = [] } = query;
+  // Without the signal of the caller: others share its read.
+  const requester = { organizationId };
+  for (let from: string | number | undefined = after; ; ) {
+    const start: string | number | undefined = from;
+    const page: Page = await ctx.eventFeed.share(JSON.stringify([organizationId, start, limit, types]), () =>
+      readConfirmed(ctx, () => readPage(ctx, requester, start, { limit, types })),
+    );
+    const { events, end } = page;
     const waitMs = waitsUntil - performance.now();
     const isOver = events.length > 0 || !page.isLast || waitMs <= 0;
-    if (!isOver && (await ctx.eventFeed.waitForEvents(caller, end.lastSlot, waitMs))) continue;
+    from = isOver ? undefined : ((await ctx.eventFeed.waitForEvents(caller, end.lastSlot, waitMs)) ?? undefined);
+    if (from !== undefined) continue;
     return {
       events: events.map((event) => viewFeedEvent(event, writeCursor(ctx, caller, event))),
-      nextCursor: from,
+      nextCursor: writeCursor(ctx, caller, page.place),
       completeUntil: end.completeUntil.toISOString(),
     };
   }
 }
 
-async function readPage(ctx: Deps, caller: Caller, after: string | undefined, query: FeedQuery): Promise<Page> {
+async function readPage(
+  ctx: Deps,
+  requester: Requester<"organization">,
+  start: string | number | undefined,
+  { limit, types }: { limit: number; types: readonly string[] },
+): Promise<Page> {
   const { pool, partnerCalls } = ctx;
-  const { organizationId } = caller;
-  const { limit } = query;
-  const end = await ctx.eventFeed.readEnd(caller);
+  const { organizationId } = requester;
+  const end = await ctx.eventFeed.readEnd(requester);
   const { lastSlot } = end;
-  let place = await findStart(ctx, caller, after, lastSlot);
+  let afterSlot = typeof start === "number" ? start : await findStart(ctx, requester, start, lastSlot);
   for (let scans = 1; ; scans++) {
-    const range = { afterSlot: place?.slot ?? 0, lastSlot, scanned: SCANNED_MAX };
-    const found = await partnerCalls(caller, () =>
-      selectFeedEvents(pool, { ...range, organizationId, eventTypes: query.types ?? [], limit }),
+    const range = { afterSlot, lastSlot, scanned: SCANNED_MAX };
+    const found = await partnerCalls(requester, () =>
+      selectFeedEvents(pool, { ...range, organizationId, eventTypes: [...types], limit }),
     );
     if (found.length === limit) return { events: found, place: found.at(-1) ?? null, end, isLast: false };
-    const scanned = await partnerCalls(caller, () => findScannedPlace(pool, range));
+    const scanned = await partnerCalls(requester, () => findScannedPlace(pool, range));
     if (scanned === null) {
-      const last = await partnerCalls(caller, () => findFeedPlace(pool, lastSlot));
-      return { events: found, place: last ?? place, end, isLast: true };
+      const place = await partnerCalls(requester, () => findFeedPlace(pool, lastSlot));
+      return { events: found, place, end, isLast: true };
     }
-    place = scanned;
-    if (found.length > 0 || scans === SCANS_MAX) return { events: found, place, end, isLast: false };
+    if (found.length > 0 || scans === SCANS_MAX) return { events: found, place: scanned, end, isLast: false };
+    afterSlot = scanned.slot;
   }
 }
 
-/** The event after which a caller reads. Null for the beginning. */
+/** The slot after which a caller reads. 0 for the beginning. */
 async function findStart(
   { pool, partnerCalls, tokenSecrets }: Deps,
-  caller: Caller,
+  requester: Requester<"organization">,
   after: string | undefined,
   lastSlot: number,
-): Promise<FeedPlace | null> {
-  if (after === undefined) return null;
-  const given = after === NOW ? null : verifyCursor(tokenSecrets, "events", caller.organizationId, after);
-  if (after !== NOW && given === null) throw invalidField("after", "noCursor");
-  const [slot, digits] = given ?? [lastSlot];
-  if (slot === 0) return null;
-  const place = await partnerCalls(caller, () => findFeedPlace(pool, slot));
-  if (given !== null && (place?.slot !== slot || digitsOf(place) !== digits)) throw invalidField("after", "lostCursor");
-  return place;
+): Promise<number> {
+  if (after === undefined) return 0;
+  if (after === NOW) return lastSlot;
+  const given = verifyCursor(tokenSecrets, "events", requester.organizationId, after);
+  if (given === null) throw invalidField("after", "noCursor");
+  const [slot, digits] = given;
+  if (slot === 0) return 0;
+  const place = await partnerCalls(requester, () => findFeedPlace(pool, slot));
+  if (place?.slot !== slot || digitsOf(place) !== digits) throw invalidField("after", "lostCursor");
+  return slot;
 }
 
 function writeCursor({ tokenSecrets }: Deps, { organizationId }: Caller, place: FeedPlace | null): string {
