@@ -5,6 +5,7 @@ import { lookUp } from "../core/look-up/routes/look-up.ts";
 import { redeem } from "../core/redeem/routes/redeem.ts";
 import { redemption } from "../core/redeem/routes/redemption.ts";
 import { redemptions } from "../core/redeem/routes/redemptions.ts";
+import { statement } from "../core/redeem/routes/statement.ts";
 import { release } from "../core/reserve/routes/release.ts";
 import { reserve } from "../core/reserve/routes/reserve.ts";
 import { advanceSandbox } from "../core/sandbox/routes/advance-sandbox.ts";
@@ -26,6 +27,7 @@ const ALL = [
   feed,
   redemptions,
   redemption,
+  statement,
   advanceSandbox,
   publicEvents,
   health,

@@ -13,6 +13,7 @@ import { beginFaults } from "../../src/watch/db/faults.ts";
 import { basic, browse, OPS_TOKEN } from "../support/browse.ts";
 import { send } from "../support/client.ts";
 import { makeContract, makeOffer } from "../support/marketplace.ts";
+import { bypassTriggers } from "../support/outside-transaction.ts";
 import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { useVoucherctl } from "../support/voucherctl.ts";
@@ -139,6 +140,11 @@ async function writeAsIssuers() {
     `member add --org ${org} --user ${MARK} --role employee`,
   ])
     await voucherctl.json(command);
+  const named = JSON.stringify({ final: true, month: "2001-01", lines: [{ keyLabel: `the till of ${MARK}` }] });
+  await bypassTriggers(
+    db,
+    `INSERT INTO statements (organization_id, month, content) VALUES ('${org}', '2001-01', '${named}')`,
+  );
   const { id } = await voucherctl.json(`contract offer --brand ${brandId} --user ${MARK}`);
   await voucherctl.json(`contract decline ${id}`);
   const form = { formToken: crypto.randomUUID(), user: `${MARK}, of a form`, role: "owner" };

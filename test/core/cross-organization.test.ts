@@ -50,6 +50,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
   "GET /partner/vouchers/:codeOrTicket/events/:sequence/receipt": ({ code }) => [foreign.eventReceipt(code, 1)],
   "GET /partner/redemptions/:externalRef/receipt": ({ ref }) => [foreign.receipt(ref)],
   "GET /partner/redemptions/receipt": ({ ref }) => [foreign.receiptBy(ref)],
+  "GET /partner/statements/:month": () => [foreign.statement("2026-11")],
   "GET /partner/events": () => [foreign.feed()],
   "GET /partner/redemptions": () => [foreign.redemptions()],
   // The same address with a query, which answers as the address with the reference does.
@@ -78,6 +79,7 @@ it("this file probes every partner route that names a voucher or a redemption", 
  */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
+  "GET /partner/statements/:month": { status: 200, body: expect.objectContaining({ redemptions: 0, lines: [] }) },
   "GET /partner/events": { status: 200, body: { events: [] } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },
   "GET /partner/redemptions?externalRef=": notFound("redemption_not_found"),

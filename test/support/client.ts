@@ -56,6 +56,7 @@ export function partnerClient(url: string, key: string) {
       send("GET", `${url}/partner/redemptions?${new URLSearchParams(query)}`, { key }),
     feed: (query: Record<string, string> = {}) =>
       send("GET", `${url}/partner/events?${new URLSearchParams(query)}`, { key }),
+    statement: (month: string) => send("GET", `${url}/partner/statements/${month}`, { key }),
     redemption: (externalRef: string) =>
       send("GET", `${url}/partner/redemptions/${encodeURIComponent(externalRef)}`, { key }),
     release: (ticket: string, reason?: string) => post("release", { ticket, reason }),

@@ -90,6 +90,8 @@ export function voucherClient(settings: Settings) {
     /** The redemptions as a CSV file. @throws OutcomeUnknown when the list up to `to` is not final yet. */
     redemptionsCsv: (from: Time, to: Time) => readRedemptionsCsv(call, from, to),
 
+    ...statementCalls(call),
+
     ...receiptCalls(call),
 
     /**
@@ -190,6 +192,17 @@ async function* readEvents(
     yield* events;
     cursor = nextCursor;
   }
+}
+
+function statementCalls(call: Call) {
+  const pathOf = (month: string) => `/partner/statements/${encodeURIComponent(month)}`;
+  return {
+    /** The statement of a month, `YYYY-MM` in UTC. Once `final` is true, it never changes. */
+    statement: (month: string) => call<Schemas["Statement"]>("GET", pathOf(month)),
+    /** The redemptions of a final statement as a CSV file. `verifyStatement` compares both. */
+    statementCsv: (month: string) =>
+      call("GET", pathOf(month), undefined, { as: { accept: "text/csv", read: (response) => response.text() } }),
+  };
 }
 
 function receiptCalls(call: Call) {

@@ -103,7 +103,8 @@ function namesEarlier({ data }: Record<string, unknown>, position: number): bool
   );
 }
 
-async function sha256(text: string): Promise<string> {
+/** The lower-case hex SHA-256 of a text. */
+export async function sha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -72,6 +72,9 @@ GRANT SELECT, INSERT ON redemptions TO pva_api;
 -- Lists of redemptions are final before `closed_until`: no redemption can be added before it. A trigger lets this time only move forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
+-- Final statements are kept as they were first read. A trigger refuses those of months to which redemptions may be added.
+GRANT SELECT, INSERT (organization_id, month, content) ON statements TO pva_api;
+
 -- Ends of references. A trigger rejects the deletion of one that an attempt may not have seen.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
 GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api;

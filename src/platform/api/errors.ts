@@ -168,6 +168,7 @@ export const ERRORS_OF = {
   releaseReservation: ["voucher_busy", "overloaded", "unavailable"],
   listRedemptions: ["redemption_not_found", "overloaded", "unavailable"],
   readEvents: ["overloaded", "unavailable"],
+  readStatement: ["invalid_request", "overloaded", "unavailable"],
   readRedemption: ["redemption_not_found", "overloaded", "unavailable"],
   readPublicEvents: ["entity_not_found", "overloaded", "unavailable"],
   listBrands: ["overloaded", "unavailable"],

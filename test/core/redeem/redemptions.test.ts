@@ -1,11 +1,14 @@
+import { createHash } from "node:crypto";
 import { beforeAll, expect, it } from "vitest";
+import { verifyStatement } from "#client/statement.ts";
+import { erasePerson } from "../../../src/acts/erase-person.ts";
 import { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
 import { readAllRedemptions } from "../../../src/core/redeem/list-redemptions.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
 import { fillLine } from "../../support/fill-line.ts";
-import { closeRedemptions } from "../../support/outside-transaction.ts";
+import { bypassTriggers, closeRedemptions } from "../../support/outside-transaction.ts";
 import { BASE_URL } from "../../support/service.ts";
-import { issueVouchers } from "../../support/supply.ts";
+import { issueVouchers, makeKey, makePartner, provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
@@ -150,6 +153,61 @@ it("a file of redemptions that has begun waits in a full line, and is complete",
   expect((await reading).value).toEqual(listed);
 });
 
+it("a statement has a month by brand, product and key, and is not final while redemptions may be added", async () => {
+  const { client, redeemed } = await redeemTwo();
+  const month = redeemed[0]?.redeemedAt.slice(0, 7) ?? "";
+  await untilComplete(client);
+  const { body } = await client.statement(month);
+  expect(body).toMatchObject({ month, final: false, rowsHash: null, redemptions: 2, amountUsd: 80.5 });
+  expect(body.lines).toMatchObject([{ productKey: "pass", productName: "Pass", redemptions: 2, amountUsd: 80.5 }]);
+  expect([body.firstRedeemedAt, body.lastRedeemedAt]).toEqual(redeemed.map(({ redeemedAt }) => redeemedAt));
+  expect((await client.statement("2999-01")).body).toMatchObject({ final: false, redemptions: 0, lines: [] });
+});
+
+it("a final statement keeps its bytes after a rename and an erasure, and the hash of its file", async () => {
+  const { owner, client, key, redeemed } = await redeemTwo();
+  await untilComplete(client);
+  await inPastMonth(redeemed, async () => {
+    const address = `${api.url}/partner/statements/2025-03`;
+    const read = async (accept = "application/json") =>
+      (await fetch(address, { headers: { "x-api-key": key, accept } })).text();
+    const [first, same] = await Promise.all([read(), read()]);
+    const statement = JSON.parse(first);
+    expect(statement).toMatchObject({ final: true, redemptions: 2, amountUsd: 80.5, month: "2025-03" });
+    const csv = await read("text/csv");
+    const rows = csv.slice(csv.indexOf("\n") + 1);
+    expect(createHash("sha256").update(rows).digest("hex")).toBe(statement.rowsHash);
+    const { recordHash } = (await client.events(redeemed[0]?.code ?? "")).body.events[1];
+    expect(rows.split("\r\n")[0]).toBe(
+      `${redeemed[0]?.voucherInstanceId},2025-03-01T00:00:00.000Z,40.25,${recordHash}`,
+    );
+    await verifyStatement(statement, csv);
+    for (const [other, file, problem] of [
+      [{}, csv.replace("40.25", "40.26"), "The file is not the one"],
+      [{ amountUsd: 80.51 }, csv, "The sum differs"],
+      [{ redemptions: 3 }, csv, "The number of redemptions differs"],
+      [{ final: false }, csv, "The statement is not final"],
+    ] as const)
+      await expect(verifyStatement({ ...statement, ...other }, file)).rejects.toThrow(problem);
+    await servers.db.query("UPDATE brands SET name = 'Renamed' WHERE id = $1", [owner.brandId]);
+    const externalRef = redeemed[0]?.externalRef ?? "";
+    await erasePerson(provisioning(servers.db), { by: "reference", ...owner, externalRef }, null);
+    expect([same, await read(), await read("text/csv")]).toEqual([first, first, csv]);
+    await expect(
+      servers.db.query("INSERT INTO statements (organization_id, month, content) VALUES ($1, $2, $3)", [
+        ...[owner.organizationId, "2998-12", '{"final":true,"month":"2998-12"}'],
+      ]),
+    ).rejects.toThrow("redemptions may be added to 2998-12");
+  });
+});
+
+it.each(["2026-13", "2026", "1999-01", "2026-1"])("a statement refuses the month %s with a sentence", async (month) => {
+  expect((await till.statement(month)).body).toMatchObject({
+    code: "invalid_request",
+    error: "month must be a month such as 2026-11.",
+  });
+});
+
 const refused = async (query: string) => {
   const { status, body } = await send("GET", `${api.url}/partner/redemptions${query}`, { key: service.keys.till.key });
   expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_request" });
@@ -233,6 +291,34 @@ it("a redemption under an unknown reference answers 404 redemption_not_found", a
     expect((await till.receiptByQuery(externalRef)).body.code).toBe("redemption_not_found");
   }
 });
+
+/** Redeems two vouchers of a new organization. */
+async function redeemTwo() {
+  const owner = await makePartner(servers.db);
+  const { key } = await makeKey(servers.db, owner.organizationId);
+  const client = partnerClient(api.url, key);
+  const redeemed: { externalRef: string; redeemedAt: string; voucherInstanceId: string; code: string }[] = [];
+  for (const { code, serial } of await issueVouchers(servers.db, owner, 2)) {
+    const { body } = await client.redeem({ code, externalRef: `of a statement ${serial}` });
+    redeemed.push({ ...body, externalRef: `of a statement ${serial}`, code });
+  }
+  return { owner, key, client, redeemed };
+}
+
+/** Runs `work` while these redemptions are of March 2025. */
+async function inPastMonth(
+  redeemed: readonly { redeemedAt: string; voucherInstanceId: string }[],
+  work: () => Promise<void>,
+): Promise<void> {
+  const move = async (timeOf: (at: number, redeemedAt: string) => string) => {
+    for (const [at, { redeemedAt, voucherInstanceId: id }] of redeemed.entries())
+      await bypassTriggers(servers.db, "UPDATE redemptions SET redeemed_at = $2 WHERE voucher_id = $1", [
+        ...[id, timeOf(at, redeemedAt)],
+      ]);
+  };
+  await move((at) => `2025-03-0${at + 1}T00:00:00Z`);
+  await work().finally(() => move((_at, redeemedAt) => redeemedAt));
+}
 
 async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string) {
   for (const { code, serial } of vouchers) {

@@ -163,9 +163,11 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
   cap_reached: withHeaders(() => ({ "x-api-key": keys.capped })),
   invalid_json: (operation, valid) => perform(operation, { ...valid, body: "[]" as never }),
   invalid_request: (operation, valid) =>
-    operation.requestBody === undefined
-      ? perform(operation, { ...valid, query: "?limit=0&externalRef=a&externalRef=b" })
-      : withBody(() => ({ more: "\0" }))(operation, valid),
+    valid.parameters?.month !== undefined
+      ? withParameter("month", "2026")(operation, valid)
+      : operation.requestBody === undefined
+        ? perform(operation, { ...valid, query: "?limit=0&externalRef=a&externalRef=b" })
+        : withBody(() => ({ more: "\0" }))(operation, valid),
   body_too_large: withBody(() => ({ more: "x".repeat(17_000) })),
   unsupported_encoding: withHeaders(() => ({ "content-encoding": "compress" })),
 
@@ -462,6 +464,7 @@ const VALID: Record<string, () => Promise<Call>> = {
   },
   listRedemptions: async () => ({ headers: asShop(), query: "?from=2026-01-01T00:00:00Z&limit=5" }),
   readEvents: async () => ({ headers: asShop(), query: "?limit=5&types=voucher.instance.issued&wait=1" }),
+  readStatement: async () => ({ headers: asShop(), parameters: { month: "2026-11" } }),
   readRedemption: async () => ({ headers: asShop(), parameters: { externalRef: (await redeemed()).externalRef } }),
   listWebhooks: async () => ({ headers: (await makeWebhook()).headers }),
   createWebhook: async () => ({ headers: (await makeWebhook()).headers, body: { url: "https://shop.example.com/" } }),

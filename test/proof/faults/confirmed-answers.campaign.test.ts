@@ -244,6 +244,7 @@ async function makeCalls({ db, api, worker, receiver }: Started) {
     readEventProof: () => get(`${events}/${last}/proof`, {}),
     readRedemption: () => json(`/partner/redemptions/${order.externalRef}`),
     listRedemptions: () => json("/partner/redemptions"),
+    readStatement: () => json("/partner/statements/2026-11"),
     readEvents: () => json("/partner/events"),
     listWebhookDeliveries: () => json(`/partner/webhooks/${endpoint}/deliveries`),
     "/portal": () => portal(""),

@@ -105,22 +105,47 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
  ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;
 
 -- name: sum_redemptions(organization_id, bounds)
--- The number and the value of an organization's redemptions per period, product and key. Period n begins at bound n and
--- ends before the next bound. Groups by batch before the other joins, so that each redemption costs one look-up of its
--- voucher. Values are in cents, so that sums of them are exact in every program.
-SELECT s.period, b.product_id AS "productId", p.name AS "productName", s.key_id AS "keyId", k.label AS "keyLabel",
-       sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents
-  FROM (SELECT width_bucket(rd.redeemed_at, $2::timestamptz[]) AS period, v.batch_id, rd.key_id, count(*) AS redemptions
+-- The number and the value of an organization's redemptions per period, product and key, and the times of the first and the
+-- last one. Period n begins at bound n and ends before the next bound. Groups by batch before the other joins, so that each
+-- redemption costs one look-up of its voucher. Values are in cents, so that sums of them are exact in every program.
+SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS "productKey", br.name AS brand,
+       s.key_id AS "keyId", k.label AS "keyLabel",
+       sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents,
+       min(s.first_at) AS "firstAt", max(s.last_at) AS "lastAt"
+  FROM (SELECT width_bucket(rd.redeemed_at, $2::timestamptz[]) AS period, v.batch_id, rd.key_id, count(*) AS redemptions,
+               min(rd.redeemed_at) AS first_at, max(rd.redeemed_at) AS last_at
           FROM redemptions AS rd
          CROSS JOIN LATERAL (SELECT batch_id FROM vouchers WHERE id = rd.voucher_id OFFSET 0) AS v
          WHERE (rd.organization_id || '') = $1::text AND rd.redeemed_at >= ($2::timestamptz[])[1]
            AND rd.redeemed_at < ($2::timestamptz[])[cardinality($2::timestamptz[])]
          GROUP BY 1, 2, 3) AS s
  CROSS JOIN LATERAL (SELECT product_id, price_usd FROM batches WHERE id = s.batch_id OFFSET 0) AS b
- CROSS JOIN LATERAL (SELECT name FROM products WHERE id = b.product_id OFFSET 0) AS p
+ CROSS JOIN LATERAL (SELECT name, key, brand_id FROM products WHERE id = b.product_id OFFSET 0) AS p
+ CROSS JOIN LATERAL (SELECT name FROM brands WHERE id = p.brand_id OFFSET 0) AS br
   LEFT JOIN LATERAL (SELECT label FROM api_keys WHERE id = s.key_id OFFSET 0) AS k ON true
- GROUP BY s.period, b.product_id, p.name, s.key_id, k.label
+ GROUP BY s.period, b.product_id, p.name, p.key, br.name, s.key_id, k.label
  ORDER BY s.period, p.name, b.product_id, k.label, s.key_id;
+
+-- name: select_statement_rows(organization_id, after_time, after_voucher_id, before, limit)
+-- A page of what a statement's hash covers, in order of time and voucher. The page is cut before the joins, from one index.
+SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd AS "priceUsd", encode(e.record_hash, 'hex') AS "recordHash"
+  FROM (SELECT o.* FROM redemptions AS o
+         WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
+           AND o.redeemed_at < $4::timestamptz
+         ORDER BY o.redeemed_at, o.voucher_id LIMIT $5::int) AS rd
+  JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[rd.voucher_id]) AND e.event_type = 'voucher.instance.redeemed'
+ ORDER BY rd.redeemed_at, rd.voucher_id;
+
+-- name: find_statement(organization_id, month)
+-- The final statement of a month, if it was read before.
+SELECT s.content FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
+
+-- name: keep_statement(organization_id, month, content)
+-- Keeps the final statement of a month, unless another process has kept one.
+INSERT INTO statements (organization_id, month, content) VALUES ($1::text, $2::text, $3::text)
+    ON CONFLICT (organization_id, month) DO NOTHING;
 
 -- name: lock_references(organization_id, external_ref)
 -- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of those that another transaction is

@@ -47,15 +47,23 @@ const LAST_REDEMPTION = {
 };
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
+const STATEMENT_ROW = { voucherId: text, redeemedAt: timestamptz, priceUsd: numeric, recordHash: text };
+/** What a statement's hash covers of a redemption. */
+export type StatementRow = Row<typeof STATEMENT_ROW>;
+
 /** The number of redemptions of one period, product and key, and their value in cents. The first period is 1. */
 const REDEMPTION_SUM = {
   period: integer,
   productId: text,
   productName: text,
+  productKey: text,
+  brand: text,
   keyId: text,
   keyLabel: orNull(text),
   redemptions: bigint,
   cents: bigint,
+  firstAt: timestamptz,
+  lastAt: timestamptz,
 };
 export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 
@@ -88,6 +96,9 @@ export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM, {
   organizationId: text,
   bounds: arrayOf(timestamptz),
 });
+/** The final statement of a month, as JSON. */
+export const findStatement = sql.value("find_statement", { content: text }, { organizationId: text, month: text });
+export const keepStatement = sql.execute("keep_statement", { organizationId: text, month: text, content: text });
 const selectByReference = sql.rows(
   "read_redemptions",
   {
@@ -99,13 +110,15 @@ const selectByReference = sql.rows(
 );
 const moveClosedUntil = sql.execute("move_closed_until", { latest: timestamptz });
 const proveCompleteUntil = sql.execute("prove_complete_until");
-const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION, {
+const PAGE = {
   organizationId: text,
   afterTime: timestamptz,
   afterVoucherId: text,
   before: timestamptz,
   limit: integer,
-});
+};
+const selectPage = sql.rows("select_redemptions", LISTED_REDEMPTION, PAGE);
+const selectStatementPage = sql.rows("select_statement_rows", STATEMENT_ROW, PAGE);
 const selectLastPage = sql.rows("select_last_redemptions", LAST_REDEMPTION, {
   organizationId: text,
   beforeTime: orNull(timestamptz),
@@ -194,22 +207,24 @@ interface ListPosition {
   voucherId: string;
 }
 
-/** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
-export function selectRedemptions(
+type SelectPage<One> = (
   db: Queryable,
   organizationId: string,
   after: ListPosition,
   before: Date,
   limit: number,
-): Promise<ListedRedemption[]> {
-  return selectPage(db, {
-    organizationId,
-    afterTime: after.redeemedAt,
-    afterVoucherId: after.voucherId,
-    before,
-    limit,
-  });
-}
+) => Promise<One[]>;
+
+const pagesOf =
+  <One>(select: (db: Queryable, values: Parameters<typeof selectPage>[1]) => Promise<One[]>): SelectPage<One> =>
+  (db, organizationId, after, before, limit) =>
+    select(db, { organizationId, afterTime: after.redeemedAt, afterVoucherId: after.voucherId, before, limit });
+
+/** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
+export const selectRedemptions = pagesOf(selectPage);
+
+/** The same, with what a statement's hash covers. */
+export const selectStatementRows = pagesOf(selectStatementPage);
 
 export interface NewRedemption extends ExternalRef {
   voucherId: string;
