@@ -13,7 +13,7 @@ import type { Action, ActionDeps } from "./actions/action.ts";
 import { formsOf } from "./actions/forms.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
-import { callsPage } from "./calls-page.ts";
+import { callsPage, unknownCallsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import type { ConsolePart } from "./console-part.ts";
 import { LIST_PAGES } from "./list-pages.ts";
@@ -39,6 +39,7 @@ const PAGES = {
   ...CATALOG_PAGES,
   ...LIST_PAGES,
   "/batches/:id": ["viewer", batchPage],
+  "/calls": ["viewer", unknownCallsPage],
   "/organizations/:id/calls": ["viewer", callsPage],
   "/queues": ["viewer", queuesPage],
   "/queues/:id": ["viewer", queuePage],

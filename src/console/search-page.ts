@@ -2,9 +2,10 @@ import { searchVouchers } from "../acts/across-organizations.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { findKeyPlace } from "../core/keys/db/api-keys.ts";
 import { keptRequestId } from "../core/processes/observe-requests.ts";
-import { findCallers } from "../core/processes/partner-calls.ts";
+import { findCallers, NO_ORGANIZATION } from "../core/processes/partner-calls.ts";
 import type { TokenSecret } from "../core/reserve/reservation-token.ts";
 import { Html, html } from "../pages/html.ts";
+import type { Site } from "../pages/layout.ts";
 import {
   layOutForOperators,
   linkTo,
@@ -59,10 +60,10 @@ export const searchPage: Page<FindingCalls> = async (visit) => {
             ["Name", "What it is"],
             named,
             html`No voucher of any organization has this \
-${seesCredentials ? "code, id, ticket, reference or redeem code" : "id or reference"}, no call of the last hour this \
+${seesCredentials ? "code, id, ticket, reference or redeem code" : "id or reference"}, no kept call this \
 request id, and no organization, brand or product this name.${
               seesCredentials ? null : html` Viewers do not search by code, ticket or redeem code.`
-            }`,
+            } Where else to look for a call: ${otherPlaces(site)}`,
           ),
         ]
       : [
@@ -113,19 +114,28 @@ async function findByIdOrRequest(visit: Visit<FindingCalls>, words: string): Pro
     // The search must also work while Redis does not answer.
     const found = await findCallers(visit.ctx, requestId, CALLERS_MAX).catch(() => []);
     return found.map((id) => {
-      const path = opsPath(visit.site, "organizations", id, "calls");
+      const path = opsPath(visit.site, ...(id === NO_ORGANIZATION ? ["calls"] : ["organizations", id, "calls"]));
       return { id, path: `${path}?request=${encodeURIComponent(requestId)}` };
     });
   };
   const links = [...(await findLinks(words)), ...(await findLinks(given))].slice(0, CALLERS_MAX);
   const [only, ...others] = links;
   if (only === undefined || others.length === 0) return only?.path ?? null;
-  const rows = links.map(({ id, path }) => [html`<a href="${path}">Calls of <code>${id}</code></a>`]);
+  const rows = links.map(({ id, path }) => [
+    html`<a href="${path}">\
+${id === NO_ORGANIZATION ? "Calls with unknown keys" : html`Calls of <code>${id}</code>`}</a>`,
+  ]);
   const main = html`<h1>Found in calls of ${links.length} organizations</h1>
 <p class="lead">Callers may choose the ids of their requests, so they may repeat.</p>
 ${renderTable("Organizations with this request id", ["Calls"], rows)}`;
   return layOutForOperators(visit.site, "Find a call", main, words);
 }
+
+/** Where a call is that the search does not find. */
+const otherPlaces = (site: Site) => html`the page <a href="${opsPath(site, "organizations")}">of its organization</a> \
+counts calls over a limit (429), which are not kept one by one; <a href="${opsPath(site, "calls")}">calls with unknown \
+keys</a> have those that no key explains; and the log of each API process has every call, with its \
+<code>requestId</code>, for as long as you keep logs.`;
 
 /** Maximum number of organizations that are listed for one request id. */
 const CALLERS_MAX = 20;

@@ -113,10 +113,10 @@ export class KeyAuthenticator {
     return key;
   }
 
-  /** The organization of a key that worked in this process before. Not a check of the key. */
-  knownOrganization(secret: string): string | null {
+  /** A key that worked in this process before, also while Postgres is away. Not a check of the key. */
+  known(secret: string): Pick<AuthenticatedKey, "id" | "organizationId"> | null {
     if (!isWellFormedApiKey(secret)) return null;
-    return this.#cache.get(hashSecret(secret))?.key.organizationId ?? null;
+    return this.#cache.get(hashSecret(secret))?.key ?? null;
   }
 
   /** Stops looking up keys. Resolves after all usage is recorded, or recording it has failed. */

@@ -59,6 +59,7 @@ interface ObservingDeps {
   log: Logger;
   counts: Pick<MinuteCounts, "observe">;
   calls: Pick<PartnerCalls, "note">;
+  keys: { known(secret: string): { id: string; organizationId: string | null } | null };
   metrics: ApiMetrics | null;
   tokenSecrets: readonly TokenSecret[];
 }
@@ -68,7 +69,7 @@ interface ObservingDeps {
  * disconnects.
  */
 export function observeRequests(
-  { log, counts, calls, metrics, tokenSecrets }: ObservingDeps,
+  { log, counts, calls, keys, metrics, tokenSecrets }: ObservingDeps,
   errorCodes: readonly string[],
 ): RequestHandler {
   // Every counter starts at 0: Prometheus `rate()` misses the first increase of a series that starts at 1.
@@ -83,6 +84,8 @@ export function observeRequests(
     response.locals.requestId = answeredId;
     response.setHeader("X-Request-Id", answeredId);
     response.once("close", () => {
+      const secret = request.get("x-api-key");
+      if (secret !== undefined) attribute(keys, secret, response.locals);
       const { route, keyId, organizationId, errorCode, reason, failure, isExpected, traceId } = response.locals;
       const status = finalStatus(response);
       const endedAtMs = performance.now();
@@ -91,9 +94,10 @@ export function observeRequests(
       const method = METHODS.includes(request.method) ? request.method : "other";
       metrics?.requestDuration.with(route ?? NO_ROUTE, method, String(status)).observe(durationMs / 1_000);
       const shownMs = Math.round(durationMs * 10) / 10;
-      if (organizationId !== undefined && keyId !== undefined) {
-        const call = { keyId, route: `${method} ${route ?? NO_ROUTE}`, status, errorCode: errorCode ?? null };
-        calls.note(organizationId, { ...call, durationMs: shownMs, requestId, endedAtMs });
+      if (secret !== undefined || keyId !== undefined) {
+        const called = { keyId: keyId ?? null, route: `${method} ${route ?? NO_ROUTE}` };
+        const call = { ...called, status, errorCode: errorCode ?? null, durationMs: shownMs, requestId, endedAtMs };
+        calls.note(organizationId ?? null, call);
       }
       if (errorCode !== undefined) metrics?.refusals.with(errorCode).inc();
       log[isExpected ? "info" : levelOf(status)](
@@ -116,6 +120,14 @@ export function observeRequests(
     });
     next();
   };
+}
+
+/** Attributes a call whose key could not be looked up to a key that worked before. */
+function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestFacts): void {
+  const key = locals.keyId === undefined ? keys.known(secret) : null;
+  if (key === null) return;
+  locals.keyId = key.id;
+  if (key.organizationId !== null) locals.organizationId = key.organizationId;
 }
 
 /** The status of a closed response: 499 when the caller disconnected first, 500 when a body could not be continued. */

@@ -7,10 +7,24 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 const WRITE_EVERY_MS = 1_000;
 /** How long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
-/** Maximum number of kept calls of an organization: some 80 kB of Redis. The newest are kept. */
-export const CALLS_MAX = 200;
-/** Maximum number of organizations whose calls are kept: 80 MB of Redis. Those that called last are kept. */
-const ORGANIZATIONS_MAX = 1_000;
+/**
+ * Calls that were answered, and those that were refused or failed: apart, so that neither displaces the others. Of each
+ * list, the newest calls of the organizations that called last are kept: at most 80 MB of Redis each.
+ */
+const LISTS = {
+  answered: { infix: "", callsMax: 200, organizationsMax: 1_000 },
+  failed: { infix: ":failed", callsMax: 1_000, organizationsMax: 200 },
+} as const;
+type List = keyof typeof LISTS;
+const LIST_NAMES = Object.keys(LISTS) as List[];
+/** Maximum number of an organization's calls that are read: those of both lists, and the counts of refused floods. */
+export const CALLS_MAX = 2_000;
+/** Calls over a limit are counted for each of these. Milliseconds. */
+const MINUTE_MS = 60_000;
+/** Maximum number of kinds of calls over a limit that a process counts between two writes. */
+const LIMITED_MAX = 500;
+/** Stands for the organization of calls whose key no process knows. */
+export const NO_ORGANIZATION = "none";
 /** Maximum number of a process's calls that wait to be written, of all organizations together: a megabyte. */
 const WAITING_MAX = 2_000;
 /** Organizations whose calls are searched for a request id in one round trip. */
@@ -19,28 +33,51 @@ const PORTION = 500;
 /** A partner's call as operators see it: without its body, and with the route instead of the path. */
 export interface PartnerCall {
   at: Date;
-  keyId: string;
+  /** Null if no process knows the key. */
+  keyId: string | null;
   /** Method and pattern. */
   route: string;
   status: number;
   errorCode: string | null;
-  durationMs: number;
-  /** The digest of the id, if the caller has chosen the id. */
-  requestId: string;
+  /** Null for several calls. */
+  durationMs: number | null;
+  /** The digest of the id, if the caller has chosen the id. Null for several calls. */
+  requestId: string | null;
+  /** The number of the calls over a limit in one minute, which are one entry. */
+  count?: number;
 }
 
 /** A call that has just ended. It has no time of the database's clock yet. */
-interface NotedCall extends Omit<PartnerCall, "at"> {
+interface NotedCall extends Omit<PartnerCall, "at" | "count"> {
   /** The end of the call on the monotonic clock. Milliseconds. */
   endedAtMs: number;
+  requestId: string;
+}
+
+/** The newest calls of an organization; once they are as many as its list has, each replaces the oldest. */
+interface Waiting {
+  list: List;
+  organizationId: string;
+  calls: NotedCall[];
+  noted: number;
 }
 
 /** The braces keep all keys in one slot of a Redis Cluster. */
 const prefixOf = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:calls}`;
-const callsKey = (prefix: string, organizationId: string) => `${prefix}:of:${organizationId}`;
-/** The Redis key of the request ids of an organization's calls, by which a call is found. */
-const requestsKey = (prefix: string, organizationId: string) => `${prefix}:requests:${organizationId}`;
-const organizationsKey = (prefix: string) => `${prefix}:organizations`;
+
+/** The Redis keys of a list: of an organization's calls, of their request ids, and of the organizations. */
+const keysOf = (prefix: string, list: List, organizationId: string) => {
+  const start = prefix + LISTS[list].infix;
+  return {
+    calls: `${start}:of:${organizationId}`,
+    requests: `${start}:requests:${organizationId}`,
+    organizations: `${start}:organizations`,
+  };
+};
+
+/** The Redis key of the counts of an organization's calls over a limit in a minute. */
+const limitedKey = (prefix: string, organizationId: string, minuteMs: number) =>
+  `${prefix}:limited:${organizationId}:${minuteMs}`;
 
 interface PartnerCallsDeps {
   redis: RedisClient;
@@ -57,9 +94,10 @@ interface PartnerCallsDeps {
 export class PartnerCalls {
   readonly #deps: PartnerCallsDeps;
   readonly #timer: NodeJS.Timeout;
-  /** The newest calls of each organization; from `CALLS_MAX` on, each replaces the oldest. */
-  #waiting = new Map<string, { calls: NotedCall[]; noted: number }>();
+  #waiting = new Map<string, Waiting>();
   #waitingCount = 0;
+  /** The numbers of calls over a limit, by organization, key, route and error as JSON. */
+  #limited = new Map<string, number>();
   #writing: Promise<void> | null = null;
 
   constructor(deps: PartnerCallsDeps) {
@@ -67,11 +105,22 @@ export class PartnerCalls {
     this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS).unref();
   }
 
-  /** Keeps a call in memory until the next write. Costs no round trip. */
-  note(organizationId: string, call: NotedCall): void {
-    let own = this.#waiting.get(organizationId);
-    if (own !== undefined && own.calls.length === CALLS_MAX) {
-      own.calls[own.noted % CALLS_MAX] = call;
+  /**
+   * Keeps a call in memory until the next write. Costs no round trip. A call over a limit is only counted, because a
+   * flood of them tells no more than one.
+   */
+  note(ofOrganization: string | null, call: NotedCall): void {
+    const organizationId = ofOrganization ?? NO_ORGANIZATION;
+    if (call.status === 429) {
+      this.#count(JSON.stringify([organizationId, call.keyId, call.route, call.errorCode]));
+      return;
+    }
+    const list = call.status < 400 ? "answered" : "failed";
+    const { callsMax } = LISTS[list];
+    const name = `${list} ${organizationId}`;
+    let own = this.#waiting.get(name);
+    if (own !== undefined && own.calls.length === callsMax) {
+      own.calls[own.noted % callsMax] = call;
       own.noted += 1;
       return;
     }
@@ -80,12 +129,18 @@ export class PartnerCalls {
       return;
     }
     if (own === undefined) {
-      own = { calls: [], noted: 0 };
-      this.#waiting.set(organizationId, own);
+      own = { list, organizationId, calls: [], noted: 0 };
+      this.#waiting.set(name, own);
     }
     own.calls.push(call);
     own.noted += 1;
     this.#waitingCount += 1;
+  }
+
+  #count(kind: string): void {
+    const counted = this.#limited.get(kind);
+    if (counted === undefined && this.#limited.size >= LIMITED_MAX) this.#deps.onDropped(1);
+    else this.#limited.set(kind, (counted ?? 0) + 1);
   }
 
   /** Writes the waiting calls, unless an earlier write has not ended. Never rejects. */
@@ -104,18 +159,19 @@ export class PartnerCalls {
   }
 
   async #writeWaiting(): Promise<void> {
-    if (this.#waitingCount === 0) return;
-    const [waiting, count] = [this.#waiting, this.#waitingCount];
-    [this.#waiting, this.#waitingCount] = [new Map(), 0];
+    if (this.#waitingCount === 0 && this.#limited.size === 0) return;
+    const [waiting, count, limited] = [this.#waiting, this.#waitingCount, this.#limited];
+    [this.#waiting, this.#waitingCount, this.#limited] = [new Map(), 0, new Map()];
     try {
-      await this.#send(waiting);
+      await this.#send([...waiting.values()], limited);
     } catch (error) {
-      this.#deps.onDropped(count);
-      this.#deps.log.debug({ err: error, calls: count }, "calls of partners could not be written for operators");
+      const calls = [...limited.values()].reduce((sum, one) => sum + one, count);
+      this.#deps.onDropped(calls);
+      this.#deps.log.debug({ err: error, calls }, "calls of partners could not be written for operators");
     }
   }
 
-  async #send(waiting: ReadonlyMap<string, { calls: readonly NotedCall[] }>): Promise<void> {
+  async #send(waiting: readonly Waiting[], limited: ReadonlyMap<string, number>): Promise<void> {
     const { redis, deployment } = this.#deps;
     const prefix = prefixOf(deployment);
     const nowMs = deployment.clock.steadyNow().getTime();
@@ -125,49 +181,80 @@ export class PartnerCalls {
       sent.zadd(key, ...members).zremrangebyscore(key, "-inf", nowMs - KEPT_MS);
       sent.zremrangebyrank(key, 0, -membersMax - 1).pexpire(key, KEPT_MS);
     };
-    for (const [organizationId, { calls }] of waiting) {
+    for (const { list, organizationId, calls } of waiting) {
+      const keys = keysOf(prefix, list, organizationId);
       const timed = calls.map(({ endedAtMs, ...call }) => ({ at: Math.round(startMs + endedAtMs), ...call }));
       const described = timed.flatMap((call) => [call.at, JSON.stringify(call)]);
-      addTo(callsKey(prefix, organizationId), described, CALLS_MAX);
+      addTo(keys.calls, described, LISTS[list].callsMax);
       const requests = timed.flatMap(({ at, requestId }) => [at, requestId]);
-      addTo(requestsKey(prefix, organizationId), requests, CALLS_MAX);
+      addTo(keys.requests, requests, LISTS[list].callsMax);
+      addTo(keys.organizations, [nowMs, organizationId], Number.MAX_SAFE_INTEGER - 1);
     }
-    const organizations = [...waiting.keys()].flatMap((id) => [nowMs, id]);
-    const key = organizationsKey(prefix);
-    addTo(key, organizations, Number.MAX_SAFE_INTEGER - 1);
-    sent.zrange(key, 0, String(-ORGANIZATIONS_MAX - 1));
+    for (const [kind, count] of limited) {
+      const [organizationId, ...call] = JSON.parse(kind);
+      const key = limitedKey(prefix, organizationId, nowMs - (nowMs % MINUTE_MS));
+      sent.zincrby(key, count, JSON.stringify(call)).pexpire(key, KEPT_MS);
+    }
     const replies = (await sent.exec()) ?? [];
     const failed = replies.find(([error]) => error !== null);
     if (failed !== undefined) throw failed[0];
-    await this.#forget(prefix, replies.at(-1)?.[1] as string[]);
+    for (const list of new Set(waiting.map((one) => one.list))) await this.#forget(prefix, list);
   }
 
-  /** Removes the calls of the organizations that have been quiet for longest. */
-  async #forget(prefix: string, organizationIds: readonly string[]): Promise<void> {
-    if (organizationIds.length === 0) return;
+  /** Removes from a list the calls of the organizations that have been quiet for longest. */
+  async #forget(prefix: string, list: List): Promise<void> {
     const { redis } = this.#deps;
-    const keys = organizationIds.flatMap((id) => [callsKey(prefix, id), requestsKey(prefix, id)]);
+    const { organizations } = keysOf(prefix, list, "");
+    const quiet = await redis.zrange(organizations, 0, String(-LISTS[list].organizationsMax - 1));
+    if (quiet.length === 0) return;
+    const forgotten = quiet.map((id) => keysOf(prefix, list, id));
     await redis
       .pipeline()
-      .zrem(organizationsKey(prefix), ...organizationIds)
-      .unlink(...keys)
+      .zrem(organizations, ...quiet)
+      .unlink(...forgotten.flatMap(({ calls, requests }) => [calls, requests]))
       .exec();
   }
 }
 
 /**
- * The calls of an organization in the last hour, the newest first, at most 200.
+ * The calls of an organization in the last hour, the newest first. Those over a limit are one entry for each minute,
+ * key, route and error.
  * @throws Error when Redis does not answer.
  */
 export async function readCalls(
   { redis, deployment }: { redis: RedisClient; deployment: DatabaseFence },
   organizationId: string,
 ): Promise<PartnerCall[]> {
-  const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
-  const found = await redis.zrevrangebyscore(callsKey(prefixOf(deployment), organizationId), "+inf", sinceMs);
-  return found.map((text) => {
-    const call = JSON.parse(text);
-    return { ...call, at: new Date(call.at) };
+  const prefix = prefixOf(deployment);
+  const nowMs = deployment.clock.steadyNow().getTime();
+  const sinceMs = nowMs - KEPT_MS;
+  const minutes = Array.from(
+    { length: KEPT_MS / MINUTE_MS },
+    (_, ago) => nowMs - (nowMs % MINUTE_MS) - ago * MINUTE_MS,
+  );
+  const asked = redis.pipeline();
+  for (const list of LIST_NAMES) asked.zrevrangebyscore(keysOf(prefix, list, organizationId).calls, "+inf", sinceMs);
+  for (const minuteMs of minutes) asked.zrange(limitedKey(prefix, organizationId, minuteMs), 0, "-1", "WITHSCORES");
+  const found = ((await asked.exec()) ?? []).map(([error, texts]) => {
+    if (error !== null) throw error;
+    return texts as string[];
+  });
+  const single = found.slice(0, LIST_NAMES.length).flatMap((texts) => texts.map((text) => JSON.parse(text)));
+  const counted = minutes.flatMap((minuteMs, index) =>
+    readLimited(new Date(Math.min(nowMs, minuteMs + MINUTE_MS - 1)), found[LIST_NAMES.length + index] ?? []),
+  );
+  return [...single.map((call) => ({ ...call, at: new Date(call.at) })), ...counted]
+    .toSorted((a, b) => b.at.getTime() - a.at.getTime())
+    .slice(0, CALLS_MAX);
+}
+
+/** The calls over a limit until the end of a minute, from members and scores in turn. */
+function readLimited(at: Date, members: readonly string[]): PartnerCall[] {
+  return members.flatMap((text, place) => {
+    if (place % 2 === 1) return [];
+    const [keyId, route, errorCode] = JSON.parse(text);
+    const count = Number(members[place + 1]);
+    return [{ at, keyId, route, status: 429, errorCode, durationMs: null, requestId: null, count }];
   });
 }
 
@@ -183,14 +270,16 @@ export async function findCallers(
 ): Promise<string[]> {
   const prefix = prefixOf(deployment);
   const sinceMs = deployment.clock.steadyNow().getTime() - KEPT_MS;
-  const organizations = await redis.zrevrangebyscore(organizationsKey(prefix), "+inf", sinceMs);
-  const found: string[] = [];
-  for (let at = 0; at < organizations.length && found.length < max; at += PORTION) {
-    const portion = organizations.slice(at, at + PORTION);
-    const asked = redis.pipeline();
-    for (const id of portion) asked.zscore(requestsKey(prefix, id), requestId);
-    const scores = (await asked.exec()) ?? [];
-    found.push(...portion.filter((_, index) => Number(scores[index]?.[1] ?? 0) >= sinceMs));
+  const found = new Set<string>();
+  for (const list of LIST_NAMES) {
+    const organizations = await redis.zrevrangebyscore(keysOf(prefix, list, "").organizations, "+inf", sinceMs);
+    for (let at = 0; at < organizations.length && found.size < max; at += PORTION) {
+      const portion = organizations.slice(at, at + PORTION);
+      const asked = redis.pipeline();
+      for (const id of portion) asked.zscore(keysOf(prefix, list, id).requests, requestId);
+      const scores = (await asked.exec()) ?? [];
+      for (const [index, id] of portion.entries()) if (Number(scores[index]?.[1] ?? 0) >= sinceMs) found.add(id);
+    }
   }
-  return found.slice(0, max);
+  return [...found].slice(0, max);
 }

@@ -63,13 +63,13 @@ it("one piece of long work runs in each turn of the event loop", async () => {
 function record() {
   const started: string[] = [];
   const waited: string[] = [];
-  const knownOrganization = (secret: string) => (secret.startsWith("known") ? secret : null);
+  const known = (secret: string) => (secret.startsWith("known") ? { id: "key_1", organizationId: secret } : null);
   const app: RequestListener = (request) => {
     const name = String(request.headers["x-name"]);
     started.push(name);
     if (request.arrivedAtMs !== undefined) waited.push(name);
   };
-  const listener = startInTurns({ keys: { knownOrganization } as unknown as KeyAuthenticator }, app);
+  const listener = startInTurns({ keys: { known } as unknown as KeyAuthenticator }, app);
   const send = (name: string, headers: Headers, destroyed = false) =>
     listener(
       { headers: { ...headers, "x-name": name }, socket: { destroyed } } as unknown as IncomingMessage,

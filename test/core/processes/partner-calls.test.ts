@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { keptRequestId } from "../../../src/core/processes/observe-requests.ts";
 import { PartnerCalls, readCalls } from "../../../src/core/processes/partner-calls.ts";
+import { AppError } from "../../../src/platform/api/errors.ts";
 import { openFailFast, untilReady } from "../../../src/platform/redis/connections.ts";
 import { basic, browse, nextOf, OPS_TOKEN } from "../../support/browse.ts";
 import { itOnOneRedis } from "../../support/servers.ts";
@@ -161,6 +162,51 @@ it("an organization's calls are the last 200 of an hour, in pages below 100 kB, 
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
+it("refused and failed calls are kept apart from answered ones, and those over a limit are one line", async () => {
+  const { organizationId } = await makePartner(db);
+  const { calls } = api.ctx;
+  const note = (status: number, requestId: string, errorCode: string | null) => {
+    const call = { keyId: "key_1", route: "GET /x", status, errorCode, durationMs: 1, requestId };
+    calls.note(organizationId, { ...call, endedAtMs: performance.now() });
+  };
+  note(503, "the-failed-one", "unavailable");
+  noteCalls(calls, organizationId, 450);
+  for (let at = 0; at < 5_000; at += 1) note(429, `over-${at}`, "rate_limited");
+  await until(async () => (await search("the-failed-one")).status === 303);
+  const found = await readCalls(api.ctx, organizationId);
+  expect(found.filter(({ status }) => status === 200)).toHaveLength(200);
+  expect(found.filter(({ status }) => status === 503)).toMatchObject([{ requestId: "the-failed-one" }]);
+  const limited = found.filter(({ status }) => status === 429);
+  expect(limited.length).toBeLessThanOrEqual(2);
+  expect(limited.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(5_000);
+  expect((await pageOf(organizationId, "?key=key_1")).text).toMatch(/<strong>[\d,]+ calls<\/strong>/);
+});
+
+it("a call whose key no process knows is found by its request id, and the search says where else to look", async () => {
+  const requestId = crypto.randomUUID();
+  await call("GET", "/partner/redemptions", `${keys.till.key.slice(0, -1)}0`, requestId);
+  await until(async () => (await search(requestId)).status === 303);
+  const { location } = await search(requestId);
+  expect(location).toMatch(/^\/ops\/calls\?request=/);
+  const { text } = await browse(api.url + location, { headers });
+  expect(rowsOf(text)).toMatchObject([expect.stringMatching(/^unknown GET \/partner\/redemptions 401 unknown_key/)]);
+  const { text: none } = await search(crypto.randomUUID());
+  expect(none).toMatch(/Where else to look for a call:[\s\S]*calls over a limit[\s\S]*log of each API process/);
+});
+
+it("a call that fails while Postgres is away is attributed to the key that worked before", async () => {
+  const { key, id } = await makeKey(db, partner.organizationId);
+  expect((await call("GET", "/partner/redemptions", key, "before")).status).toBe(200);
+  const look = vi.spyOn(api.ctx.keys, "authenticate").mockRejectedValue(new AppError("unavailable"));
+  onTestFinished(() => look.mockRestore());
+  const requestId = crypto.randomUUID();
+  expect((await call("GET", "/partner/redemptions", key, requestId)).status).toBe(503);
+  await until(async () => {
+    const failed = (await readCalls(api.ctx, partner.organizationId)).filter(({ status }) => status >= 500);
+    return failed.some(({ keyId, requestId: kept }) => keyId === id && kept === `given:${requestId}`);
+  });
+});
+
 it("the calls of the 1 000 organizations that called last are kept", async () => {
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
   const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
@@ -208,7 +254,7 @@ it.each([
   const [name = ""] = which.split(" ");
   const path = name === "skip" ? `/organizations/${partner.organizationId}/calls` : "/audit";
   const at = (query: string) => browse(`${api.url}/ops${path}?${query}`, { headers });
-  const max = name === "skip" ? 200 : Number.MAX_SAFE_INTEGER;
+  const max = name === "skip" ? 2_000 : Number.MAX_SAFE_INTEGER;
   for (const good of ["", `${name}=`, `${name}=7`, `${name}=${max}`]) expect((await at(good)).status, good).toBe(200);
   for (const bad of [
     "-5",

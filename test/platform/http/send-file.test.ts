@@ -223,7 +223,9 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
   const sendFile = openFiles({ ...FILE_LIMITS, eachMax: 1, ...limits });
   const app = express();
   const tokenSecrets = nameTokenSecrets(["a secret"]);
-  app.use(observeRequests({ log: log as never, counts, calls, metrics: null, tokenSecrets }, []));
+  app.use(
+    observeRequests({ log: log as never, counts, calls, keys: { known: () => null }, metrics: null, tokenSecrets }, []),
+  );
   app.get("/", (request, response) => {
     response.locals.reader = { id: request.get("reader") ?? "a", stillHolds: async () => isSignedIn };
     return sendFile(response, { headers: { "X-Of-File": "yes" }, parts: request.get("small") ? small() : parts() });

@@ -40,6 +40,6 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
  */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];
-  const organizationId = typeof secret === "string" ? keys.knownOrganization(secret) : null;
+  const organizationId = typeof secret === "string" ? keys.known(secret)?.organizationId : null;
   return organizationId ?? /^(Basic|Bearer) /i.exec(headers.authorization ?? "")?.[1]?.toLowerCase() ?? "anyone";
 }
