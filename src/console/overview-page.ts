@@ -16,7 +16,7 @@ import {
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
 import { type Severity, STOCK } from "../watch/facts.ts";
-import type { Attention } from "../watch/keep-faults.ts";
+import { type Attention, findExplanation } from "../watch/keep-faults.ts";
 import type { Overview, PeriodCounts } from "../watch/read-overview.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
@@ -25,7 +25,7 @@ import type { SignedIn } from "./sign-in/signed-in.ts";
  * the tables.
  */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
-  const { attention, at, minutes, hours, completeUntil } = overview;
+  const { minutes, hours, completeUntil } = overview;
   const exactness =
     completeUntil === null
       ? html`Postgres does not tell redemptions and claims.`
@@ -36,7 +36,7 @@ ${renderFacts([
   ["Last two days", renderSum(hours)],
 ])}`;
   const sections = [
-    renderSection("attention", "Needs attention", live("faults", renderAttention(site, attention, at))),
+    renderSection("attention", "Needs attention", live("faults", renderAttention(site, overview))),
     renderSection("now", "Now", live("figures", renderNow(overview))),
     renderSection(
       "activity",
@@ -52,6 +52,7 @@ ${renderFacts([
       ),
       renderPlot("Last two days, per hour", "hours", "counts", renderCounts(hours, completeUntil)),
     ),
+    renderSection("keys", "Busiest keys, last minute", live("callers", renderKeys(site, overview))),
     renderSection("stock", "Stock in open windows", live("batches", renderStock(site, overview))),
     renderSection("queues", "Queues", live("jobs", renderQueues(site, overview))),
     renderSection("processes", "Processes", live("reports", renderProcesses(overview))),
@@ -103,27 +104,59 @@ const show = (count: number | null) => (count === null ? "–" : COUNT.format(co
 const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
 const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
 
-function renderAttention(site: Site, attention: readonly Attention[], at: Date): Html {
+function renderAttention(site: Site, { attention, ended, at }: Overview): Html {
+  const over = ended.map(
+    ({ what, subject, endedAt }) => html`<li class="verdict good"><strong>${what}</strong>
+<p>${subject}: ended at ${renderTime(endedAt ?? at)}, watching.</p></li>\n`,
+  );
   if (attention.length === 0) {
-    return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>`;
+    return html`<p class="notice good">Nothing needs attention. Last looked on ${renderTime(at)}.</p>
+${over.length === 0 ? null : html`<ul class="faults">${over}</ul>`}`;
   }
+  const causes = attention.filter((one) => findExplanation(one, attention) === undefined);
+  const cards = causes.map((cause) => {
+    const following = attention.filter((one) => followsFrom(one, attention) === cause);
+    return renderCard(site, cause, following);
+  });
   return html`<ul class="faults">
-${attention.map(
-  ({
-    severity,
-    what,
-    since,
-    subject,
-    runbook,
-    page,
-  }) => html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}\
+${cards}${over}</ul>
+<p class="fine">Last looked on ${renderTime(at)}.</p>`;
+}
+
+/** The first cause of a fault that others explain; the fault itself if none does. */
+function followsFrom(one: Attention, all: readonly Attention[]): Attention | null {
+  const cause = findExplanation(one, all);
+  return cause === undefined ? null : (followsFrom(cause, all) ?? cause);
+}
+
+/** A card of one cause, with the faults that follow from it below. */
+function renderCard(site: Site, cause: Attention, following: readonly Attention[]): Html {
+  const { severity, what, since, subject, runbook, page } = cause;
+  const follows = following.map(
+    (one) => html`<br>${one.what} (${one.subject}), since ${renderTime(one.since, MINUTES)}`,
+  );
+  return html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}\
 </span> <strong>${what}</strong>
 <p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, \
 since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> \
-about: ${what}, ${subject}</span></a></p></li>
-`,
-)}</ul>
-<p class="fine">Last looked on ${renderTime(at)}.</p>`;
+about: ${what}, ${subject}</span></a></p>\
+${follows.length === 0 ? null : html`<p class="fine">From it follows:${follows}</p>`}</li>
+`;
+}
+
+/** The keys with the most calls over their limits first, then those with the most calls. */
+function renderKeys(site: Site, { keys }: Overview): Html {
+  return renderTable(
+    "Busiest keys",
+    ["Key", "Organization", "Calls", "Over a limit (429)"],
+    (keys ?? []).map(({ organizationId, keyId, calls, limited }) => [
+      html`<a href="${opsPath(site, "organizations", organizationId, "calls")}?key=${keyId}"><code>${keyId}</code></a>`,
+      linkTo(site, "organizations", organizationId),
+      COUNT.format(calls),
+      COUNT.format(limited),
+    ]),
+    keys === null ? "Redis does not tell calls." : "No key has called.",
+  );
 }
 
 /** The form that chooses an organization. Works without script. */
@@ -145,9 +178,13 @@ ${show(one)}${one.sandbox ? " (sandbox)" : ""}</option>\n`,
 
 function renderSum(counts: readonly PeriodCounts[]): string {
   const sums = (["redemptions", "claims", "refusals"] as const).map((field) => {
-    if (counts.some((count) => count[field] === null)) return `unknown ${field}`;
-    const sum = counts.reduce((total, count) => total + (count[field] ?? 0), 0);
-    return `${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
+    const known = counts.flatMap((count) => count[field] ?? []);
+    if (known.length === 0) return `unknown ${field}`;
+    const sum = known.reduce((total, count) => total + count, 0);
+    // Before a restore and while Redis is away, refusals are not counted.
+    const least = field === "refusals" && known.length < counts.length ? "at least " : "";
+    if (least === "" && known.length < counts.length) return `unknown ${field}`;
+    return `${least}${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
   });
   return sums.join(", ");
 }
@@ -164,10 +201,16 @@ ${live(id, table)}</details>`;
 function renderCounts(counts: readonly PeriodCounts[], completeUntil: Date | null): Html {
   return renderTable(
     "Counts",
-    ["From", "Redemptions", "Claims", "Refusals"],
-    counts.toReversed().map(({ at, redemptions, claims, refusals }) => {
+    ["From", "Redemptions", "Claims", "Refusals", "Without an answer"],
+    counts.toReversed().map(({ at, redemptions, claims, refusals, unanswered }) => {
       const exact = (count: number | null) => (completeUntil !== null && at < completeUntil ? String(count) : "–");
-      return [renderTime(at, MINUTES), exact(redemptions), exact(claims), String(refusals ?? "–")];
+      return [
+        renderTime(at, MINUTES),
+        exact(redemptions),
+        exact(claims),
+        String(refusals ?? "–"),
+        String(unanswered ?? "–"),
+      ];
     }),
   );
 }

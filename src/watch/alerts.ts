@@ -36,8 +36,12 @@ function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string
     endedAt === null
       ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
       : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
-  // In Slack, angle brackets make links and notify everyone in the channel.
-  return { text: text.replace(/[<>\p{Cc}]/gu, " "), severity, what, subject, since, endedAt, url };
+  // In Slack, angle brackets make links and notify everyone in the channel. These look like them.
+  const shown = text
+    .replaceAll("<", "‹")
+    .replaceAll(">", "›")
+    .replace(/\p{Cc}/gu, " ");
+  return { text: shown, severity, what, subject, since, endedAt, url };
 }
 
 /**

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
+import { limitedKeysIn, readCounts, timesUntil } from "../core/processes/minute-counts.ts";
 import type { ProcessRecord } from "../core/processes/process-record.ts";
 import type { Canary, CanaryState } from "../core/redeem/canary.ts";
 import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
@@ -82,6 +83,8 @@ export interface Facts extends Standing {
   queues: readonly ShardBacklog[] | null;
   /** What Postgres holds; null if it does not answer. */
   database: DatabaseFacts | null;
+  /** The keys that meet their limits; null if Redis does not answer. */
+  limitedKeys: ReturnType<typeof limitedKeysIn> | null;
 }
 
 interface DatabaseFacts {
@@ -121,8 +124,11 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   const mayAnswer = standing.problems.redis === null;
   const newest = { ...config, queueShards: config.queueShards.slice(0, 1) };
   const measure = () => measureQueues(ctx.redis, deployment.id, newest);
-  const [queues, database] = await Promise.all([
+  const countLimited = async () =>
+    limitedKeysIn(await readCounts(ctx.redis, deployment, "minute", timesUntil(nowOf(deployment), "minute", 3)));
+  const [queues, limitedKeys, database] = await Promise.all([
     mayAnswer ? inTime(log, WAIT_MAX_MS, measure, null) : null,
+    mayAnswer ? inTime(log, WAIT_MAX_MS, countLimited, null) : null,
     isUsable ? inTime(log, WAIT_MAX_MS, () => readDatabase(ctx), null) : null,
   ]);
   return {
@@ -134,6 +140,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
     clockAheadMs: deployment.clock.aheadMs,
     settings: config.queues,
     queues,
+    limitedKeys,
     database,
   };
 }

@@ -2,7 +2,7 @@ import { nameProcess } from "../core/processes/process-record.ts";
 import { SILENT_MS } from "../core/redeem/canary.ts";
 import { redeemQueue } from "../core/redeem/job.ts";
 import type { Stock } from "./db/activity.ts";
-import { type Facts, type Finding, type Severity, STOCK, type WingFaults } from "./facts.ts";
+import { FAULTS_MAX, type Facts, type Finding, type Severity, STOCK, type WingFaults } from "./facts.ts";
 import { backlogsOf, describePause, findCause, nameShards, withoutStop } from "./find-cause.ts";
 
 /** All severities, lowest first. */
@@ -27,6 +27,7 @@ const CORE_FAULTS: readonly Fault[] = [
   { name: "VouchersQueueBacklog", severity: "amber", find: findWaitingJobs },
   { name: "VouchersJobsFail", severity: "amber", find: findFailedJobs },
   { name: "VouchersChainBroken", severity: "red", find: findBrokenChains },
+  { name: "KeyMeetsLimit", severity: "amber", find: findLimitedKeys },
   { name: "AlertsFail", severity: "amber", find: findFailingAlerts },
   { name: "KeyDailyLimit", severity: "amber", find: findUsedCaps },
   { name: "BatchEnds", severity: "grey", find: findBatchEnds },
@@ -160,6 +161,13 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
   return database.brokenChains.map(({ voucherId, since }) => {
     return { what, subject: voucherId, page: ["vouchers", voucherId], since };
   });
+}
+
+function findLimitedKeys({ limitedKeys }: Facts): Finding[] | null {
+  const what = "A key has met its limit for more than a minute";
+  const page = (organizationId: string) => ["organizations", organizationId, "calls"];
+  const found = limitedKeys?.map(({ organizationId, keyId }) => ({ what, subject: keyId, page: page(organizationId) }));
+  return found?.slice(0, FAULTS_MAX) ?? null;
 }
 
 function findFailingAlerts({ database }: Facts): Finding[] | null {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import { reportPrefix } from "../core/processes/minute-counts.ts";
+import { redeemQueue } from "../core/redeem/job.ts";
 import type { Config } from "../platform/config.ts";
 import type { DatabaseFence } from "../platform/db/database-fence.ts";
 import type { Closable } from "../platform/lifetime.ts";
@@ -91,7 +92,7 @@ export class FaultKeeper implements Closable {
       compareFaults(this.#ctx.faults),
     );
     this.#last = attention;
-    if (recorded !== null) await this.#record(recorded, dated, unknown);
+    if (recorded !== null) await this.#record(recorded, dated.map(asTold(dated)), unknown);
     this.#tell(recorded !== null);
     return attention;
   }
@@ -155,7 +156,7 @@ export class FaultKeeper implements Closable {
   }
 
   async #tellAlone(): Promise<void> {
-    for (const fault of this.#last.filter(({ severity }) => severity === "red")) {
+    for (const fault of this.#last.map(asTold(this.#last)).filter(({ severity }) => severity === "red")) {
       const name = nameOf(fault);
       const triedMsAgo = performance.now() - (this.#triedAtMs.get(name) ?? Number.NEGATIVE_INFINITY);
       if (this.#told.has(name) || this.#toldAlone.has(name) || triedMsAgo < TOLD_AFTER_S * 1_000) continue;
@@ -191,6 +192,31 @@ export class FaultKeeper implements Closable {
 
   #claimOf = (name: string) => `${reportPrefix(this.#ctx.deployment)}:told:${name}`;
 }
+
+/** The kinds of faults that explain a fault, so that both have one cause, one card and one message. */
+const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
+  VouchersNothingRedeemed: ["VouchersQueuePaused"],
+  VouchersShardAway: ["VouchersQueuePaused"],
+  VouchersQueueBacklog: ["VouchersQueuePaused", "VouchersNothingRedeemed", "VouchersServerAway", "VouchersShardAway"],
+  VouchersJobsFail: ["VouchersNothingRedeemed", "VouchersServerAway", "VouchersShardAway"],
+};
+
+/** The fault of a look that explains another one; undefined if none does. A pause explains faults of its queue. */
+export function findExplanation<Each extends Explained>(one: Explained, all: readonly Each[]): Each | undefined {
+  const queue = one.runbook === "VouchersQueueBacklog" ? one.subject : redeemQueue.name;
+  return all.find(
+    ({ runbook, subject }) =>
+      EXPLAINED_BY[one.runbook]?.includes(runbook) && (runbook !== "VouchersQueuePaused" || subject === queue),
+  );
+}
+
+/** A fault that another one explains is recorded as amber, of which no message tells. */
+const asTold =
+  (all: readonly Attention[]) =>
+  (one: Attention): Attention =>
+    one.severity === "red" && findExplanation(one, all) !== undefined ? { ...one, severity: "amber" } : one;
+
+type Explained = Pick<Attention, "runbook" | "subject">;
 
 const pageOf = ({ page }: Pick<Attention, "page">) => (page ?? []).join("/");
 /** Identifies a fault. */

@@ -2,8 +2,10 @@ import pTimeout, { TimeoutError } from "p-timeout";
 import { selectOrganizationNames } from "../core/catalog/db/catalog.ts";
 import {
   answeredIn,
+  busiestKeysIn,
   type Counts as CountFields,
   inLastMinute,
+  isKnown,
   latencyIn,
   readCounts,
   refusalsIn,
@@ -41,6 +43,7 @@ const WAIT_MAX_MS = 1_500;
 /** Longest wait for Postgres. Milliseconds. */
 const DATABASE_WAIT_MAX_MS = 4_000;
 const LATENCY_MINUTES = 5;
+const KEYS_SHOWN_MAX = 10;
 
 /**
  * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are those of
@@ -61,7 +64,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     inRedis(() => readRedisServers(ctx), []),
   ]);
   // The last to be read, because the others may take seconds.
-  const { attention, standing } = await ctx.watch.look();
+  const { attention, ended, standing } = await ctx.watch.look();
   const { canary, processes } = standing;
   return {
     at: now,
@@ -75,8 +78,14 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     /** The redeems of the last minute; null if they are not known. */
     redeems: ofMinutes && {
       answered: inLastMinute(ofMinutes, now, answeredIn),
-      unanswered: inLastMinute(ofMinutes, now, unansweredIn),
+      unanswered: inLastMinute(ofMinutes, now, (counts) => unansweredIn(counts)),
     },
+    /** The keys with the most calls in the last minute; null if they are not known. */
+    keys:
+      ofMinutes &&
+      busiestKeysIn(ofMinutes, now)
+        .filter((key) => organizationId === null || key.organizationId === organizationId)
+        .slice(0, KEYS_SHOWN_MAX),
     canary: {
       answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])),
       p50Ms: canary.latencyMs.p50,
@@ -91,6 +100,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     })),
     servers: { postgres: database?.postgres ?? null, redis: servers },
     attention,
+    ended,
     organizations: database?.organizations ?? [],
   };
 }
@@ -133,8 +143,10 @@ function merge(
     const none = at.getTime() <= knownUntilMs ? 0 : null;
     const { redemptions, claims } = known.get(at.getTime()) ?? { redemptions: none, claims: none };
     const own = fields?.[index] ?? null;
-    const refusals = own === null ? null : refusalsIn(own, organizationId);
-    return { at, redemptions, claims, refusals, latencyMs: latencyIn(own === null ? [] : [own]) };
+    const isCounted = own !== null && isKnown(own);
+    const refusals = isCounted ? refusalsIn(own, organizationId) : null;
+    const unanswered = isCounted ? unansweredIn(own, organizationId) : null;
+    return { at, redemptions, claims, refusals, unanswered, latencyMs: latencyIn(own === null ? [] : [own]) };
   });
 }
 

@@ -4,6 +4,7 @@ import { shareFor } from "../platform/batching/share-for.ts";
 import { type Config, hasConfiguredSignIn } from "../platform/config.ts";
 import type { Closable } from "../platform/lifetime.ts";
 import { readStock } from "./db/activity.ts";
+import type { RecordedFault } from "./db/faults.ts";
 import { type FactDeps, type Facts, gatherFacts, readStanding, STOCK, type Standing } from "./facts.ts";
 import { allFaults, answeredElsewhereMs, type Fault } from "./faults.ts";
 import { type Attention, FaultKeeper } from "./keep-faults.ts";
@@ -24,6 +25,8 @@ const STOCK_KEPT_MS = 60_000;
 interface Look {
   at: Date;
   attention: Attention[];
+  /** Faults that have ended a minute ago or less, or whose end is not told yet. */
+  ended: Pick<RecordedFault, "what" | "subject" | "endedAt">[];
   standing: Standing;
 }
 
@@ -80,7 +83,12 @@ export class FaultWatch implements Closable {
     const standing = await readStanding(this.#ctx);
     const facts = await gatherFacts(this.#ctx, standing, this.#judgeSelf(standing));
     const attention = await this.#keeper.keep(findFaults(facts, this.#faults));
-    return { at: facts.now, attention, standing };
+    const isOpen = (row: RecordedFault) =>
+      attention.some(({ runbook, subject }) => runbook === row.kind && subject === row.subject);
+    const ended = (facts.database?.recorded ?? []).flatMap((row) =>
+      row.endedAt === null || isOpen(row) ? [] : [{ what: row.what, subject: row.subject, endedAt: row.endedAt }],
+    );
+    return { at: facts.now, attention, ended, standing };
   }
 
   /** Why this process cannot serve requests while others can, or null. Records it for the others. */

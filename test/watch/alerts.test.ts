@@ -7,7 +7,7 @@ import { openFailFast, untilReady } from "../../src/platform/redis/connections.t
 import { alertBody } from "../../src/watch/alerts.ts";
 import { beginFaults, selectFaults } from "../../src/watch/db/faults.ts";
 import { allFaults } from "../../src/watch/faults.ts";
-import { type Attention, FaultKeeper } from "../../src/watch/keep-faults.ts";
+import { type Attention, FaultKeeper, findExplanation } from "../../src/watch/keep-faults.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { itOnOneRedis, openServicePool } from "../support/servers.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
@@ -52,6 +52,23 @@ it("one of several API processes sends the beginning of a red fault and its end,
     const url = "https://vouchers.test/ops";
     expect(rest).toEqual({ severity, what, subject, since: since.toISOString(), endedAt, url });
   }
+});
+
+it("a fault that another one explains has no message of its own, until it lasts longer than that one", async () => {
+  const { startTwo, told } = await open();
+  const keepers = await startTwo();
+  const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };
+  await lookAll(keepers, [pause]);
+  await lookAll(keepers, [FAULT, pause]);
+  expect(told()).toEqual(["begin"]);
+  await lookAll(keepers, [FAULT]);
+  await lookAll(keepers, [FAULT]);
+  expect(told()).toEqual(["begin", "begin"]);
+  const ofOther = { ...pause, subject: "seal" };
+  expect([findExplanation(FAULT, [FAULT, pause]), findExplanation(FAULT, [FAULT, ofOther])]).toEqual([
+    pause,
+    undefined,
+  ]);
 });
 
 it("new processes send the ends of faults that began before them, and nothing twice", async () => {
@@ -198,6 +215,7 @@ it("the text of a message is one line in which Slack finds no link and no call",
   const told = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
   const { text } = alertBody("https://hooks.slack.test/x", told, "https://vouchers.test/ops") as { text: string };
   expect(text).not.toMatch(/[<>\n]/);
+  expect(text).toContain("‹!channel› ‹https://evil.example|click›");
   expect(text).toContain("https://vouchers.test/ops");
 });
 

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import type { ServiceProcess } from "../../src/core/processes/db/processes.ts";
+import { busiestKeysIn, limitedKeysIn } from "../../src/core/processes/minute-counts.ts";
 import { each } from "../../src/open/api-parts.ts";
 import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { listShards } from "../../src/platform/queues/shards.ts";
@@ -17,8 +18,8 @@ const alerts = Array.from(
   ([, name = "", severity = ""]) => ({ name, severity }),
 );
 
-it("the overview has at most 15 kinds of faults", () => {
-  expect(FAULTS.length).toBeLessThanOrEqual(15);
+it("the overview has at most 17 kinds of faults", () => {
+  expect(FAULTS.length).toBeLessThanOrEqual(17);
 });
 
 it("the runbook has an entry for each fault of the overview and each alert of Prometheus, and no other", () => {
@@ -109,6 +110,7 @@ const HEALTHY: Facts = {
   settings: CONFIG_PARTS.queues,
   queues: backlogs("", {}),
   database: DATABASE,
+  limitedKeys: [],
 };
 /** Nothing is redeemed. */
 const OUTAGE: Partial<Facts> = { canary: SILENT, processes: [process()] };
@@ -221,6 +223,34 @@ it("failed jobs are counted over all shards", () => {
 it("a clock that has jumped ahead is a fault", () => {
   const what = "The database's clock has jumped 3600 s ahead";
   expect(find("VouchersClockAhead", { clockAheadMs: 3_600_000 })).toEqual([{ what, subject: "Postgres" }]);
+});
+
+it("a key that meets its limit for a minute is amber, and nothing is known of it without Redis", () => {
+  const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
+  const page = ["organizations", "org_1", "calls"];
+  expect(find("KeyMeetsLimit", { limitedKeys })).toMatchObject([{ subject: "key_1", page }]);
+  expect(find("KeyMeetsLimit", { limitedKeys: null })).toBeNull();
+});
+
+it("a key meets its limit once calls are refused each second of a full minute, and in a minute beside it", () => {
+  const [flood, few] = [{ "key limited org_1 key_1": "60" }, { "key limited org_1 key_1": "1" }];
+  const key = [{ organizationId: "org_1", keyId: "key_1", limited: 60 }];
+  expect([limitedKeysIn([few, flood, {}]), limitedKeysIn([{}, flood, few])]).toEqual([key, key]);
+  for (const minutes of [
+    [{}, flood, {}],
+    [few, few, few],
+    [flood, {}, flood],
+  ])
+    expect(limitedKeysIn(minutes)).toEqual([]);
+  const counts: Record<string, string>[] = [
+    { ...flood, "key calls org_1 key_1": "90" },
+    { "key calls org_2 key_2": "7" },
+  ];
+  const now = new Date("2026-11-29T12:00:00Z");
+  expect(busiestKeysIn(counts, now)).toEqual([
+    { organizationId: "org_1", keyId: "key_1", calls: 90, limited: 60 },
+    { organizationId: "org_2", keyId: "key_2", calls: 7, limited: 0 },
+  ]);
 });
 
 const OF_WINGS = [

@@ -179,6 +179,24 @@ describe("the overview", () => {
       SEEN_BY.operator,
       await readOverview(api.ctx, partner.organizationId),
     );
+    const overview = await readOverview(api.ctx, null);
+    const fault = {
+      severity: "red" as const,
+      what: "Nothing is redeemed",
+      since: new Date(),
+      subject: "All",
+      page: null,
+    };
+    const cause = { ...fault, runbook: "VouchersNothingRedeemed" };
+    const follower = { ...fault, what: "Jobs wait", subject: "redeem", runbook: "VouchersQueueBacklog" };
+    const ended = [{ what: "A server is away", subject: "api 1", endedAt: new Date() }];
+    const shown = { ...overview, attention: [cause, follower], ended };
+    const { markup: cards } = renderOverviewPage(SEEN_BY.site(api), SEEN_BY.operator, shown);
+    expect(cards.match(/<li class="verdict bad">/g)).toHaveLength(1);
+    expect(cards).toMatch(/From it follows:<br>Jobs wait \(redeem\), since/);
+    expect(cards).toMatch(
+      /<li class="verdict good"><strong>A server is away<\/strong>\s*<p>api 1: ended at .*, watching\./,
+    );
     expect(text).toContain("3 redemptions, 1 claim, ");
     expect(text).toContain(`Corner Shop, ${partner.organizationId}<`);
     expect(text).toContain(`Corner Shop, ${namesake.organizationId}<`);

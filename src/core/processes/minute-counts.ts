@@ -20,10 +20,22 @@ const SPANS = {
 const keyOf = (deployment: Pick<DeploymentIdentity, "id">, span: string, atMs: number) =>
   `${reportPrefix(deployment)}:${span}:${atMs}`;
 
+/** Each process adds those of its keys with the most calls, and with the most calls over a limit. */
+const KEYS_MAX = 20;
+
 /** What is known of a request when its response has ended. */
 interface Observed {
   reportedAs?: ReportedAs;
   organizationId?: string;
+  keyId?: string;
+}
+
+/** The calls of a key, those over a limit (429) included. */
+export interface KeyCalls {
+  organizationId: string;
+  keyId: string;
+  calls: number;
+  limited: number;
 }
 
 interface Deps {
@@ -40,6 +52,7 @@ export class MinuteCounts implements Closable {
   readonly #ctx: Deps;
   readonly #timer: NodeJS.Timeout;
   #counts = new Map<string, number>();
+  #keys = new Map<string, KeyCalls>();
 
   constructor(ctx: Deps) {
     this.#ctx = ctx;
@@ -47,11 +60,15 @@ export class MinuteCounts implements Closable {
   }
 
   /** Counts a response. */
-  observe({ reportedAs, organizationId }: Observed, status: number, durationMs: number): void {
+  observe({ reportedAs, organizationId, keyId }: Observed, status: number, durationMs: number): void {
+    if (organizationId !== undefined && keyId !== undefined) this.#countKey({ organizationId, keyId }, status);
     if (reportedAs === undefined || reportedAs === "probe") return;
     if (reportedAs === "redemption" && status !== 499) {
       this.#add(`latency ${bucketOf(durationMs)}`);
-      if (status >= 500) this.#add("unanswered");
+      if (status >= 500) {
+        this.#add("unanswered");
+        if (organizationId !== undefined) this.#add(`unanswered ${organizationId}`);
+      }
     }
     if (status < 400 || status > 498) return;
     this.#add("refusals");
@@ -64,11 +81,11 @@ export class MinuteCounts implements Closable {
     this.#add(`${queue} worked ${bucketOf(workedMs)}`);
   }
 
-  /** Adds the counts to those in Redis. Never rejects. */
+  /** Adds the counts to those in Redis, and that there are any, because no count is not a count of 0. Never rejects. */
   async send(): Promise<void> {
     const { redis, deployment, log } = this.#ctx;
-    const counted = this.#counts;
-    if (counted.size === 0) return;
+    for (const [field, count] of this.#busiestKeys()) this.#counts.set(field, count);
+    const counted = this.#counts.set(SENT, 1);
     this.#counts = new Map();
     try {
       const nowMs = deployment.clock.steadyNow().getTime();
@@ -89,12 +106,36 @@ export class MinuteCounts implements Closable {
     await this.send();
   }
 
+  #countKey(key: Pick<KeyCalls, "organizationId" | "keyId">, status: number): void {
+    const counted = this.#keys.get(key.keyId) ?? { ...key, calls: 0, limited: 0 };
+    counted.calls += 1;
+    if (status === 429) counted.limited += 1;
+    this.#keys.set(key.keyId, counted);
+  }
+
+  /** The fields of the keys with the most calls. They are few, because each is a field of every minute. */
+  #busiestKeys(): (readonly [field: string, count: number])[] {
+    const keys = [...this.#keys.values()];
+    this.#keys = new Map();
+    return KEY_COUNTS.flatMap((what) =>
+      keys
+        .filter((key) => key[what] > 0)
+        .toSorted((a, b) => b[what] - a[what])
+        .slice(0, KEYS_MAX)
+        .map(({ organizationId, keyId, ...key }) => [`key ${what} ${organizationId} ${keyId}`, key[what]] as const),
+    );
+  }
+
   #add(field: string): void {
     this.#counts.set(field, (this.#counts.get(field) ?? 0) + 1);
   }
 }
 
-/** The counts of a minute or an hour, by field. */
+const KEY_COUNTS = ["calls", "limited"] as const;
+/** The field that every process adds to. */
+const SENT = "sent";
+
+/** The counts of a minute or an hour, by field. Without a field, nothing is known of that time. */
 export type Counts = Readonly<Record<string, string>>;
 
 /** Reads the counts of minutes or hours that began at these times. @throws Error when Redis does not answer. */
@@ -130,8 +171,38 @@ export function inLastMinute(counts: readonly Counts[], now: Date, count: (count
 export const refusalsIn = (counts: Counts, organizationId: string | null) =>
   Number(counts[organizationId === null ? "refusals" : `refusals ${organizationId}`] ?? 0);
 
-/** The redeems of all organizations that ended without an answer. */
-export const unansweredIn = (counts: Counts) => Number(counts.unanswered ?? 0);
+/** The redeems of an organization, or of all, that ended without an answer. */
+export const unansweredIn = (counts: Counts, organizationId: string | null = null) =>
+  Number(counts[organizationId === null ? "unanswered" : `unanswered ${organizationId}`] ?? 0);
+/** Whether a process has told its counts of this time. */
+export const isKnown = (counts: Counts) => SENT in counts;
+
+/** The calls of the busiest keys in the last sixty seconds: those with calls over a limit first. */
+export function busiestKeysIn(counts: readonly Counts[], now: Date): KeyCalls[] {
+  const fields = new Set(counts.slice(-2).flatMap((minute) => Object.keys(minute)));
+  const names = new Set([...fields].flatMap((field) => /^key \w+ (\S+ \S+)$/.exec(field)?.[1] ?? []));
+  const keys = [...names].map((name): KeyCalls => {
+    const [organizationId = "", keyId = ""] = name.split(" ");
+    const [calls = 0, limited = 0] = KEY_COUNTS.map((what) =>
+      inLastMinute(counts, now, (minute) => Number(minute[`key ${what} ${name}`] ?? 0)),
+    );
+    return { organizationId, keyId, calls: Math.max(calls, limited), limited };
+  });
+  return keys.filter(({ calls }) => calls > 0).toSorted((a, b) => b.limited - a.limited || b.calls - a.calls);
+}
+
+/** Calls over a limit in a minute from which a key meets its limit: one a second. */
+const LIMITED_MIN = 60;
+
+/** The keys that met their limit during the last full minute and were still refused before or after it. */
+export function limitedKeysIn(counts: readonly Counts[]): Omit<KeyCalls, "calls">[] {
+  const [before = {}, last = {}, present = {}] = counts.slice(-3);
+  return Object.entries(last).flatMap(([field, count]) => {
+    const [, organizationId, keyId] = /^key limited (\S+) (\S+)$/.exec(field) ?? [];
+    if (organizationId === undefined || keyId === undefined || Number(count) < LIMITED_MIN) return [];
+    return field in before || field in present ? [{ organizationId, keyId, limited: Number(count) }] : [];
+  });
+}
 /** The redeems of all organizations that were answered. */
 export const answeredIn = (counts: Counts) => sumOf(bucketsOf([counts], "latency ")) - unansweredIn(counts);
 

@@ -6,6 +6,7 @@ const KINDS = {
     ["Redemptions", "--accent", []],
     ["Claims", "--waiting", [6, 3]],
     ["Refusals", "--bad", [2, 2]],
+    ["Without an answer", "--ink", [10, 3]],
   ],
   latencies: [
     ["p50", "--accent", []],
