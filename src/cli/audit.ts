@@ -22,7 +22,7 @@ export const audit: Noun = {
       examples: ["", "--entity key_…", "--user zoe", "--limit 1000 --json"],
       async run(ctx, { entity = null, user = null, limit }) {
         const acts = await selectAuditEntries(ctx.pool, { entityId: entity, user, limit });
-        const headings = ["TIME (UTC)", "COMMAND", "ENTITY"];
+        const headings = ["TIME (UTC)", "BY", "COMMAND", "ENTITY"];
         ctx.print({ acts }, () => formatTable(headings, acts.map(toRow), "There are no audit entries."));
       },
     }),
@@ -33,8 +33,8 @@ function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
   const known = entry.by === null ? "" : ` (${entry.by})`;
-  const note = [`by ${entry.osUser}@${entry.host}${known}`, change].filter(Boolean).join(": ");
-  return { cells: [formatUtc(entry.at), entry.command, entity], note };
+  const by = `${entry.osUser}@${entry.host}${known}`;
+  return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };
 }
 
 /** The entity's name for the table column, and details for the note, if any. */
@@ -97,5 +97,7 @@ function formatValue(value: unknown): string {
   if (Array.isArray(value)) return value.map(formatValue).join(" ") || NONE;
   if (value === null || value === undefined) return NONE;
   if (typeof value === "string" && /^\d{4}-\d\d-\d\dT/.test(value)) return formatUtc(new Date(value));
-  return String(value);
+  if (typeof value !== "object") return String(value);
+  const parts = Object.entries(value).map(([name, part]) => `${formatName(name)} ${formatValue(part)}`);
+  return parts.join(", ") || NONE;
 }

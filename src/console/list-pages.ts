@@ -12,14 +12,16 @@ import {
   linkActions,
   linkNext,
   linkTo,
+  opsPath,
   renderFigures,
   renderSandbox,
   renderTable,
 } from "../pages/operator-frame.ts";
 import { MINUTES, renderTime } from "../pages/time.ts";
+import { csvCell } from "../platform/text.ts";
 import { sayEmpty } from "./actions/say-empty.ts";
 import { renderState } from "./render-state.ts";
-import type { Page, Pages } from "./visit.ts";
+import type { Page, Pages, Visit } from "./visit.ts";
 
 /** Maximum number of entries on a page of a list. */
 export const LIST_MAX = 100;
@@ -84,29 +86,60 @@ const showOrganizations: Page = async ({ ctx, site, query }) => {
   );
 };
 
-const showAudit: Page = async ({ ctx, site, number }) => {
+/** What the audit is about: one entity or all, one user or all. Empty texts stand for all. */
+const filterOf = ({ query }: Pick<Visit, "query">) => ({ entity: query("entity").trim(), user: query("user").trim() });
+
+const readChanges = ({ ctx, query }: Pick<Visit, "ctx" | "query">, before: number, limit: number) => {
+  const { entity, user } = filterOf({ query });
+  return selectChanges(ctx.pool, { before, limit, entityId: entity || null, user: user || null });
+};
+
+const showAudit: Page = async (visit) => {
+  const { site, number } = visit;
   const asked = number("before", 1, Number.MAX_SAFE_INTEGER);
-  const changes = await selectChanges(ctx.pool, { before: asked ?? Number.MAX_SAFE_INTEGER, limit: LIST_MAX });
+  const changes = await readChanges(visit, asked ?? Number.MAX_SAFE_INTEGER, LIST_MAX);
   const next = lastId(changes);
+  const filter = filterOf(visit);
+  const chosen = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+  const path = opsPath(site, "audit");
+  const isFiltered = chosen.size > 0;
   return renderList(
     site,
     "Audit",
     html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
-and after, and views of pages.</p>`,
-    ["Time", "Command", "Entity", "By"],
+and after, and views of pages.</p>
+<form action="${path}" method="get"><div class="row"><label for="entity">Entity</label>\
+<input id="entity" name="entity" value="${filter.entity}" placeholder="org_…"><label for="user">By</label>\
+<input id="user" name="user" value="${filter.user}" placeholder="zoe"><button type="submit">Show</button></div></form>
+<p><a href="${path}.csv?${chosen.toString()}">These changes as CSV</a>\
+${isFiltered ? html` · <a href="${path}">All</a>` : null}</p>`,
+    ["Time", "By", "Command", "Entity"],
     changes.map(({ at, command, entityType, entityId, osUser, host, by }) => {
       const collection = COLLECTIONS[entityType];
       const entity = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
-      const known = by === null ? null : html`<br><span class="fine">${KNOWN_BY[by]}</span>`;
-      return [renderTime(at), command, entity, html`<bdi>${osUser}</bdi>@${host}${known}`];
+      const known = by === null ? null : html` <span class="fine">(${KNOWN_BY[by]})</span>`;
+      return [renderTime(at), html`<bdi>${osUser}</bdi>@${host}${known}`, command, entity];
     }),
-    next === null ? null : `?before=${next}`,
-    asked === null
+    next === null ? null : `?${new URLSearchParams({ ...Object.fromEntries(chosen), before: String(next) })}`,
+    asked === null && !isFiltered
       ? html`Nothing was changed yet. Each change appears here, whether it is made on these pages or with \
 <code>voucherctl</code>.`
       : undefined,
   );
 };
+
+/** Maximum number of changes in a CSV file. */
+const FILE_MAX = 10_000;
+
+/** The newest changes as a CSV file, with the filters of the page. */
+export async function readAuditFile(visit: Visit): Promise<string> {
+  const changes = await readChanges(visit, Number.MAX_SAFE_INTEGER, FILE_MAX);
+  const rows = changes.map(({ at, osUser, host, by, command, entityType, entityId }) =>
+    [at.toISOString(), osUser, host, by, command, entityType, entityId].map(csvCell),
+  );
+  const head = ["time", "user", "host", "knownBy", "command", "entityType", "entityId"].map(csvCell);
+  return [head, ...rows].map((cells) => `${cells.join(",")}\r\n`).join("");
+}
 
 /** The named operators: the role of each, the name for signing in, and the expiry time. Shows no token. */
 const showOperators: Page = async ({ ctx, site, query }) => {

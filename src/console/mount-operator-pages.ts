@@ -9,6 +9,7 @@ import { readForm } from "../platform/http/middleware/form-body.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
+import { respondText } from "../platform/http/respond.ts";
 import type { Action, ActionDeps } from "./actions/action.ts";
 import { formsOf } from "./actions/forms.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
@@ -16,7 +17,7 @@ import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage, unknownCallsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import type { ConsolePart } from "./console-part.ts";
-import { LIST_PAGES } from "./list-pages.ts";
+import { LIST_PAGES, readAuditFile } from "./list-pages.ts";
 import { type OverviewPageDeps, overviewRoutes } from "./mount-overview.ts";
 import { mountOperatorRoutes, type OperatorRoute } from "./operator-route.ts";
 import { batchPage, showOrganization } from "./organization-page.ts";
@@ -97,6 +98,12 @@ export function operatorRoutes<Deps extends OperatorDeps>(
   const release: RequestHandler = async (request, response) => {
     response.redirect(303, await releaseReservationOf(visitOf(ctx, request), request.body?.ticket));
   };
+  const sendAudit = respondText(async (request, response) => {
+    const visit = visitOf(ctx, request);
+    const text = await ctx.operatorReads({ signal: signalOf(response) }, () => readAuditFile(visit));
+    response.attachment("audit.csv");
+    return text;
+  });
   const refuse = refuseWrites(ctx, "The operator pages are read-only.");
   found.push(
     ...(ctx.console === null
@@ -110,6 +117,7 @@ export function operatorRoutes<Deps extends OperatorDeps>(
     ...tables
       .flatMap((table) => Object.entries(table))
       .map(([path, [role, render]]) => ({ method: "get" as const, path, role, handlers: [serve(render)] })),
+    { method: "get", path: "/audit.csv", role: "viewer", handlers: [sendAudit] },
     { method: "post", path: "/vouchers", role: "viewer", handlers: [readForm, serve(searchPage)] },
     { method: "post", path: "/vouchers/:id/release", role: "operator", handlers: [refuse, readForm, release] },
   );

@@ -27,3 +27,9 @@ export function hasAtMost(text: string, max: number): boolean {
 export function normaliseText(text: string, form: "NFC" | "NFKC" | "NFKD"): string | null {
   return isLongerThan(text, NORMALISED_MAX) ? null : text.normalize(form);
 }
+
+/** A cell of a CSV file in quotes, with an apostrophe before a text that a spreadsheet would run as a formula. */
+export const csvCell = (value: string | number | null): string =>
+  `"${String(value ?? "")
+    .replace(/^(?=[=+\-@\t\r])/, "'")
+    .replaceAll('"', '""')}"`;

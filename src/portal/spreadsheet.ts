@@ -1,4 +1,5 @@
 import type { ListedRedemptionView } from "../core/redeem/api/redemptions.ts";
+import { csvCell } from "../platform/text.ts";
 
 /** How spreadsheets of a language separate columns and decimals in a CSV file. */
 const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;
@@ -8,12 +9,6 @@ export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLangu
 
 /** A byte order mark, without which Excel does not read UTF-8. */
 const MARK = "\ufeff";
-
-/** A cell in quotes, with an apostrophe before a text that a spreadsheet would run as a formula. */
-const cellOf = (value: string | number | null) =>
-  `"${String(value ?? "")
-    .replace(/^(?=[=+\-@\t\r])/, "'")
-    .replaceAll('"', '""')}"`;
 
 type Column = readonly [
   name: string,
@@ -46,7 +41,7 @@ export async function* spreadsheetCsv(
   language: SpreadsheetLanguage,
 ): AsyncGenerator<string> {
   const [separator, decimal] = SEPARATORS[language];
-  const lineOf = (values: readonly (string | number | null)[]) => `${values.map(cellOf).join(separator)}\r\n`;
+  const lineOf = (values: readonly (string | number | null)[]) => `${values.map(csvCell).join(separator)}\r\n`;
   yield MARK + lineOf(COLUMNS.map(([name]) => name));
   for await (const page of pages) {
     yield page.map((one) => lineOf(COLUMNS.map(([, cell]) => cell(one, decimal)))).join("");

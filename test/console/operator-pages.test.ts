@@ -80,6 +80,13 @@ it("the operator pages find an organization by a part of its name, and list webh
   const changes = (await open("/audit")).text;
   expect(changes).toContain("<h1>Audit</h1>");
   expect(changes).not.toContain("page voucher");
+  const ofPartner = `entity=${partner.organizationId}`;
+  expect((await open(`/audit?${ofPartner}&user=nemo`)).text).toContain("There are none.");
+  const file = await open(`/audit.csv?${ofPartner}`);
+  expect(file.headers.get("content-disposition")).toContain("audit.csv");
+  const [head, ...lines] = file.text.trimEnd().split("\r\n");
+  expect(head).toBe('"time","user","host","knownBy","command","entityType","entityId"');
+  expect(lines.every((line) => line.endsWith(`"Organization","${partner.organizationId}"`))).toBe(true);
   expect((await open("/audit?before=1")).text).toContain("There are none.");
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
@@ -111,6 +118,7 @@ it("the operator pages show a voucher's whole life in order, with everything esc
   }
   expect(text).not.toMatch(/<7>|<b>/);
   const usable = (await open(`/vouchers/${reserved.id}`)).text;
+  expect(usable).toMatch(/Active<\/span> <span class="badge plain">Reserved</);
   expect(usable).toContain(`<code>…${reserved.code.slice(-4)}</code>`);
   expect(usable).not.toContain(reserved.code);
   for (const id of ["vch_none", code]) expect((await open(`/vouchers/${id}`)).status, id).toBe(404);

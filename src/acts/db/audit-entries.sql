@@ -136,10 +136,14 @@ SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.h
  WHERE ($1::text IS NULL OR a.entity_id = $1::text) AND ($2::text IS NULL OR a.os_user IN ($2::text, 'shared: ' || $2::text) OR starts_with(a.os_user, $2::text || ' (sub '))
  ORDER BY a.id DESC LIMIT $3::int;
 
--- name: select_changes(before, limit)
--- Changes before an entry, newest first, without states and without views of pages.
+-- name: select_changes(before, limit, entity_id?, user?)
+-- Changes before an entry, newest first, without states and without views of pages: of one entity or of all, and of one
+-- user, as select_audit_entries finds them, or of all.
 SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.by, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
-  FROM audit_entries AS a WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' ORDER BY a.id DESC LIMIT $2::int;
+  FROM audit_entries AS a
+ WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' AND ($3::text IS NULL OR a.entity_id = $3::text)
+   AND ($4::text IS NULL OR a.os_user IN ($4::text, 'shared: ' || $4::text) OR starts_with(a.os_user, $4::text || ' (sub '))
+ ORDER BY a.id DESC LIMIT $2::int;
 
 -- name: find_newest_pause(queue)
 -- The newest entry that paused or resumed a queue, with its reason.

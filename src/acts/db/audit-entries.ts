@@ -52,7 +52,12 @@ export const selectAuditEntries = sql.rows("select_audit_entries", AUDIT_ENTRY, 
   user: orNull(text),
   limit: integer,
 });
-export const selectChanges = sql.rows("select_changes", CHANGE, { before: bigint, limit: integer });
+export const selectChanges = sql.rows("select_changes", CHANGE, {
+  before: bigint,
+  limit: integer,
+  entityId: orNull(text),
+  user: orNull(text),
+});
 /** The newest entry that paused or resumed a queue, with its reason; null if there is none. */
 export const findNewestPause = sql.row(
   "find_newest_pause",
