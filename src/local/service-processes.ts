@@ -13,6 +13,14 @@ type Kind = keyof typeof SCRIPTS;
 /** Longest wait for the end of a process. It is killed then, because it is frozen. Milliseconds. */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
+/** Pause before a process that has ended is started again: doubled for each end in a row. Milliseconds. */
+const PAUSE_MS = { first: 1_000, longest: 30_000 };
+/** A process that has run for this long has not ended in a row. Milliseconds. */
+const STEADY_MS = 60_000;
+
+/** The pause after this many ends in a row. */
+export const pauseAfter = (ends: number): number => Math.min(PAUSE_MS.longest, PAUSE_MS.first * 2 ** (ends - 1));
+
 /** Names some processes, such as `the API` or `2 workers`. */
 export function nameProcesses(kind: Kind, count: number): string {
   if (count > 1) return `${count} ${kind}s`;
@@ -26,8 +34,9 @@ export class ServiceProcesses {
   readonly #running: { kind: Kind; child: ChildProcess }[] = [];
   readonly #openReadable: (() => NodeJS.WritableStream) | null;
   #stopping = false;
+  #keepsRunning = false;
 
-  /** @param onFailure called when a process has failed, or when the last process of its kind has ended. */
+  /** @param onFailure called when a process has failed before all are kept running. */
   constructor(
     startLog: StartLog,
     openReadable: (() => NodeJS.WritableStream) | null,
@@ -42,7 +51,8 @@ export class ServiceProcesses {
    * Starts a process in its own process group, so that Ctrl-C reaches only the present process, which stops the others
    * in order.
    */
-  start(kind: Kind, env: NodeJS.ProcessEnv): void {
+  start(kind: Kind, env: NodeJS.ProcessEnv, ends = 0): void {
+    const startedAt = performance.now();
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
       // The IPC channel tells the child when the present process was killed.
@@ -57,18 +67,30 @@ export class ServiceProcesses {
     this.#running.push(own);
     child.once("exit", (code, signal) => {
       this.#running.splice(this.#running.indexOf(own), 1);
-      if (!this.#stopping) this.#report(own, signal ?? `exit code ${code}`);
+      if (this.#stopping) return;
+      const inRow = performance.now() - startedAt < STEADY_MS ? ends + 1 : 1;
+      const how = signal ?? `exit code ${code}`;
+      const again = this.#report(own, how, pauseAfter(inRow));
+      if (again) setTimeout(() => this.#stopping || this.start(kind, env, inRow), pauseAfter(inRow));
     });
   }
 
-  #report({ kind, child }: { kind: Kind; child: ChildProcess }, how: string): void {
+  /** From now on, a process that ends is started again. What ends before has failed to start. */
+  keepRunning(): void {
+    this.#keepsRunning = true;
+  }
+
+  /** Returns whether to start the process again. */
+  #report({ kind, child }: { kind: Kind; child: ChildProcess }, how: string, pauseMs: number): boolean {
     const left = this.#running.filter((other) => other.kind === kind).length;
+    const subject = kind === "worker" ? "A worker" : left === 0 ? "The API" : "An API";
     if (child.exitCode === 0 && left > 0) {
       console.log(`One ${kind} has ended as it was told to; ${left === 1 ? "one is" : `${left} are`} left.`);
-    } else {
-      const subject = kind === "worker" ? "A worker" : left === 0 ? "The API" : "An API";
-      this.#onFailure(`${subject} ended (${how}), so everything stops.`);
+      return false;
     }
+    if (this.#keepsRunning) console.error(`${subject} ended (${how}). It starts again in ${pauseMs / 1_000} s.`);
+    else this.#onFailure(`${subject} ended (${how}), so everything stops.`);
+    return this.#keepsRunning;
   }
 
   /** Ends the processes of a kind, and waits for their end. Kills those that do not end by themselves. */

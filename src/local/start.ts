@@ -108,6 +108,7 @@ try {
   console.log(`Metrics of the API and its workers: ${metrics.join(" ")}`);
   console.log(describeStart(config, apiPorts.slice(1), demo));
   startLog.end();
+  processes.keepRunning();
 } catch (error) {
   process.stdout.write(startLog.takeLines());
   console.error(error instanceof Error ? error.message : error);

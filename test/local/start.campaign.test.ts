@@ -65,6 +65,17 @@ describe("npm start on a machine without servers", () => {
     expect(log.match(/"msg":"(listening|working)"/g)).toHaveLength(3);
   });
 
+  it("npm start starts a killed worker again, with one line, and goes on", async () => {
+    const isWorker = (pid: number) =>
+      spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout.includes("workers/main.ts");
+    const workers = () => childrenOf(first.child.pid).filter(isWorker);
+    const [killed = 0, other] = workers();
+    process.kill(killed, "SIGKILL");
+    await until(() => first.output().includes("A worker ended (SIGKILL). It starts again in 1 s.\n"), START_MS);
+    await until(() => workers().length === 2, START_MS);
+    expect([workers().includes(killed), workers().includes(other ?? 0)]).toEqual([false, true]);
+  });
+
   it("a second npm start beside the first is remembered only while it runs", async () => {
     const other = await findSteadyPort();
     const second = startIn(directory, other);
