@@ -16,7 +16,7 @@ import {
   renderStatus,
 } from "../pages/operator-frame.ts";
 import { renderEvent, renderLife } from "../pages/render-history.ts";
-import { renderTime } from "../pages/time.ts";
+import { renderEnd, renderTime } from "../pages/time.ts";
 import { AppError } from "../platform/api/errors.ts";
 import type { DepsOf } from "../platform/http/endpoint.ts";
 import type { Page, Visit } from "./visit.ts";
@@ -47,6 +47,7 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   // A code that is worth money, now or after a resumption, is hidden. The payloads contain it, so they are hidden too.
   const isUsable = voucher.status === "Active" || voucher.status === "Suspended";
   const showsCode = seesCredentials && !isUsable;
+  const isReserved = reservations.some(({ state }) => state === "Live");
   const entries = [
     ...events.map((event) => ({
       at: event.occurredAt,
@@ -63,13 +64,13 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
     html`<h1>Voucher</h1>
 ${voucher.sandbox ? renderSandboxNotice() : null}
 ${renderFacts([
-  ["Status", renderStatus(voucher.status)],
+  ["Status", html`${renderStatus(voucher.status)}${isReserved ? html` ${renderStatus("Reserved")}` : null}`],
   ["Code", credential(showsCode ? voucher.code : codeEnd(voucher.code))],
   ["Id", html`<code>${voucher.id}</code>`],
   ["Product", `${voucher.productName} (${voucher.productKey}), ${voucher.brand}`],
   ["Organization", linkTo(site, "organizations", voucher.organizationId)],
   ["Batch", html`${linkTo(site, "batches", voucher.batchId)}, serial ${voucher.serial}`],
-  ["Valid until", renderTime(voucher.validUntil)],
+  ["Valid until", renderEnd(new Date(voucher.validUntil))],
   ["Reference", voucher.externalRef],
   ["Redeem code", credential(voucher.redeemCode)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],

@@ -323,6 +323,7 @@ it("a label of the print sheet names brand, product, price and last day, with a 
 
 it("the print sheet has only the serials that are chosen, at most 1200", async () => {
   const { vouchers, batchId } = await makeBatch(80);
+  expect((await open(`/batches/${batchId}/print`)).text).toContain("Choose from 80 vouchers.");
   const first = await open(`/batches/${batchId}/print`, {});
   expect(first.text.match(/class="voucher"/g)?.length).toBe(24);
   expect(Buffer.byteLength(first.text)).toBeLessThan(75_000);
@@ -335,6 +336,14 @@ it("the print sheet has only the serials that are chosen, at most 1200", async (
   for (const form of wrong) {
     expect((await open(`/batches/${batchId}/print`, form)).status, JSON.stringify(form)).toBe(400);
   }
+});
+
+it("a print sheet without active vouchers says that there is nothing to print", async () => {
+  const { batchId } = await makeBatch(2);
+  await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1", [batchId]);
+  const { text } = await open(`/batches/${batchId}/print`, {});
+  expect(text).toContain("There is nothing to print: no voucher with serials 1 to 2 of 2 is active.");
+  expect(text).not.toContain('class="sheet"');
 });
 
 it("codes are sent only for a POST of this site: a GET asks which to print, and gets no CSV", async () => {

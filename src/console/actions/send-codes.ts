@@ -84,12 +84,7 @@ function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }:
     "Print sheet",
     html`<div class="screen">${renderTrail(config, lineage)}
 <h1>Print sheet</h1>
-<p>${
-      count === null
-        ? html`Choose at most ${LABELS_MAX} of ${size} vouchers.`
-        : html`${count} active vouchers with \
-serials ${from} to ${to} of ${size}. Print on A4 at 100 %, without margins, and cut at the marks.`
-    }</p>
+<p>${describeSheet({ from, to }, size, count)}</p>
 <form class="act" method="post">
 <div class="field"><label for="f-from">From serial</label><input id="f-from" name="from" inputmode="numeric" \
 value="${from}"></div>
@@ -106,6 +101,14 @@ ${SHEETS}`,
     "",
     { styles: [ASSETS.sheetStyle] },
   );
+}
+
+function describeSheet({ from, to }: Serials, size: number, count: number | null): string {
+  if (count === null && size <= LABELS_MAX) return `Choose from ${size} vouchers.`;
+  if (count === null) return `Choose at most ${LABELS_MAX} of ${size} vouchers.`;
+  const serials = `serials ${from} to ${to} of ${size}`;
+  if (count === 0) return `There is nothing to print: no voucher with ${serials} is active.`;
+  return `${count} active vouchers with ${serials}. Print on A4 at 100 %, without margins, and cut at the marks.`;
 }
 
 /** The content of a voucher's label. */
