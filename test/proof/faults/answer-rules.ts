@@ -7,8 +7,10 @@ import { isAfter, isConfirmed, openReport } from "./rules.ts";
 const FINAL = ["voucher_used", "voucher_voided", "voucher_expired"];
 /** The refusals that each well-formed call may get. */
 const REFUSALS: Record<string, readonly string[]> = {
-  redeem: [...FINAL, "voucher_reserved", "reservation_ended", "token_mismatch"],
-  reserve: [...FINAL, "voucher_reserved"],
+  redeem: [...FINAL, "voucher_suspended", "voucher_reserved", "reservation_ended", "token_mismatch"],
+  reserve: [...FINAL, "voucher_suspended", "voucher_reserved"],
+  suspend: ["voucher_used", "voucher_voided"],
+  resume: ["voucher_used", "voucher_voided"],
   void: ["voucher_used", "voucher_expired"],
   acquire: ["sold_out"],
   endContract: ["wrong_status"],
@@ -19,7 +21,7 @@ const UNREDEEMED = "redemption_not_found";
  * No partner sends enough to get `overloaded`: floods come from a caller of their own. Acts of an issuer have few
  * connections, and faults keep them for long. A key has two files at a time.
  */
-const OVERLOADED: readonly string[] = ["issue", "codes", "void", "voidBatch", "endContract"];
+const OVERLOADED: readonly string[] = ["issue", "codes", "void", "suspend", "resume", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
 /** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */

@@ -18,6 +18,7 @@ const DENIALS = [
   "voucher_used",
   "voucher_voided",
   "voucher_expired",
+  "voucher_suspended",
   "voucher_reserved",
   "reservation_ended",
   "token_mismatch",

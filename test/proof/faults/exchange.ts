@@ -117,7 +117,9 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | 
     case "release":
       return post(`${vouchers}/release`, { ticket: ask.ticket });
     case "void":
-      return post("issuer/vouchers/void", { id: ask.voucher.id });
+    case "suspend":
+    case "resume":
+      return post(`issuer/vouchers/${ask.operation}`, { id: ask.voucher.id, reason: "stolen" });
     case "issue": {
       const { productId, issueRef, count } = ask;
       return post(`issuer/products/${productId}/batches`, { issueRef, count, validUntil: "2099-12-31" });

@@ -41,6 +41,8 @@ export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "reserve" }
   | { operation: "release"; ticket: string }
   | { operation: "void" }
+  | { operation: "suspend" }
+  | { operation: "resume" }
   | { operation: "lookUp" }
   | { operation: "events" }
   | { operation: "publicEvents" }

@@ -76,6 +76,8 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
     case "reserve":
     case "release":
     case "void":
+    case "suspend":
+    case "resume":
     case "issue":
     case "codes":
     case "voidBatch":

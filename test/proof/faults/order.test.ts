@@ -172,6 +172,14 @@ it.each<[calls: string, broken: string[]]>([
 });
 
 it.each<[calls: string, broken: string[]]>([
+  ["100-200 suspends, 201-250 reserved", [REGISTER]],
+  ["100-200 suspends, 150-250 reserved", []],
+  ["100-200 suspends, 201-250 suspended, 251-300 resumes, 301-400 reserved", []],
+  ["100-200 suspends, 201-250 resumes, 251-300 suspended", [REGISTER]],
+  ["100-200 suspends, 201-250 active", [REGISTER]],
+  ["100-200 suspends, 201-250 reserve refused as suspended, 251-300 voids", []],
+  ["100-200 reserve refused as suspended", [REGISTER]],
+  ["100-200 suspend unknown, 201-250 active, 251-300 suspended", []],
   ["100-200 voids, 201-300 voided, 301-400 voids again, 401-500 refused as voided", []],
   ["100-200 reserved, 201-300 voids, 301-400 nothing released, 401-500 reserve refused as voided", []],
   ["100-200 voids, 201-300 active", [REGISTER]],

@@ -6,6 +6,10 @@ import type { Exchange } from "./history.ts";
 export interface Register {
   status: "Active" | "Redeemed" | "Voided";
   redemption: Redemption | null;
+  /** Whether it is suspended. */
+  suspended: boolean;
+  /** The number of suspensions and resumptions. A repeat changes nothing else, and must change the state. */
+  turns: number;
   /** The last reservation until a call ends it. Its time may be over. */
   hold: Hold | null;
   /** Tickets of reservations that calls have ended, or that were lost. */
@@ -22,7 +26,7 @@ export interface Register {
 }
 
 /** What a lost primary may bring back. */
-type Kept = Pick<Register, "status" | "redemption" | "hold" | "over">;
+type Kept = Pick<Register, "status" | "redemption" | "suspended" | "hold" | "over">;
 
 interface Redemption {
   externalRef: string;
@@ -47,6 +51,8 @@ export type Apply = VoucherOperation["apply"];
 export const ACTIVE: Register = {
   status: "Active",
   redemption: null,
+  suspended: false,
+  turns: 0,
   hold: null,
   over: [],
   clock: {},
@@ -70,12 +76,19 @@ export const isValid = ({ clock }: Register): boolean => clock[VALIDITY] !== "ov
 
 export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
 
+/** The voucher is suspended or resumed. Its reservation and its validity go on. */
+export const suspends =
+  (suspended: boolean): Apply =>
+  (was) =>
+    was.status === "Active" ? [{ ...was, suspended, turns: was.turns + 1 }] : [];
+
 /** An answer while the voucher can be used. */
 export const whileActive =
   (isRight: (was: Register) => boolean): Apply =>
   (was) =>
-    only(was, was.status === "Active" && isValid(was) && isRight(was));
+    only(was, was.status === "Active" && isValid(was) && !was.suspended && isRight(was));
 
+export const showsSuspended: Apply = (was) => only(was, was.status === "Active" && isValid(was) && was.suspended);
 export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
 /** An answer which says that the voucher can never be used again. */
 export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || was.clock[VALIDITY] !== undefined);
@@ -100,9 +113,11 @@ export function showsUnredeemed(externalRef: string): Apply {
 export function showsChain(types: readonly string[]): Apply {
   if (types.includes("voucher.instance.redeemed")) return showsRedeemed({ externalRef: null, at: null });
   if (types.includes("voucher.instance.voided")) return showsVoided;
-  if (types.includes("voucher.instance.expired")) return showsExpired;
+  const last = types.findLast((type) => /suspended|resumed/.test(type));
+  const isSuspended = last === "voucher.instance.suspended";
   // The sweeper records the end of the validity some time later.
-  return (was) => only(was, was.status === "Active");
+  const shows = types.includes("voucher.instance.expired") ? showsExpired : (was: Register) => [was];
+  return (was) => shows(was).filter(({ status, suspended }) => status === "Active" && suspended === isSuspended);
 }
 
 /** The state in which the key's reservation has this ticket, if it can have it. */
@@ -148,8 +163,8 @@ export function confirmed(apply: Apply): Apply {
 /** A change that perhaps no standby has. */
 export function unconfirmed(apply: Apply): Apply {
   return (was) => {
-    const { status, redemption, hold, over } = was;
-    const kept = { status, redemption, hold, over };
+    const { status, redemption, suspended, hold, over } = was;
+    const kept = { status, redemption, suspended, hold, over };
     return apply(was).map((after) => ({ ...after, earlier: [...was.earlier, kept] }));
   };
 }

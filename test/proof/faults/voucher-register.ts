@@ -19,15 +19,18 @@ import {
   showsExpired,
   showsFinal,
   showsRedeemed,
+  showsSuspended,
   showsUnredeemed,
   showsVoided,
+  suspends,
   unconfirmed,
   type VoucherOperation,
   whileActive,
 } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active until its validity ends, reserved by a key, redeemed under a reference, or voided.
+// Each voucher as a register: Active until its validity ends, suspended or reserved by a key, redeemed under a
+// reference, or voided.
 
 /** Violations that are reported: one cause may break thousands. */
 const REPORTED_MAX = 6;
@@ -165,6 +168,9 @@ class RegisterOf {
         return confirmed((was) => only(was, !isHeld(was, ask.ticket) || isFree(was)));
       case "void":
         return confirmed(body.alreadyVoided ? showsVoided : (was) => this.#void(was, exchange));
+      case "suspend":
+      case "resume":
+        return confirmed(suspends(ask.operation === "suspend"));
       case "redeem": {
         const redemption = { externalRef: ask.externalRef, at: String(body.redeemedAt), isLost: false };
         if (body.alreadyConfirmed) return confirmed(showsRedeemed(redemption));
@@ -185,6 +191,9 @@ class RegisterOf {
         return this.#unconfirmed((was) => this.#release(was, exchange, ask.ticket));
       case "void":
         return this.#unconfirmed((was) => this.#void(was, exchange));
+      case "suspend":
+      case "resume":
+        return this.#unconfirmed(suspends(ask.operation === "suspend"));
       default:
         return null;
     }
@@ -209,7 +218,7 @@ class RegisterOf {
   }
 
   #applyRefusal(exchange: Exchange, ask: VoucherAskOf): Apply | null {
-    if (ask.operation !== "redeem" && ask.operation !== "reserve" && ask.operation !== "void") return null;
+    if (!["redeem", "reserve", "void", "suspend", "resume"].includes(ask.operation)) return null;
     const ticket = ask.operation === "redeem" && "ticket" in ask.by ? ask.by.ticket : null;
     const told = (apply: Apply) => (ask.operation === "redeem" ? confirmed(apply) : apply);
     const { code } = exchange;
@@ -223,6 +232,8 @@ class RegisterOf {
         return confirmed(showsVoided);
       case "voucher_expired":
         return told(showsExpired);
+      case "voucher_suspended":
+        return told(showsSuspended);
       case "voucher_reserved":
         return told(whileActive((was) => was.hold !== null && was.hold.keyId !== ask.key.id && isLive(was)));
       case "reservation_ended":
@@ -242,6 +253,7 @@ class RegisterOf {
     if (status === "Redeemed") return confirmed(showsRedeemed({ externalRef: null, at: redeemedAt }));
     if (status === "Voided") return confirmed(showsVoided);
     if (status === "Expired") return showsExpired;
+    if (status === "Suspended") return showsSuspended;
     if (reservation === null) return whileActive(isFree);
     const { heldByCaller, ticket, expiresAt } = reservation;
     const isShown = whileActive((was) => {
@@ -254,7 +266,7 @@ class RegisterOf {
   }
 
   #reserve(was: Register, exchange: Exchange, keyId: string, ticket: string | null): Register[] {
-    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
+    if (was.status !== "Active" || was.suspended || !this.#wasValid(was, exchange)) return [];
     const hold = { keyId, ticket, call: ticket === null ? exchange.number : 0 };
     const made = (): Register => ({ ...endHold(was), hold });
     if (ticket === null) return isFree(was) ? [made()] : [];
@@ -279,7 +291,7 @@ class RegisterOf {
     { key, by, token }: AskFor<"redeem">,
     redemption: NonNullable<Register["redemption"]>,
   ): Register[] {
-    if (was.status !== "Active" || !this.#wasValid(was, exchange)) return [];
+    if (was.status !== "Active" || was.suspended || !this.#wasValid(was, exchange)) return [];
     const redeemed: Register = { ...endHold(was), status: "Redeemed", redemption };
     const { hold } = was;
     // A token that no answer had is of no reservation.

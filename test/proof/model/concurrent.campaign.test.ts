@@ -14,7 +14,7 @@ import { type Processes, startProcesses } from "./start-processes.ts";
 // CONCURRENT_VOUCHERS and CONCURRENT_SEED make longer and other runs.
 
 /** The vouchers of each organization. */
-const VOUCHERS = Number(process.env.CONCURRENT_VOUCHERS || 15);
+const VOUCHERS = Number(process.env.CONCURRENT_VOUCHERS || 16);
 const ORGANIZATIONS = 4;
 const SEED = Number(process.env.CONCURRENT_SEED || 20_261_127);
 const API_PROCESSES = 2;
@@ -51,10 +51,12 @@ it("overlapping calls to two API processes about one voucher have an order that 
 
 /** A run without these would prove little. */
 const MUST_HAPPEN = [
-  ...["lookUp", "reserve", "release", "redeem", "redemption", "events", "list", "void"].map(
+  ...["lookUp", "reserve", "release", "redeem", "redemption", "events", "list", "void", "suspend", "resume"].map(
     (operation) => `${operation} 200`,
   ),
-  ...["redeem", "reserve"].flatMap((operation) => [`${operation} voucher_voided`, `${operation} voucher_expired`]),
+  ...["redeem", "reserve"].flatMap((operation) =>
+    ["voided", "expired", "suspended"].map((state) => `${operation} voucher_${state}`),
+  ),
   ...[
     "redeem null",
     "reserve null",

@@ -33,11 +33,16 @@ const CALLS = {
   list: 1,
   nextPage: 1,
   void: 0,
+  suspend: 0,
+  resume: 0,
 };
 type Calls = typeof CALLS;
-/** Of every three vouchers, one may also be voided, and one expires while it is used. */
-const CALLS_WITH_VOID: Calls = { ...CALLS, void: 3 };
-const TURN = { voidable: 1, expiring: 2, all: 3 };
+/** Of every four vouchers, one may also be voided, one expires while it is used, and one is suspended and resumed. */
+const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
+  1: { ...CALLS, void: 3 },
+  3: { ...CALLS, suspend: 3, resume: 4 },
+};
+const TURN = { expiring: 2, all: 4 };
 /** How long a voucher that expires is valid, and the others. Milliseconds. */
 const VALID_MS = { expiring: 500, others: 86_400_000 };
 /** How long before its end the clients of a voucher that expires begin. 0: at its end. Milliseconds. */
@@ -89,7 +94,7 @@ async function issue({ db, partner }: Scene, turn: number): Promise<SuppliedVouc
 export async function contend(scene: Scene, turn: number, random: SeededRandom): Promise<void> {
   const { history, apis } = scene;
   const voucher = await issue(scene, turn);
-  const calls = turn % TURN.all === TURN.voidable ? CALLS_WITH_VOID : CALLS;
+  const calls = CALLS_OF_TURN[turn % TURN.all] ?? CALLS;
   const chooser = new Chooser(scene, voucher);
   const client = async (by: SeededRandom) => {
     for (let made = 0; made < CALLS_PER_CLIENT; made++) {

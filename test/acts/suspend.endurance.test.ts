@@ -1,0 +1,69 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { issueTestBatch, issueVouchers } from "../support/supply.ts";
+import { useService } from "../support/use-service.ts";
+
+const { servers, db, partner, till } = useService();
+
+const VOUCHERS = 100_000;
+/** Time in which all histories of the batch must follow. Milliseconds. */
+const FOLLOWED_MS = 300_000;
+/** Tills that redeem all the time, one voucher after another. */
+const TILLS = 4;
+
+it("a batch of 100 000 is suspended at once, its histories follow, and redeems beside it go on", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, VOUCHERS);
+  const others = (await issueVouchers(db, partner, 20_000)).map(({ code }) => code).values();
+  const alone = await redeemUntil(others, sleepMs(10_000));
+  const startedAt = performance.now();
+  const suspending = suspend(batchId).then((result) => ({ result, tookMs: performance.now() - startedAt }));
+  const beside = redeemUntil(others, suspending);
+  const { code = "" } = vouchers.at(-1) ?? {};
+  let heldMs = 0;
+  while (heldMs === 0) {
+    const { status } = (await till.lookUp(code)).body.voucher;
+    const { rows } = await db.query("SELECT clock_timestamp() - suspended_at AS since FROM batches WHERE id = $1", [
+      batchId,
+    ]);
+    if (status === "Suspended") heldMs = rows[0].since.milliseconds ?? 0;
+  }
+  const { result, tookMs } = await suspending;
+  const figures = { heldMs, tookMs, p99AloneMs: p99(alone), p99BesideMs: p99(await beside) };
+  process.stderr.write(`${JSON.stringify({ redeems: alone.length, ...figures })}\n`);
+  expect(result).toEqual({ suspended: VOUCHERS, alreadyFinal: 0 });
+  expect(heldMs).toBeLessThan(1_000);
+  expect(tookMs).toBeLessThan(FOLLOWED_MS);
+  expect(figures.p99BesideMs).toBeLessThan(2 * figures.p99AloneMs);
+}, 900_000);
+
+/** Runs the command in a process of its own, as an operator does. */
+async function suspend(batchId: string): Promise<unknown> {
+  const line = ["src/cli/main.ts", "batch", "suspend", batchId, "--reason", "the parcel was stolen", "--json"];
+  const env = { ...process.env, DATABASE_URL: servers.adminUrl, REDIS_URL: servers.redisUrl };
+  const { stdout } = await promisify(execFile)(process.execPath, line, { env });
+  return JSON.parse(stdout);
+}
+
+const sleepMs = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const p99 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0;
+
+/** Redeems until the end. Returns how long each redeem took, in milliseconds. */
+async function redeemUntil(codes: Iterator<string>, end: Promise<unknown>): Promise<number[]> {
+  let isOver = false;
+  void end.then(() => {
+    isOver = true;
+  });
+  const times: number[] = [];
+  const redeem = async () => {
+    for (let next = codes.next(); !isOver && !next.done; next = codes.next()) {
+      const startedAt = performance.now();
+      const order = { code: next.value, externalRef: `order ${next.value}` };
+      while ((await till.redeem(order)).status !== 200);
+      times.push(performance.now() - startedAt);
+    }
+  };
+  await Promise.all(Array.from({ length: TILLS }, redeem));
+  return times;
+}
