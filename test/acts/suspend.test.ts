@@ -143,6 +143,18 @@ it("the sweeper continues a suspension and a resumption whose callers were cut o
   expect(await isDue(batchId)).toBe(false);
 });
 
+it("a resumption without time to add the events that histories lack leaves the batch suspended", async () => {
+  const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
+  const { id = "", code = "" } = vouchers[0] ?? {};
+  const hurried = { ...ctx(), endBy: 0 };
+  expect(await suspendBatch(hurried, batchId, STOLEN)).toEqual({ suspended: 0, alreadyFinal: 0 });
+  const run = batchResume.run(hurried, batchId, { reason: null }, () => undefined);
+  expect(await run).toEqual({ resumed: 0, alreadyFinal: 0 });
+  expect([await statusOf(code), await typesOf(id)]).toEqual(["Suspended", ["issued"]]);
+  expect(await resumeAll(batchId)).toEqual({ resumed: 1, alreadyFinal: 0 });
+  expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed"]);
+});
+
 it("a voucher that was suspended alone stays so when its batch is resumed", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const [before, during, other] = vouchers as [IssuedVoucher, IssuedVoucher, IssuedVoucher];
