@@ -1,3 +1,6 @@
+import { createLink } from "../acts/link/create.ts";
+import { readAddress } from "../platform/config.ts";
+import { verbOf } from "./act-verb.ts";
 import type { Noun } from "./command.ts";
 import { formatUtc } from "./format.ts";
 import { listVerb } from "./list.ts";
@@ -36,6 +39,11 @@ export const link: Noun = {
         note: contractId,
       }),
       examples: ["--contract ctr_…", "--user bob"],
+    }),
+    ...verbOf(createLink, {
+      around: async (ctx, _options, perform) => ({
+        result: await perform({ config: readAddress(ctx.host.readEnvironment()) }),
+      }),
     }),
   },
 };

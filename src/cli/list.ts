@@ -16,6 +16,7 @@ const FILTERS: Record<ListFilter<ListName>, OptionOf<string | undefined>> = {
   brand: option("<id>", "only of this brand, by id or name"),
   product: option("<id>", "only of this product, by id or name"),
   batch: option("<id>", "only of this batch"),
+  id: option("<id>", "only the one with this id"),
   user: option("<sub>", "only of this user"),
   status: option("<status>", "only those with this status", CONTRACT_STATUSES),
   contract: option("<id>", "only of this contract"),

@@ -6,13 +6,17 @@ import { batch } from "./routes/batch.ts";
 import { batchVouchers } from "./routes/batch-vouchers.ts";
 import { batches } from "./routes/batches.ts";
 import { brands } from "./routes/brands.ts";
+import { contracts } from "./routes/contracts.ts";
 import { extendBatch } from "./routes/extend-batch.ts";
 import { extendVoucher } from "./routes/extend-voucher.ts";
+import { links } from "./routes/links.ts";
+import { listings } from "./routes/listings.ts";
 import { products } from "./routes/products.ts";
 import { resumeBatch, suspendBatch } from "./routes/suspend-batch.ts";
 import { resumeVoucher, suspendVoucher } from "./routes/suspend-voucher.ts";
 import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
+import { vouchers } from "./routes/vouchers.ts";
 
 /** Acts with their own route: a voucher is named in the body, and a batch is changed in portions. */
 const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
@@ -26,6 +30,10 @@ export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   batches,
   batch,
   batchVouchers,
+  vouchers,
+  listings,
+  contracts,
+  links,
   extendVoucher,
   extendBatch,
   suspendVoucher,

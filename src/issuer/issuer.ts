@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { ENTITIES, type EntityKind } from "../acts/entities.ts";
+import type { LinkSite } from "../acts/link/create.ts";
 import { type AuditContext, auditedCommand } from "../acts/with-audit-entry.ts";
 import type { Bulkhead, PlaceWait } from "../core/callers/bulkhead.ts";
 import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
@@ -19,13 +20,13 @@ interface Issuer {
 }
 
 /** The dependencies of the routes. Without an issuer, the routes are not mounted. */
-export interface IssuerDeps {
+export interface IssuerDeps extends LinkSite {
   issuer: Issuer | null;
   randomBytes: RandomBytes;
 }
 
 /** The context of a key's call. It may use one of the issuer's connections at a time. */
-export interface IssuerCall extends AuditContext {
+export interface IssuerCall extends AuditContext, LinkSite {
   /** @throws AppError `not_found`, the same for an entity of another organization and for one that does not exist. */
   requireOwn(kind: EntityKind, id: string): Promise<Lineage>;
   /** Runs a long act. It must often call `assertGoing`, which throws {@link KeyEnded} or `unavailable`. */
@@ -62,7 +63,7 @@ export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || e
  * @throws AppError `overloaded`; CallerLeft.
  */
 export function inIssuer<T>(
-  { issuer, randomBytes }: IssuerDeps,
+  { issuer, randomBytes, config }: IssuerDeps,
   caller: Caller,
   call: (ctx: IssuerCall) => Promise<T>,
   [command, args]: readonly [command: string, args: object] = ["read", {}],
@@ -75,6 +76,7 @@ export function inIssuer<T>(
     call({
       pool,
       randomBytes,
+      config,
       audited: auditedCommand(command, { ...args }, { user: keyId, host: "issuer API", by: "key" }),
       async requireOwn(kind, id) {
         const lineage = await findLineage(pool, pathId(id));

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { ListFilter, ListName } from "../acts/db/lists.ts";
+import { subject } from "../acts/fields.ts";
 import { listCatalog } from "../acts/list-catalog.ts";
 import { type Confirming, readConfirmed } from "../core/commit/confirm-reads.ts";
 import type { Caller } from "../core/keys/caller.ts";
@@ -24,18 +26,21 @@ export const pageQuery = (cursor: RegExp) => ({
 export const ID_CURSOR = /^[a-z]{3}_[0-9a-z]{26}$/;
 
 /** The response of a list. */
-export function pageOf(id: string, item: z.ZodObject, order: string) {
+export function pageOf(id: string, item: z.ZodObject, order: string, sample: Record<string, unknown> = sampleOf(item)) {
   const page = named(id, {
     items: z.array(item).meta({ description: `In the order of ${order}.` }),
     nextCursor: text("Send it as `cursor` to get the next page. Null on the last page.").nullable(),
   });
-  examples.add(page, { last: { summary: "The last page", value: { items: [sampleOf(item)], nextCursor: null } } });
+  examples.add(page, { last: { summary: "The last page", value: { items: [sample], nextCursor: null } } });
   return page;
 }
 
 /** The parameter that limits a list to one entity. */
 export const onlyOf = (kind: string) =>
   input.optional().meta({ description: `The id of a ${kind}, to list only what belongs to it.` });
+
+/** The parameter that limits a list to one user. */
+export const onlyOfUser = subject("User").json.optional().meta({ description: "The subject of a user's tokens." });
 
 export const createdAt = timestamp("When it was created.", EXAMPLE.issuedAt);
 
@@ -45,24 +50,36 @@ export const withTexts = (row: object): Record<string, unknown> =>
     Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
   );
 
+/** The filters that are ids of the organization's entities. */
+const OF_ENTITY = ["brand", "product", "batch", "contract"] as const;
+
 /**
  * A page of one of the catalog's lists, for the caller's organization and, if given, for one of its entities.
  * @param complete adds fields to the items that the catalog's list does not have.
+ * @param findId the id of the only item to list; null if there is none.
  */
 export function listOwn(
   deps: IssuerDeps & Confirming,
   caller: Caller,
   [name, item, complete]: readonly [
-    name: "brands" | "products" | "batches",
+    name: Exclude<ListName, "organizations" | "operators">,
     item: z.ZodObject,
-    complete?: (ctx: IssuerCall, items: { id: string }[]) => Promise<{ id: string }[]>,
+    // biome-ignore lint/suspicious/noExplicitAny: each list has items of its own type.
+    complete?: (ctx: IssuerCall, items: any[]) => Promise<object[]> | object[],
   ],
-  { cursor, limit, ...given }: { cursor?: string | undefined; limit: number; brand?: unknown; product?: unknown },
+  {
+    cursor,
+    limit,
+    ...given
+  }: { cursor?: string | undefined; limit: number } & { [filter in ListFilter<ListName>]?: string | undefined },
+  findId?: (ctx: IssuerCall) => Promise<string | null>,
 ) {
   const read = async (ctx: IssuerCall) => {
-    const filters = Object.entries(given).filter(([, id]) => id !== undefined) as ["brand" | "product", string][];
-    for (const [kind, id] of filters) await ctx.requireOwn(kind, id);
-    const only = { org: caller.organizationId, ...Object.fromEntries(filters) };
+    for (const kind of OF_ENTITY) if (given[kind] !== undefined) await ctx.requireOwn(kind, given[kind]);
+    const filters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    const id = await findId?.(ctx);
+    if (id === null) return { items: [], nextCursor: null };
+    const only = { org: caller.organizationId, ...filters, ...(id !== undefined && { id }) };
     const { items, nextCursor } = await listCatalog(ctx, name, only, { after: cursor ?? "", limit });
     const whole = (await complete?.(ctx, items)) ?? items;
     return { items: whole.map((row) => pickFields(item, withTexts(row))), nextCursor };

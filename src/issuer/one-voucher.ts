@@ -5,20 +5,22 @@ import type { AuditContext } from "../acts/with-audit-entry.ts";
 import type { Caller } from "../core/keys/caller.ts";
 import { normaliseCode, normaliseTicket } from "../core/voucher/codes.ts";
 import { findVoucherInOrganization } from "../core/voucher/db/voucher-ranges.ts";
-import { tooManyMisses } from "../core/voucher/resolve-voucher.ts";
+import { guardMisses, type MissGuard } from "../core/voucher/resolve-voucher.ts";
 import { type ERRORS_OF, voucherBusy } from "../platform/api/errors.ts";
 import { EXAMPLE } from "../platform/api/example.ts";
 import { filledTextUpTo, ID_INPUT_MAX } from "../platform/api/fields.ts";
 import { always, wholeProblem } from "../platform/api/problems.ts";
 import { isLockTimeout } from "../platform/db/transaction.ts";
 import { endpoint } from "../platform/http/endpoint.ts";
-import type { Limits } from "../platform/limits/open-limits.ts";
 import { givenIn, ISSUER_KEY } from "./act-endpoint.ts";
 import { type IssuerCall, type IssuerDeps, inIssuer, LOCK_WAIT_MS, notOwn } from "./issuer.ts";
 
 const CODE_INPUT_MAX = 256;
 
-type Deps = IssuerDeps & { limits: Pick<Limits, "misses"> };
+/** A voucher's code in a request. */
+export const typedCode = filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in any accepted spelling.", EXAMPLE.code);
+
+type Deps = IssuerDeps & MissGuard;
 
 /** What is particular to the endpoint of an act on one voucher. */
 interface OneVoucher<F extends Fields, Response extends z.ZodObject, Needs> {
@@ -39,7 +41,7 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
   const operation: string = described.operationId;
   const body = z
     .object({
-      code: filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in any accepted spelling.", EXAMPLE.code).nullish(),
+      code: typedCode.nullish(),
       id: filledTextUpTo(ID_INPUT_MAX, "The voucher's id.", EXAMPLE.voucherId).nullish(),
       ...bodyOf(fields).shape,
     })
@@ -71,9 +73,9 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
 
 /** The id of a voucher of the caller's organization. A code without one counts as a miss, as it does at a till. */
 async function findTarget(
-  { limits: { misses } }: Deps,
+  deps: Deps,
   ctx: IssuerCall,
-  { organizationId, keyId }: Caller,
+  caller: Caller,
   code: string | null,
   id: string,
 ): Promise<string> {
@@ -81,13 +83,10 @@ async function findTarget(
     await ctx.requireOwn("voucher", id);
     return id;
   }
+  const { organizationId } = caller;
   const codeKey = normaliseCode(normaliseTicket(code));
   const find = () => findVoucherInOrganization(ctx.pool, { organizationId, codeKey });
-  const found =
-    misses === null || codeKey === null
-      ? { allowed: true as const, result: await find() }
-      : await misses.guard(keyId, find, (one) => one === null);
-  if (!found.allowed) throw tooManyMisses(found.resetMs);
-  if (found.result === null) throw notOwn();
-  return found.result;
+  const found = await (codeKey === null ? find() : guardMisses(deps, caller, find, (one) => one === null));
+  if (found === null) throw notOwn();
+  return found;
 }

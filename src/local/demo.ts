@@ -3,7 +3,7 @@ import { acceptContract } from "../acts/contract/move.ts";
 import { offerContract } from "../acts/contract/offer.ts";
 import { type IssueInput, writeBatch } from "../acts/issue-batch.ts";
 import { createKey } from "../acts/key/create.ts";
-import { createLink } from "../acts/link/create.ts";
+import { createLink, type LinkSite } from "../acts/link/create.ts";
 import { createListing } from "../acts/listing/create.ts";
 import type { AdminContext } from "../acts/open-acts.ts";
 import { createOrganization } from "../acts/org/create.ts";
@@ -30,7 +30,10 @@ const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 
-const auditedContext = (admin: AdminContext) => ({ ...admin, audited: auditedCommand("demo make", {}) });
+const auditedContext = <Admin extends AdminContext>(admin: Admin) => ({
+  ...admin,
+  audited: auditedCommand("demo make", {}),
+});
 
 /** Creates an organization with a brand, product, batch and key. May run any number of times on the same database. */
 export async function makeDemo(admin: AdminContext, sandbox = false): Promise<Demo> {
@@ -90,7 +93,11 @@ export function showDemo({ key, codes: [code, ...others] }: Demo, baseUrl: strin
  * and payments of earlier demos do not affect them.
  * @param claims the claims of the users' tokens, which the embedded servers accept.
  */
-export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claims: TokenClaims): Promise<string> {
+export async function showMarketplaceDemo(
+  admin: AdminContext & LinkSite,
+  demo: Demo,
+  claims: TokenClaims,
+): Promise<string> {
   const ctx = auditedContext(admin);
   const { brandId, productId, organizationId } = demo;
   const name = organizationId.slice(-6);
@@ -99,7 +106,7 @@ export async function showMarketplaceDemo(admin: AdminContext, demo: Demo, claim
   const referrersListingId = await listBatch(ctx, productId, "ReferrerOnly");
   const { id: contractId } = await offerContract.run(ctx, brandId, { user: users[1], endsAt: null });
   await acceptContract.run(ctx, contractId, {});
-  const { code: linkCode } = await createLink.run(ctx, contractId, { product: productId });
+  const { url } = await createLink.run(ctx, contractId, { product: productId });
   const [user, referrer] = await Promise.all(
     users.map((each) => mintUserToken(LOCAL_DIRECTORY, each, TOKEN_MS, claims)),
   );
@@ -121,6 +128,6 @@ npm run voucherctl -- user token --user … creates more:
   ${buy(referrersListingId, "REFERRER", 3)}
 
   # Claim through the referrer's link.
-  curl -s -X POST $API/r/${linkCode}/claim -H "Authorization: Bearer $USER_TOKEN"
+  curl -s -X POST ${url}/claim -H "Authorization: Bearer $USER_TOKEN"
 `;
 }

@@ -29,7 +29,7 @@ try {
     }
     const demo = await makeDemo(admin, config.production);
     console.log(showDemo(demo, config.baseUrl));
-    if (marketplace) console.log(await showMarketplaceDemo(admin, demo, config.users));
+    if (marketplace) console.log(await showMarketplaceDemo({ ...admin, config }, demo, config.users));
   } finally {
     await admin.close();
     await servers.release();

@@ -3,6 +3,7 @@ import type { Bulkhead, Requester } from "../core/callers/bulkhead.ts";
 import { isContractActive } from "../core/catalog/audience.ts";
 import { findLinkedProduct, type LinkedProduct } from "../core/catalog/db/contracts.ts";
 import { decideOffers } from "../core/catalog/offer.ts";
+import { linkAddress } from "../core/voucher/codes.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../platform/api/fields.ts";
 import { type LinkResponse, linkResponse } from "./api/link.ts";
@@ -73,9 +74,4 @@ export async function describeLink(
     url: linkAddress(ctx.config, linkCode),
     ...markSandbox(sandbox),
   });
-}
-
-/** The public address of a link. */
-export function linkAddress({ baseUrl }: { baseUrl: string }, linkCode: string): string {
-  return `${baseUrl}/r/${encodeURIComponent(linkCode)}`;
 }

@@ -269,7 +269,10 @@ export const CHANGES: Record<string, Change[]> = {
   ReferralLink: [
     {
       line: "link create --contract {contract} --product {product}",
-      printed: { code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/) },
+      printed: {
+        code: expect.stringMatching(/^[0-9a-hjkmnp-tv-z]{12}$/),
+        url: expect.stringMatching(/^http.*\/r\/\w{12}$/),
+      },
       to: { contractId: "{contract}", productId: "{product}", brandId: "{brand}", createdAt: MOMENT },
     },
   ],

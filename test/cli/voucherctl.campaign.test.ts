@@ -333,7 +333,7 @@ describe("text output of voucherctl", () => {
       /to ann\. It ends at 2099-06-30 23:59:59 UTC\.\n$/,
     ],
     ["contract decline {offered}", /^Contract ctr_\w+ is Declined\.\n$/],
-    ["link create --contract {active} --product {prd}", /^Users claim a voucher with POST \/r\/[0-9a-z]{12}\/claim\n$/],
+    ["link create --contract {active} --product {prd}", /^The link: http:\/\/\S+\/r\/[0-9a-z]{12}\n$/],
     ["listing create --batch {both}", /^Listing lst_[0-9a-z]{26} offers batch bat_\w+\.\n$/],
     [
       "listing create --batch {none}",

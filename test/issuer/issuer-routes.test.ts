@@ -1,11 +1,12 @@
 import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
+import { createListing } from "../../src/acts/listing/create.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
 import { partnerClient, send } from "../support/client.ts";
-import { makeContract } from "../support/marketplace.ts";
+import { makeContract, makeReferral } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, lockIssueReference, untilWaiting } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
-import { issueTestBatch, issueVoucher, makeKey, provisioning } from "../support/supply.ts";
+import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
@@ -74,7 +75,9 @@ it("a reference that was erased issues no second batch, and no table has it", as
   expect(await tablesWith(db, issueRef.trim())).toEqual([]);
   expect((await post(path, asked)).body).toEqual({ ...first.body, alreadyIssued: true });
   expect((await post(path, { ...asked, count: 4 })).body).toMatchObject({ id: first.body.id, otherBatch: true });
-  expect((await get(`batches/${first.body.id}`)).body.issueRef).toMatch(/^erased:/);
+  expect((await get(`batches?issueRef=${encodeURIComponent(issueRef)}`)).body.items).toMatchObject([
+    { id: first.body.id, issueRef: expect.stringMatching(/^erased:/) },
+  ]);
 });
 
 it("an issue that waits while its reference is issued and erased issues no batch", async () => {
@@ -181,6 +184,37 @@ it("lists have the organization's own entities only, page by page", async () => 
     [second.id, "listed too"],
     [byOperator.batchId, null],
   ]);
+  const { body: listing } = await post(`batches/${first.id}/listings`);
+  const { body: contract } = await post(`brands/${partner.brandId}/contracts`, { user: "listed" });
+  const { body: link } = await post(`contracts/${contract.id}/links`, { product: partner.productId });
+  expect(link).toEqual({ code: expect.stringMatching(/^[0-9a-z]{12}$/), url: `https://vouchers.test/r/${link.code}` });
+  const foreign = await makePartner(db);
+  await makeReferral(db, foreign);
+  await createListing.run(provisioning(db), (await issueTestBatch(db, foreign, 1)).batchId, {});
+  const listed = async (path: string) => (await get(path)).body.items;
+  for (const filters of [`batch=${first.id}`, `product=${partner.productId}`, ""])
+    expect(await listed(`listings?${filters}`)).toMatchObject([{ ...listing, batchId: first.id }]);
+  for (const filters of ["user=listed", "status=Offered&user=listed", `brand=${partner.brandId}&user=listed`])
+    expect(await listed(`contracts?${filters}`)).toMatchObject([{ ...contract, userId: "listed", status: "Offered" }]);
+  for (const filters of [`contract=${contract.id}`, "user=listed", `product=${partner.productId}`, ""])
+    expect(await listed(`links?${filters}`)).toMatchObject([{ ...link, contractId: contract.id, userId: "listed" }]);
+  expect(await listed("batches?issueRef=listed%20")).toMatchObject([{ id: first.id, issueRef: "listed" }]);
+  expect(await listed("batches?issueRef=unlisted")).toEqual([]);
+  for (const path of ["batches?issueRef=%00", "contracts?user=%00", "contracts?status=Open", "links?cursor=%00"])
+    expect((await get(path)).status, path).toBe(400);
+});
+
+it("a voucher is found by its code in any spelling, and a code of another organization is as unknown as any", async () => {
+  const { id, code } = await issueVoucher(db, partner);
+  await till.redeem({ code, externalRef: newRef() });
+  const { body } = await get(`vouchers?code=${code.toLowerCase().replaceAll("-", "")}`);
+  expect(body).toMatchObject({ items: [{ id, code, status: "Redeemed" }], nextCursor: null });
+  expect(body.items[0].redeemedAt).toMatch(/Z$/);
+  expect(Object.keys(body.items[0])).not.toContain("externalRef");
+  const foreign = await issueVoucher(db, stranger);
+  for (const other of [foreign.code, "7Q4K-9MZX-2HTB-W8RC", "%00", "?"])
+    expect((await get(`vouchers?code=${other}`)).body).toEqual({ items: [], nextCursor: null });
+  expect((await get("vouchers")).body.error).toBe("code is required.");
 });
 
 it("a refusal of an act is in the reader's language", async () => {
@@ -280,6 +314,8 @@ it("what belongs to another organization is answered byte by byte as what does n
     [`batches/${batchId}/vouchers`, `batches/${partner.productId}/vouchers`],
     [`batches?product=${partner.productId}`, `batches?product=${newId("prd")}`],
     [`products?brand=${partner.brandId}`, "products?brand=%00"],
+    [`listings?batch=${batchId}`, `listings?batch=${newId("bat")}`],
+    [`links?contract=${contractId}`, "links?contract=%00"],
     [`batches/${batchId}/void`, "batches/%00/void", {}],
     [`batches/${batchId}/extend`, "batches/%00/extend", { validUntil: "2099-12-31" }],
     [`batches/${batchId}/suspend`, "batches/%00/suspend", { reason: "stolen" }],

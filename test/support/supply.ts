@@ -12,7 +12,8 @@ import { pooledRandomBytes } from "../../src/platform/random.ts";
 
 /** The context of the services that create test data. */
 export function provisioning(db: pg.Pool) {
-  return { pool: db, randomBytes: pooledRandomBytes, audited: auditedCommand("provision test", {}) };
+  const config = { baseUrl: "https://vouchers.example.com" };
+  return { pool: db, randomBytes: pooledRandomBytes, audited: auditedCommand("provision test", {}), config };
 }
 
 /** An organization with a brand and a product. */

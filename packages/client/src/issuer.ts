@@ -3,8 +3,16 @@ import { type Call, OutcomeUnknown } from "./call.ts";
 
 type Schemas = components["schemas"];
 
-type Item<Page extends "BrandsPage" | "ProductsPage" | "BatchesPage" | "BatchVouchersPage"> =
-  Schemas[Page]["items"][number];
+type Pages =
+  | "Brands"
+  | "Products"
+  | "Batches"
+  | "BatchVouchers"
+  | "FoundVouchers"
+  | "IssuedListings"
+  | "Contracts"
+  | "Links";
+type Item<Page extends Pages> = Schemas[`${Page}Page`]["items"][number];
 
 const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
 
@@ -28,13 +36,23 @@ export function issuerCalls(call: Call, patienceMs: number) {
     }
   }
   return {
-    brands: () => each<Item<"BrandsPage">>("brands"),
-    products: (only: { brand?: string } = {}) => each<Item<"ProductsPage">>("products", only),
-    batches: (only: { brand?: string; product?: string } = {}) => each<Item<"BatchesPage">>("batches", only),
+    brands: () => each<Item<"Brands">>("brands"),
+    products: (only: { brand?: string } = {}) => each<Item<"Products">>("products", only),
+    batches: (only: { brand?: string; product?: string; issueRef?: string } = {}) =>
+      each<Item<"Batches">>("batches", only),
+    listings: (only: { product?: string; batch?: string } = {}) => each<Item<"IssuedListings">>("listings", only),
+    contracts: (only: { brand?: string; user?: string; status?: string } = {}) =>
+      each<Item<"Contracts">>("contracts", only),
+    links: (only: { contract?: string; product?: string; user?: string } = {}) => each<Item<"Links">>("links", only),
+    /** The voucher of the organization with this code. Null if there is none. */
+    findVoucher: async (code: string): Promise<Item<"FoundVouchers"> | null> => {
+      const { items } = await get<Schemas["FoundVouchersPage"]>(`vouchers?${new URLSearchParams({ code })}`);
+      return items[0] ?? null;
+    },
     /** A batch with the number of its vouchers in each status. */
     batch,
     /** The codes of a batch, by serial. */
-    vouchers: (batchId: string) => each<Item<"BatchVouchersPage">>(of("batches", batchId, "vouchers")),
+    vouchers: (batchId: string) => each<Item<"BatchVouchers">>(of("batches", batchId, "vouchers")),
     renameBrand: (id: string, name: string) =>
       repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>

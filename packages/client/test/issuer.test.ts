@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the client issues once although answers get lost, reads codes, voids a batch and makes a link", async () => {
+it("the client issues once although answers get lost, reads codes, voids a batch, and reads back what it made", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {
@@ -36,7 +36,16 @@ it("the client issues once although answers get lost, reads codes, voids a batch
   expect(await issuer.batch(issued.id)).toMatchObject({ voided: 3, active: 0 });
   const { id } = await issuer.offerContract(String(brand?.id), { user: "bob" });
   expect(await issuer.acceptContract(id)).toEqual({ id, status: "Active" });
-  expect((await issuer.createLink(id, product.id)).code).toMatch(/^\w+$/);
+  const link = await issuer.createLink(id, product.id);
+  expect(link).toEqual({ code: expect.stringMatching(/^\w+$/), url: `https://vouchers.test/r/${link.code}` });
+  expect(await readAll(issuer.links({ contract: id }))).toMatchObject([{ ...link, productId: product.id }]);
+  expect(await readAll(issuer.contracts({ user: "bob", status: "Active" }))).toMatchObject([{ id }]);
+  const listing = await issuer.createListing(issued.id);
+  expect(await readAll(issuer.listings({ batch: issued.id }))).toMatchObject([listing]);
+  expect(await readAll(issuer.batches({ issueRef: "spring" }))).toMatchObject([{ id: issued.id }]);
+  const code = String(vouchers[0]?.code);
+  expect(await issuer.findVoucher(code)).toMatchObject({ code, batchId: issued.id, status: "Voided" });
+  expect(await issuer.findVoucher("7Q4K-9MZX-2HTB-W8RC")).toBeNull();
 });
 
 it("voidBatch counts what an attempt voided whose answer got lost", async () => {

@@ -15,6 +15,11 @@ SELECT r.batch_id AS id, b.voucher_count AS count, r.terms = $3::jsonb AS "isSam
   JOIN batches AS b ON b.id = r.batch_id
  WHERE p.id = $1::text;
 
+-- name: find_batch_issued_under(organization_id, issue_ref)
+-- The batch that an organization issued under a reference, even if the reference was erased since.
+SELECT r.batch_id AS id FROM issue_references AS r
+ WHERE r.organization_id = $1::text AND r.issue_ref = ANY (ARRAY[$2::text, erased_form($1::text, $2::text)]);
+
 -- name: select_issue_references(batch_ids)
 -- The references that batches were issued under. A batch without one is left out.
 SELECT r.batch_id AS "batchId", r.issue_ref AS "issueRef" FROM issue_references AS r WHERE r.batch_id = ANY ($1::text[]);

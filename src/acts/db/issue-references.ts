@@ -14,6 +14,11 @@ export const findIssuedUnder = sql.row(
   { id: text, count: integer, isSame: boolean },
   { productId: text, issueRef: text, terms: jsonb<string>() },
 );
+export const findBatchIssuedUnder = sql.value(
+  "find_batch_issued_under",
+  { id: text },
+  { organizationId: text, issueRef: text },
+);
 export const selectIssueReferences = sql.rows(
   "select_issue_references",
   { batchId: text, issueRef: text },

@@ -20,15 +20,16 @@ SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd 
    AND ($3::text IS NULL OR strpos(lower(p.name), lower($3::text)) > 0)
  ORDER BY p.id LIMIT $5::int;
 
--- name: list_batches(org?, brand?, product?, after, limit)
+-- name: list_batches(org?, brand?, product?, id?, after, limit)
 -- Batches in id order, with the kinds of their windows. Counts no vouchers.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.price_usd AS "priceUsd", ARRAY(SELECT w.kind FROM batch_windows AS w WHERE w.batch_id = b.id ORDER BY w.kind DESC) AS windows,
        b.created_at AS "createdAt"
   FROM batches AS b JOIN products AS p ON p.id = b.product_id JOIN brands AS br ON br.id = p.brand_id
- WHERE b.id > $4::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR p.brand_id = $2::text)
+ WHERE b.id > $5::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR p.brand_id = $2::text)
    AND ($3::text IS NULL OR b.product_id = $3::text)
- ORDER BY b.id LIMIT $5::int;
+   AND ($4::text IS NULL OR b.id = $4::text)
+ ORDER BY b.id LIMIT $6::int;
 
 -- name: list_listings(org?, product?, batch?, after, limit)
 -- Listings in id order.
@@ -40,24 +41,25 @@ SELECT l.id, l.batch_id AS "batchId", b.product_id AS "productId", p.name AS "pr
    AND ($3::text IS NULL OR l.batch_id = $3::text)
  ORDER BY l.id LIMIT $5::int;
 
--- name: list_contracts(brand?, user?, status?, after, limit)
+-- name: list_contracts(org?, brand?, user?, status?, after, limit)
 -- Referrer contracts in id order. An Active contract past its end is shown as Ended, even before its row is updated.
 SELECT c.id, c.brand_id AS "brandId", b.name AS brand, c.user_id AS "userId", s.status, c.ends_at AS "endsAt", c.offered_at AS "offeredAt"
   FROM (SELECT clock_timestamp() AS now) AS clock
-  JOIN referrer_contracts AS c ON c.id > $4::text AND ($1::text IS NULL OR c.brand_id = $1::text) AND ($2::text IS NULL OR c.user_id = $2::text)
-  JOIN brands AS b ON b.id = c.brand_id
+  JOIN referrer_contracts AS c ON c.id > $5::text AND ($2::text IS NULL OR c.brand_id = $2::text) AND ($3::text IS NULL OR c.user_id = $3::text)
+  JOIN brands AS b ON b.id = c.brand_id AND ($1::text IS NULL OR b.organization_id = $1::text)
  CROSS JOIN LATERAL (SELECT CASE WHEN c.status = 'Active' AND c.ends_at <= clock.now THEN 'Ended' ELSE c.status END AS status) AS s
- WHERE $3::text IS NULL OR s.status = $3::text
- ORDER BY c.id LIMIT $5::int;
+ WHERE $4::text IS NULL OR s.status = $4::text
+ ORDER BY c.id LIMIT $6::int;
 
--- name: list_links(contract?, product?, user?, after, limit)
+-- name: list_links(org?, contract?, product?, user?, after, limit)
 -- Referral links in the order of their codes.
 SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.name AS "productName", c.user_id AS "userId",
        l.created_at AS "createdAt"
   FROM referral_links AS l JOIN referrer_contracts AS c ON c.id = l.contract_id JOIN products AS p ON p.id = l.product_id
- WHERE l.code > $4::text AND ($1::text IS NULL OR l.contract_id = $1::text) AND ($2::text IS NULL OR l.product_id = $2::text)
-   AND ($3::text IS NULL OR c.user_id = $3::text)
- ORDER BY l.code LIMIT $5::int;
+  JOIN brands AS br ON br.id = p.brand_id
+ WHERE l.code > $5::text AND ($1::text IS NULL OR br.organization_id = $1::text) AND ($2::text IS NULL OR l.contract_id = $2::text)
+   AND ($3::text IS NULL OR l.product_id = $3::text) AND ($4::text IS NULL OR c.user_id = $4::text)
+ ORDER BY l.code LIMIT $6::int;
 
 -- name: list_operators(after, limit)
 -- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires; null if all have expired.

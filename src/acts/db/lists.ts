@@ -39,7 +39,7 @@ export const LISTS = {
     ),
   },
   batches: {
-    filters: ["org", "brand", "product"],
+    filters: ["org", "brand", "product", "id"],
     key: "id",
     select: sql.rows(
       "list_batches",
@@ -54,7 +54,14 @@ export const LISTS = {
         windows: arrayOf(textOf<WindowKind>()),
         createdAt: timestamptz,
       },
-      { org: orNull(text), brand: orNull(text), product: orNull(text), after: text, limit: integer },
+      {
+        org: orNull(text),
+        brand: orNull(text),
+        product: orNull(text),
+        id: orNull(text),
+        after: text,
+        limit: integer,
+      },
     ),
   },
   listings: {
@@ -75,7 +82,7 @@ export const LISTS = {
     ),
   },
   contracts: {
-    filters: ["brand", "user", "status"],
+    filters: ["org", "brand", "user", "status"],
     key: "id",
     select: sql.rows(
       "list_contracts",
@@ -88,11 +95,18 @@ export const LISTS = {
         endsAt: orNull(timestamptz),
         offeredAt: timestamptz,
       },
-      { brand: orNull(text), user: orNull(text), status: orNull(text), after: text, limit: integer },
+      {
+        org: orNull(text),
+        brand: orNull(text),
+        user: orNull(text),
+        status: orNull(text),
+        after: text,
+        limit: integer,
+      },
     ),
   },
   links: {
-    filters: ["contract", "product", "user"],
+    filters: ["org", "contract", "product", "user"],
     key: "code",
     select: sql.rows(
       "list_links",
@@ -104,7 +118,14 @@ export const LISTS = {
         userId: text,
         createdAt: timestamptz,
       },
-      { contract: orNull(text), product: orNull(text), user: orNull(text), after: text, limit: integer },
+      {
+        org: orNull(text),
+        contract: orNull(text),
+        product: orNull(text),
+        user: orNull(text),
+        after: text,
+        limit: integer,
+      },
     ),
   },
   operators: {

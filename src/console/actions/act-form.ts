@@ -2,7 +2,6 @@ import { z } from "zod";
 import { type Act, findProblems } from "../../acts/act.ts";
 import { ENTITIES, type EntityKind } from "../../acts/entities.ts";
 import { type Fields, fieldsOfForm, valuesOfForm } from "../../acts/fields.ts";
-import type { AuditContext } from "../../acts/with-audit-entry.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { type Acting, type Action, FieldProblem } from "./action.ts";
@@ -64,7 +63,12 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
   };
 }
 
-const contextOf = ({ pool, randomBytes, audited }: AuditContext): AuditContext => ({ pool, randomBytes, audited });
+const contextOf = ({ pool, randomBytes, audited, config }: Omit<Acting, "api">) => ({
+  pool,
+  randomBytes,
+  audited,
+  config,
+});
 
 const NOT_EMPTY = z.string().min(1, "must not be empty").max(1_000);
 /** What must be typed to confirm an act. */

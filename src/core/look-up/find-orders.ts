@@ -1,8 +1,7 @@
 import type pg from "pg";
-import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Bulkhead } from "../callers/bulkhead.ts";
 import type { Caller } from "../keys/caller.ts";
-import { tooManyMisses } from "../voucher/resolve-voucher.ts";
+import { guardMisses, type MissGuard } from "../voucher/resolve-voucher.ts";
 import type { FoundVoucher } from "./api/voucher-history.ts";
 import { findVouchers } from "./find-vouchers.ts";
 
@@ -12,11 +11,11 @@ import { findVouchers } from "./find-vouchers.ts";
  * @throws AppError `too_many_misses`, `overloaded`.
  */
 export async function findOrders(
-  ctx: { pool: pg.Pool; portalReads: Bulkhead<"organization">; limits: Limits },
+  ctx: MissGuard & { pool: pg.Pool; portalReads: Bulkhead<"organization"> },
   caller: Caller,
   words: string,
 ): Promise<FoundVoucher[]> {
-  const { keyId, organizationId } = caller;
+  const { organizationId } = caller;
   const find = async () => {
     const found = new Map<string, FoundVoucher>();
     for (const by of ["externalRef", "code", "redeemCode"] as const) {
@@ -25,9 +24,5 @@ export async function findOrders(
     }
     return [...found.values()];
   };
-  const { misses } = ctx.limits;
-  if (misses === null) return find();
-  const guarded = await misses.guard(keyId, find, (found) => found.length === 0);
-  if (!guarded.allowed) throw tooManyMisses(guarded.resetMs);
-  return guarded.result;
+  return guardMisses(ctx, caller, find, (found) => found.length === 0);
 }

@@ -66,6 +66,11 @@ export function makeLinkCode(randomBytes: RandomBytes): string {
   return inGroups(symbolValues(LINK_CODE_SYMBOLS, randomBytes)).replaceAll("-", "").toLowerCase();
 }
 
+/** The public address of a referral link. */
+export function linkAddress({ baseUrl }: { baseUrl: string }, linkCode: string): string {
+  return `${baseUrl}/r/${encodeURIComponent(linkCode)}`;
+}
+
 /** Makes uniform random values: 256 is a multiple of 32, so the low five bits of a random byte are uniform. */
 function symbolValues(count: number, randomBytes: RandomBytes): number[] {
   return Array.from(randomBytes(count), (byte) => byte & 31);

@@ -83,8 +83,29 @@ export async function resolveVoucher(
 
 const isMiss = ({ voucher, redeemed }: ResolvedVoucher) => voucher === null && redeemed === null;
 
+/**
+ * Runs a search for codes, unless the key has missed too often.
+ * @throws AppError `too_many_misses`.
+ */
+export async function guardMisses<Found>(
+  { limits: { misses } }: MissGuard,
+  { keyId }: Pick<Caller, "keyId">,
+  find: () => Promise<Found>,
+  isMiss: (found: Found) => boolean,
+): Promise<Found> {
+  if (misses === null) return find();
+  const guarded = await misses.guard(keyId, find, isMiss);
+  if (guarded.allowed) return guarded.result;
+  throw tooManyMisses(guarded.resetMs);
+}
+
+/** What {@link guardMisses} needs. */
+export interface MissGuard {
+  limits: Pick<Limits, "misses">;
+}
+
 /** The error for a caller that has tried too many unknown codes. */
-export function tooManyMisses(resetMs: number): AppError {
+function tooManyMisses(resetMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(resetMs / 1_000));
   return new AppError("too_many_misses", undefined, { retryAfterSeconds });
 }

@@ -1,3 +1,4 @@
+import { linkAddress } from "../../core/voucher/codes.ts";
 import { type Html, html } from "../../pages/html.ts";
 import { layOut, renderSandboxNotice, type Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
@@ -5,7 +6,7 @@ import { qrCode } from "../../pages/qr-code.ts";
 import { MINUTES } from "../../pages/time.ts";
 import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
-import { type LinkOffer, linkAddress, viewLink } from "../view-link.ts";
+import { type LinkOffer, viewLink } from "../view-link.ts";
 
 const NAME_OF = { open: "open", window_closed: "windowClosed", sold_out: "soldOut" } as const satisfies Record<
   LinkOffer["state"],

@@ -173,7 +173,8 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
 
   not_found: (operation, valid) => {
     if (valid.parameters !== undefined) return withParameter("id", "unheard-of")(operation, valid);
-    if (operation.method === "get") return perform(operation, { ...valid, query: "?brand=unheard-of" });
+    if (operation.method === "get")
+      return perform(operation, { ...valid, query: "?brand=unheard-of&product=unheard-of" });
     return ofVoucher(async () => "7Q4K-9MZX-2HTB-W8RC")(operation, valid);
   },
   already_exists: performTwice,
@@ -498,6 +499,10 @@ const VALID: Record<string, () => Promise<Call>> = {
   listBatches: async () => ({ headers: asIssuer(), query: `?product=${partner.productId}&limit=5` }),
   readBatch: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() } }),
   listBatchVouchers: async () => ({ headers: asIssuer(), parameters: { id: await newBatch() }, query: "?cursor=1" }),
+  findVouchers: async () => ({ headers: asIssuer(), query: `?code=${(await issue()).code}` }),
+  listListings: async () => ({ headers: asIssuer(), query: `?batch=${await newBatch()}` }),
+  listContracts: async () => ({ headers: asIssuer(), query: "?status=Active&limit=5" }),
+  listLinks: async () => ({ headers: asIssuer(), query: `?contract=${await newContract()}` }),
   extendVoucher: async () => ({ headers: asIssuer(), body: { code: (await issue()).code, validUntil: "2099-12-31" } }),
   extendBatch: async () => ({
     headers: asIssuer(),

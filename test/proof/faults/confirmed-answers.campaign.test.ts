@@ -179,6 +179,7 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
   await make(`contracts/${declined}/decline`);
   await make(`contracts/${ended}/accept`);
   await make(`contracts/${ended}/end`);
+  const issuedCode = JSON.parse((await get(`batches/${batchId}/vouchers`)).text).items[0].code;
   const validUntil = "2100-12-31";
   const extendVoucher = () => post("vouchers/extend", { id: voucherId, validUntil });
   const extendBatch = () => post(`batches/${batchId}/extend`, { validUntil });
@@ -205,6 +206,10 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
     listProducts: () => get("products"),
     listBatches: () => get("batches"),
     readBatch: () => get(`batches/${batchId}`),
+    findVouchers: () => get(`vouchers?code=${issuedCode}`),
+    listListings: () => get("listings"),
+    listContracts: () => get("contracts"),
+    listLinks: () => get("links"),
   };
 }
 
