@@ -75,12 +75,15 @@ export function listOwn(
   findId?: (ctx: IssuerCall) => Promise<string | null>,
 ) {
   const read = async (ctx: IssuerCall) => {
-    for (const kind of OF_ENTITY) if (given[kind] !== undefined) await ctx.requireOwn(kind, given[kind]);
+    for (const kind of OF_ENTITY) {
+      const { [kind]: id } = given;
+      if (id !== undefined) await ctx.requireOwn(kind, id);
+    }
     const filters = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-    const id = await findId?.(ctx);
-    if (id === null) return { items: [], nextCursor: null };
-    const only = { org: caller.organizationId, ...filters, ...(id !== undefined && { id }) };
-    const { items, nextCursor } = await listCatalog(ctx, name, only, { after: cursor ?? "", limit });
+    const only = await findId?.(ctx);
+    if (only === null) return { items: [], nextCursor: null };
+    const all = { org: caller.organizationId, ...filters, ...(only !== undefined && { id: only }) };
+    const { items, nextCursor } = await listCatalog(ctx, name, all, { after: cursor ?? "", limit });
     const whole = (await complete?.(ctx, items)) ?? items;
     return { items: whole.map((row) => pickFields(item, withTexts(row))), nextCursor };
   };

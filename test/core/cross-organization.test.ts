@@ -82,7 +82,7 @@ const NOTHING: Record<string, unknown> = {
   "GET /partner/statements/:month": { status: 200, body: expect.objectContaining({ redemptions: 0, lines: [] }) },
   "GET /partner/events": { status: 200, body: { events: [] } },
   "GET /partner/redemptions": { status: 200, body: { redemptions: [] } },
-  "GET /partner/redemptions?externalRef=": notFound("redemption_not_found"),
+  "GET /partner/redemptions?externalRef=": { status: 200, body: { redemptions: [] } },
   "GET /partner/redemptions/receipt": notFound("redemption_not_found"),
   "GET /partner/redemptions/:externalRef": notFound("redemption_not_found"),
   "GET /partner/redemptions/:externalRef/receipt": notFound("redemption_not_found"),

@@ -19,9 +19,9 @@ interface Media {
 /** By media type. There is always one. */
 type Content = Record<string, Media>;
 
-/** The one media type of a body besides CSV and a page, and its description. */
+/** The one media type of a body, and its description. */
 export function mediaOf(content: Content): Media & { type: string } {
-  const [first, ...others] = Object.entries(content).filter(([type]) => !["text/csv", "text/html"].includes(type));
+  const [first, ...others] = Object.entries(content);
   if (first === undefined || others.length > 0) throw new Error("a body has one media type");
   return { type: first[0], ...first[1] };
 }

@@ -75,11 +75,13 @@ export function voucherClient(settings: Settings) {
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference. The service refuses with `redemption_not_found` if there is none. A 404 is no
-     * proof that an attempt failed: it may still be in progress. Repeat the redeem to find out.
+     * The redemption under a reference. Null is no proof that an attempt failed: it may still be in progress. Repeat
+     * the redeem to find out.
      */
-    redemption: (externalRef: string) =>
-      call<Schemas["Redemption"]>("GET", byReference("/partner/redemptions", externalRef)),
+    redemption: async (externalRef: string): Promise<Schemas["ListedRedemption"] | null> => {
+      const address = byReference("/partner/redemptions", externalRef);
+      return (await call<Schemas["RedemptionsPage"]>("GET", address)).redemptions[0] ?? null;
+    },
 
     /**
      * Yields every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.

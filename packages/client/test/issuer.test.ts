@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the client issues once although answers get lost, reads codes, voids a batch, and reads back what it made", async () => {
+it("the client issues once although answers get lost, reads codes, voids, and reads back what it made", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {

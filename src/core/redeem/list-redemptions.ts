@@ -131,7 +131,8 @@ function writeCursor(
   return signCursor(ctx.tokenSecrets, "redemptions", organizationId, [redeemedAtMs, voucherId, fromMs, toMs]);
 }
 
-function viewListed(ctx: Pick<Deps, "config">, redemption: ListedRedemption): ListedRedemptionView {
+/** A redemption as the list shows it. */
+export function viewListed(ctx: Pick<Deps, "config">, redemption: ListedRedemption): ListedRedemptionView {
   return pickFields(listedRedemption, {
     ...redemption,
     voucherInstanceId: redemption.voucherId,

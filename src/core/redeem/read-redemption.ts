@@ -7,7 +7,10 @@ import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import { formsOf } from "../voucher/references.ts";
 import type { RedeemResponse } from "./api/redeem.ts";
+import type { RedemptionsResponse } from "./api/redemptions.ts";
+import type { CompleteUntil } from "./complete-until.ts";
 import { type ExternalRef, type ReadRedemption, readRedemptions } from "./db/redemptions.ts";
+import { viewListed } from "./list-redemptions.ts";
 import { redemptionResponse } from "./redeem-voucher.ts";
 
 /** Maximum number of references in one statement. */
@@ -54,12 +57,39 @@ export async function readRedemption(
 /** As {@link readRedemption}, but may return null, and the caller must confirm the read. @throws BatcherFull. */
 export async function findRedemption(
   ctx: RedemptionDeps,
-  { organizationId }: Caller,
+  caller: Caller,
   externalRef: string,
 ): Promise<RedeemResponse | null> {
+  const redemption = await findByReference(ctx, caller, externalRef);
+  return redemption && redemptionResponse(ctx, redemption, true);
+}
+
+/**
+ * Reads a reference's redemption as a page of the list of redemptions: with one or none. Unlike the list, it also has a
+ * redemption after `completeUntil`.
+ * @throws AppError `unavailable`, `overloaded`; BatcherFull.
+ */
+export async function listRedemptionOf(
+  ctx: RedemptionDeps & Confirming & { completeUntil: CompleteUntil },
+  caller: Caller,
+  externalRef: string,
+): Promise<RedemptionsResponse> {
+  const completeUntil = await ctx.completeUntil(caller);
+  const found = await readConfirmed(ctx, () => findByReference(ctx, caller, externalRef));
+  return {
+    redemptions: found === null ? [] : [viewListed(ctx, found)],
+    nextCursor: null,
+    completeUntil: completeUntil.toISOString(),
+  };
+}
+
+async function findByReference(
+  ctx: Pick<RedemptionDeps, "redemptionReads">,
+  { organizationId }: Caller,
+  externalRef: string,
+): Promise<ReadRedemption["redemption"]> {
   const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
   // Together, so that one batch reads all forms.
   const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
-  const redemption = reads.find((read) => read.redemption !== null)?.redemption;
-  return redemption ? redemptionResponse(ctx, redemption, true) : null;
+  return reads.find(({ redemption }) => redemption !== null)?.redemption ?? null;
 }

@@ -75,6 +75,7 @@ function describeOperation(
   errors: ErrorDescriptions,
 ): ZodOpenApiOperationObject {
   const { body, query, description } = endpoint;
+  const otherTypes = [...(endpoint.hasCsv ? ["text/csv"] : []), ...(endpoint.hasPage ? ["text/html"] : [])];
   const scopes = endpoint.security.flatMap((scheme) => Object.values(scheme).flat());
   return {
     operationId: endpoint.operationId,
@@ -84,6 +85,8 @@ function describeOperation(
     // Only requirements with OAuth schemes may name scopes.
     security: endpoint.security.map((scheme) => Object.fromEntries(Object.keys(scheme).map((name) => [name, []]))),
     ...(scopes.length > 0 && { "x-scopes": scopes }),
+    // Not among the responses: generators would give each call the type of JSON or text.
+    ...(otherTypes.length > 0 && { "x-other-media-types": otherTypes }),
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
@@ -111,8 +114,6 @@ function describeOperation(
             schema: endpoint.response,
             examples: endpoint.responseExamples ?? examples.get(endpoint.response),
           },
-          ...(endpoint.hasPage && { "text/html": { schema: z.string() } }),
-          ...(endpoint.hasCsv && { "text/csv": { schema: z.string() } }),
         },
       },
       ...describeErrors(errors, endpoint),

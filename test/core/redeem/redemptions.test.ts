@@ -249,11 +249,13 @@ it("reading a redemption answers like a repeated redeem, for references with any
     await till.redeem({ code: vouchers[index]?.code, externalRef });
     const again = await till.redeem({ code: vouchers[index]?.code, externalRef });
     const { status, body } = await till.redemptions({ externalRef });
-    expect({ status, body }).toEqual({ status: 200, body: again.body });
+    const { redeemed, alreadyConfirmed, ...result } = again.body;
+    const listed = { ...result, externalRef, ticket: null, keyId: keys.till.id };
+    expect({ status, body }).toMatchObject({ status: 200, body: { redemptions: [listed], nextCursor: null } });
     // A fixed path ends with the word.
     if (externalRef === "receipt") continue;
-    expect((await till.redemption(externalRef)).body).toEqual(body);
-    expect(body).toMatchObject({ alreadyConfirmed: true, voucherInstanceId: vouchers[index]?.id });
+    expect((await till.redemption(externalRef)).body).toEqual(again.body);
+    expect(again.body).toMatchObject({ alreadyConfirmed: true, voucherInstanceId: vouchers[index]?.id });
     expect((await till.redemption(` ${externalRef} `)).status).toBe(200);
   }
 });
@@ -266,7 +268,7 @@ it("a redemption is found by every spelling of its reference, and lists and read
   for (const externalRef of ["Café 7", "Cafe\u0301 7", " Caf\u00e9\u00ad 7\ufeff"]) {
     expect((await till.redeem({ code, externalRef })).body).toMatchObject({ alreadyConfirmed: true });
     expect((await till.redemption(externalRef)).status).toBe(200);
-    expect((await till.redemptions({ externalRef })).status).toBe(200);
+    expect((await till.redemptions({ externalRef })).body.redemptions).toMatchObject([{ externalRef: "Café 7" }]);
     const other = (await till.redeem({ code: (await issue()).code, externalRef })).body;
     expect(other).toMatchObject({ alreadyConfirmed: true, otherVoucher: true });
   }
@@ -287,7 +289,7 @@ it("a redemption under an unknown reference answers 404 redemption_not_found", a
   for (const externalRef of ["never", "a\0b", "x".repeat(2_000), "\u0007"]) {
     const { status, body } = await till.redemption(externalRef);
     expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });
-    expect((await till.redemptions({ externalRef })).body.code).toBe("redemption_not_found");
+    expect((await till.redemptions({ externalRef })).body).toMatchObject({ redemptions: [], nextCursor: null });
     expect((await till.receiptByQuery(externalRef)).body.code).toBe("redemption_not_found");
   }
 });

@@ -44,8 +44,7 @@ export const redemptionsQuery = z
     ),
     limit: queryInteger(1, REDEMPTIONS_LIMIT_MAX, 100, "Maximum number of redemptions on the page."),
     externalRef: externalRefInQuery.optional().meta({
-      description:
-        "Your reference: the response is its redemption instead of a list. The other parameters do not apply.",
+      description: "Your reference: the list has only the redemption under it. The other parameters do not apply.",
     }),
   })
   .refine(({ from, to }) => from === undefined || to === undefined || from < to, wholeProblem("fromBeforeTo"));

@@ -4,13 +4,15 @@
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
        rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
        p.key AS "redemption.productKey", b.price_usd AS "redemption.priceUsd", b.benefit_months AS "redemption.benefitMonths",
-       rd.redeemed_at AS "redemption.redeemedAt"
+       rd.redeemed_at AS "redemption.redeemedAt", rd.external_ref AS "redemption.externalRef", rd.ticket AS "redemption.ticket",
+       rd.key_id AS "redemption.keyId", k.label AS "redemption.keyLabel"
   FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   LEFT JOIN LATERAL redemptions_under(w.organization_id, w.external_ref) AS rd ON true
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[rd.voucher_id])
   LEFT JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
-  LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id]);
+  LEFT JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]);
 
 -- name: move_closed_until(latest)
 -- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its

@@ -32,11 +32,11 @@ const RESULT = {
 const REDEMPTION = { ...RESULT, attemptId: text };
 export type Redemption = Row<typeof REDEMPTION>;
 
-/** A redemption with the voucher's normalized code, to compare it with the code in a request. */
-const CODED_REDEMPTION = { ...REDEMPTION, codeKey: text };
-
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
 export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
+
+/** A redemption with the voucher's normalized code, to compare it with the code in a request. */
+const CODED_REDEMPTION = { ...REDEMPTION, ...LISTED_REDEMPTION, codeKey: text };
 
 const LAST_REDEMPTION = {
   voucherId: text,

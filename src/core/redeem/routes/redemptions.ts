@@ -1,14 +1,11 @@
-import { z } from "zod";
 import { invalidField } from "../../../platform/api/errors.ts";
-import { examples } from "../../../platform/api/example.ts";
 import { type DepsOf, endpoint } from "../../../platform/http/endpoint.ts";
 import { partnerKey } from "../../keys/routes/authenticate.ts";
-import { REDEMPTION_EXAMPLES, redeemResponse } from "../api/redeem.ts";
 import { redemptionsCsv, redemptionsQuery, redemptionsResponse } from "../api/redemptions.ts";
 import { listRedemptions, readAllRedemptions } from "../list-redemptions.ts";
-import { readRedemption } from "../read-redemption.ts";
+import { listRedemptionOf } from "../read-redemption.ts";
 
-type Deps = DepsOf<typeof listRedemptions> & DepsOf<typeof readRedemption>;
+type Deps = DepsOf<typeof listRedemptions> & DepsOf<typeof listRedemptionOf>;
 
 export const redemptions = endpoint({
   path: "/partner/redemptions",
@@ -21,8 +18,8 @@ Follow \`nextCursor\` until it is null, and each redemption is listed exactly on
 read. A list without \`to\` never ends: keep the last cursor and continue with it later. Only redemptions before \
 \`completeUntil\` are listed, and none is ever added before it. The list has no voucher codes.
 
-With \`externalRef\`, the response is that of \`GET /partner/redemptions/{externalRef}\`, also through proxies that \
-change a path with an encoded slash.
+With \`externalRef\`, the list has the redemption under this reference or nothing, also a redemption after \
+\`completeUntil\`.
 
 With \`Accept: text/csv\` the answer is one CSV file of all redemptions from \`from\` to the earlier of \`to\` and \
 \`completeUntil\`; \`limit\` and \`cursor\` do not apply. The header \`Complete-Until\` has the end that it reaches. \
@@ -30,11 +27,10 @@ The file begins when it is whole, after at most 50 seconds. One with fewer bytes
 A key has two files at a time.`,
   access: partnerKey("voucher.read"),
   query: redemptionsQuery,
-  response: z.union([redemptionsResponse, redeemResponse]).meta({ id: "RedemptionsPageOrRedemption" }),
-  responseDescription: "A page of redemptions; with `externalRef`, the redemption under it.",
-  responseExamples: { ...examples.get(redemptionsResponse), ...REDEMPTION_EXAMPLES },
+  response: redemptionsResponse,
+  responseDescription: "A page of redemptions.",
   handler: (deps: Deps, { caller, query: { externalRef, ...range } }) =>
-    externalRef === undefined ? listRedemptions(deps, caller, range) : readRedemption(deps, caller, externalRef),
+    externalRef === undefined ? listRedemptions(deps, caller, range) : listRedemptionOf(deps, caller, externalRef),
   csv: async (deps: Deps, { caller, query }) => {
     if (query.externalRef !== undefined) throw invalidField("externalRef", "noCsv");
     const { until, pages } = readAllRedemptions(deps, caller, query, await deps.completeUntil(caller));
