@@ -97,14 +97,14 @@ ${renderPaging(excerpt)}
 <div id="payload-result" role="status"></div>
 </section>
 ${notes.map(({ section }) => section)}
-<section aria-labelledby="meaning" class="fine">
+<details class="experts fine"><summary>${t("frame.experts")}</summary>
 <h2 id="meaning">${t("chain.meaning")}</h2>
 <p>${t("chain.links")}</p>
 <p>${t("chain.hashes")}</p>
 ${notes.map(({ meaning }) => meaning)}
 <p>${markup("chain.preserved", { time: locale.time(chain.canonPreservedSinceUtc) })}</p>
 <pre><code>curl -s '${baseUrl}${history}'</code></pre>
-</section>`,
+</details>`,
   });
 }
 
@@ -181,8 +181,7 @@ data-event-type="${event.eventType}" data-seal="${event.sealStatus}" data-kept="
 ${leaf}${erasedBy}${erases ?? null}>
 <td role="cell" class="number">${event.sequence}</td>
 <th role="rowheader" scope="row" class="what"><strong>${title}</strong> \
-<span class="sentence">${sentence}${sayErased(event, events, locale)}</span> \
-<span class="type">${event.code} · ${event.eventType}</span></th>
+<span class="sentence">${sentence}${sayErased(event, events, locale)}</span></th>
 <td role="cell" class="when">${locale.time(event.occurredAt)}</td>
 <td role="cell" class="seal"><span class="badge ${sealed ? "good" : "waiting"}">\
 ${sealed ? t("chain.sealed") : t("chain.pending")}</span></td>
@@ -193,9 +192,10 @@ ${notes.map(({ column }) => html`<td role="cell" class="${column.className}">${c
 }
 
 /** An entry's hashes, collapsed at first, because few readers compare them. */
-function renderHashes({ sequence, recordHash, previousHash }: PublicEvent, { t }: Locale): Html {
+function renderHashes({ sequence, code, eventType, recordHash, previousHash }: PublicEvent, { t }: Locale): Html {
   return html`<details><summary>${t("chain.columns.hashes")}\
 <span class="hidden"> ${t("chain.ofEntry", { sequence })}</span></summary>
+<p class="type">${code} · ${eventType}</p>
 <dl><dt>${t("chain.hash")}</dt><dd><code class="record-hash copied">${recordHash}</code></dd>
 <dt>${t("chain.previousHash")}</dt><dd><code class="previous-hash copied">${previousHash}</code></dd></dl></details>`;
 }

@@ -442,6 +442,13 @@ it("a referrer's link leads to the storefront with its code, and has the QR code
   const page = await open(`/r/${code}`, BROWSER, "GET", withShop.url);
   const href = `https://shop.test/claim?link=${code}&#38;from=${code}`;
   expect(page.text).toContain(`<a class="button" href="${href}">Continue to shop.test</a>`);
+  for (const shown of [text, page.text]) {
+    const [first = "", forExperts = ""] = shown.split("<summary>For experts</summary>");
+    for (const technical of ["curl", "USER_TOKEN", "<svg"]) {
+      expect(first).not.toContain(technical);
+      expect(forExperts).toContain(technical);
+    }
+  }
 });
 
 it("a referrer's link in a browser shows the validUntil of what a claim gives, not of an empty batch", async () => {

@@ -54,6 +54,11 @@ const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent
 // In the query, because some proxies change a path with an encoded slash.
 const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
 
+async function readRedemption(call: Call, externalRef: string): Promise<Schemas["ListedRedemption"] | null> {
+  const page = await call<Schemas["RedemptionsPage"]>("GET", byReference("/partner/redemptions", externalRef));
+  return page.redemptions[0] ?? null;
+}
+
 /** The calls of one API key. Each throws VoucherRefused or OutcomeUnknown. */
 export function voucherClient(settings: Settings) {
   const call = makeCall(settings);
@@ -78,10 +83,7 @@ export function voucherClient(settings: Settings) {
      * The redemption under a reference. Null is no proof that an attempt failed: it may still be in progress. Repeat
      * the redeem to find out.
      */
-    redemption: async (externalRef: string): Promise<Schemas["ListedRedemption"] | null> => {
-      const address = byReference("/partner/redemptions", externalRef);
-      return (await call<Schemas["RedemptionsPage"]>("GET", address)).redemptions[0] ?? null;
-    },
+    redemption: (externalRef: string) => readRedemption(call, externalRef),
 
     /**
      * Yields every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.

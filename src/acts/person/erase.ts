@@ -55,11 +55,14 @@ export const erase = act({
       throw new AppError("not_found", `Organization ${org} has no voucher ${id}.`);
     return erasePerson(ctx, person, reason, (soFar) => advance(soFar.vouchers, soFar.vouchers, soFar));
   },
-  said: ({ vouchers, events, references, damaged = 0 }) =>
-    `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}, and \
+  said: ({ vouchers, events, references, damaged = 0 }) => {
+    if (vouchers + events + references + damaged === 0)
+      return "Nothing was found to erase. Check the spelling: a subject is compared exactly.";
+    return `Erased ${pluralize(events, "event")} of ${pluralize(vouchers, "voucher")}, and \
 ${pluralize(references, "other text")}.${
       damaged === 0 ? "" : ` Nothing was erased of ${pluralize(damaged, "damaged voucher")}: repair and run it again.`
-    }`,
+    }`;
+  },
   partly: ({ vouchers }) =>
     `Erased personal data of ${pluralize(vouchers, "voucher")}. Run it again to erase the rest.`,
   isReport: true,

@@ -47,20 +47,8 @@ ${fact("worth", locale.usd.format(retailPriceUsd))}
 ${benefitMonths === 0 ? null : fact("lasts", t("frame.months", { months: benefitMonths }))}
 ${validUntil === null ? null : fact("useBy", locale.time(validUntil, MINUTES))}
 </dl>
-${
-  storefront === null
-    ? null
-    : html`<p><a class="button" href="${storefront}">${t("marketplace.link.goOn", { host: new URL(storefront).host })}\
-</a></p>`
-}
-<section aria-labelledby="how">
-<h2 id="how">${t("marketplace.link.how")}</h2>
-<ol class="how">
-<li>${markup("marketplace.link.signIn", { brand: ofBrand })}</li>
-<li>${t("marketplace.link.enter")} <code>${code}</code></li>
-<li>${t("marketplace.link.yours")}</li>
-</ol>
-</section>
+${storefront === null ? renderSteps(code, brand, locale) : renderButton(storefront, locale)}
+<details class="experts"><summary>${t("frame.experts")}</summary>
 <section aria-labelledby="carry">
 <h2 id="carry">${t("marketplace.link.onPhone")}</h2>
 <p>${t("marketplace.link.camera")}</p>
@@ -71,6 +59,21 @@ ${qrCode(address)}
 <p>${markup("marketplace.link.claims", { token: html`<code>$USER_TOKEN</code>` })} \
 <a href="${site.basePath}/docs">${t("marketplace.link.reference")}</a></p>
 <pre><code>curl -s -X POST '${address}/claim' -H "Authorization: Bearer $USER_TOKEN"</code></pre>
-</section>`,
+</section>
+</details>`,
   });
 }
+
+const renderButton = (storefront: string, { t }: Locale) =>
+  html`<p><a class="button" href="${storefront}">${t("marketplace.link.goOn", { host: new URL(storefront).host })}\
+</a></p>`;
+
+/** Where to get the voucher, if no storefront is known. */
+const renderSteps = (code: string, brand: string, { t, markup }: Locale) => html`<section aria-labelledby="how">
+<h2 id="how">${t("marketplace.link.how")}</h2>
+<ol class="how">
+<li>${markup("marketplace.link.signIn", { brand: html`<bdi>${brand}</bdi>` })}</li>
+<li>${t("marketplace.link.enter")} <code>${code}</code></li>
+<li>${t("marketplace.link.yours")}</li>
+</ol>
+</section>`;
