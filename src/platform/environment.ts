@@ -46,6 +46,7 @@ export const integer = (min: number, max: number) =>
 /** The address of a database. */
 const databaseUrl = z
   .string()
+  .overwrite(nameVerification)
   .refine((url) => !hasBareSeparator(url), { error: BARE_SEPARATOR, abort: true })
   .refine((url) => !namesSeveralHosts(url), {
     error:
@@ -63,6 +64,13 @@ const databaseUrl = z
     const problem = findAddressProblem(url);
     if (problem !== null) issues.addIssue(`cannot be used: ${problem}`);
   });
+
+/** Names the mode as which the client of Postgres takes three others, with a warning on standard error. */
+function nameVerification(url: string): string {
+  return /[?&]uselibpqcompat=true/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, "$1verify-full");
+}
 
 /** How tokens are verified. Null accepts any issuer and any audience. Without keys, every token is refused. */
 const tokens = (prefix: string) => ({

@@ -457,6 +457,14 @@ it.each([
   expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
 });
 
+it("DATABASE_URL names the TLS mode that the client of Postgres takes for others, so that it prints no warning", () => {
+  const modeOf = (query: string) => read({ DATABASE_URL: `postgres://db/vouchers?${query}` }).databaseUrl.split("?")[1];
+  for (const mode of ["prefer", "require", "verify-ca"])
+    expect(modeOf(`sslmode=${mode}&host=x`)).toBe("sslmode=verify-full&host=x");
+  for (const query of ["sslmode=no-verify", "sslmode=disable", "uselibpqcompat=true&sslmode=require"])
+    expect(modeOf(query)).toBe(query);
+});
+
 it("REDIS_PASSWORD may have any characters, and applies to addresses without a user", () => {
   const passwordsOf = (REDIS_URL: string) =>
     parseRedisUrl(read({ REDIS_URL, REDIS_PASSWORD: "a#/?@:$&%" }).redisUrl).map(({ password }) =>
