@@ -87,40 +87,43 @@ const showOrganizations: Page = async ({ ctx, site, query }) => {
 };
 
 /** What the audit is about: one entity or all, one user or all. Empty texts stand for all. */
-const filterOf = ({ query }: Pick<Visit, "query">) => ({ entity: query("entity").trim(), user: query("user").trim() });
+const filterOf = ({ entered }: Pick<Visit, "entered">) => ({
+  entity: entered("entity").trim(),
+  user: entered("user").trim(),
+});
 
-const readChanges = ({ ctx, query }: Pick<Visit, "ctx" | "query">, before: number, limit: number) => {
-  const { entity, user } = filterOf({ query });
-  return selectChanges(ctx.pool, { before, limit, entityId: entity || null, user: user || null });
+const readChanges = (visit: Visit, before: number, limit: number) => {
+  const { entity, user } = filterOf(visit);
+  return selectChanges(visit.ctx.pool, { before, limit, entityId: entity || null, user: user || null });
 };
 
-const showAudit: Page = async (visit) => {
+/** The newest changes. A filter is sent with POST, because no text that a person types may be part of a URL. */
+export const showAudit: Page = async (visit) => {
   const { site, number } = visit;
   const asked = number("before", 1, Number.MAX_SAFE_INTEGER);
   const changes = await readChanges(visit, asked ?? Number.MAX_SAFE_INTEGER, LIST_MAX);
-  const next = lastId(changes);
-  const filter = filterOf(visit);
-  const chosen = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+  const { entity, user } = filterOf(visit);
+  const isFiltered = entity !== "" || user !== "";
+  const next = isFiltered ? null : lastId(changes);
   const path = opsPath(site, "audit");
-  const isFiltered = chosen.size > 0;
   return renderList(
     site,
     "Audit",
     html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
 and after, and views of pages.</p>
-<form action="${path}" method="get"><div class="row"><label for="entity">Entity</label>\
-<input id="entity" name="entity" value="${filter.entity}" placeholder="org_…"><label for="user">By</label>\
-<input id="user" name="user" value="${filter.user}" placeholder="zoe"><button type="submit">Show</button></div></form>
-<p><a href="${path}.csv?${chosen.toString()}">These changes as CSV</a>\
-${isFiltered ? html` · <a href="${path}">All</a>` : null}</p>`,
+<form action="${path}" method="post"><div class="row"><label for="entity">Entity</label>\
+<input id="entity" name="entity" value="${entity}" placeholder="org_…"><label for="user">By</label>\
+<input id="user" name="user" value="${user}" placeholder="zoe"><button type="submit">Show</button>\
+<button type="submit" formaction="${path}.csv">Save as CSV</button></div></form>
+${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">All changes</a></p>` : null}`,
     ["Time", "By", "Command", "Entity"],
     changes.map(({ at, command, entityType, entityId, osUser, host, by }) => {
       const collection = COLLECTIONS[entityType];
-      const entity = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
+      const shown = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
       const known = by === null ? null : html` <span class="fine">(${KNOWN_BY[by]})</span>`;
-      return [renderTime(at), html`<bdi>${osUser}</bdi>@${host}${known}`, command, entity];
+      return [renderTime(at), html`<bdi>${osUser}</bdi>@${host}${known}`, command, shown];
     }),
-    next === null ? null : `?${new URLSearchParams({ ...Object.fromEntries(chosen), before: String(next) })}`,
+    next === null ? null : `?before=${next}`,
     asked === null && !isFiltered
       ? html`Nothing was changed yet. Each change appears here, whether it is made on these pages or with \
 <code>voucherctl</code>.`

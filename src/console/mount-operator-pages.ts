@@ -17,7 +17,7 @@ import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage, unknownCallsPage } from "./calls-page.ts";
 import { CATALOG_PAGES } from "./catalog-pages.ts";
 import type { ConsolePart } from "./console-part.ts";
-import { LIST_PAGES, readAuditFile } from "./list-pages.ts";
+import { LIST_PAGES, readAuditFile, showAudit } from "./list-pages.ts";
 import { type OverviewPageDeps, overviewRoutes } from "./mount-overview.ts";
 import { mountOperatorRoutes, type OperatorRoute } from "./operator-route.ts";
 import { batchPage, showOrganization } from "./organization-page.ts";
@@ -117,7 +117,8 @@ export function operatorRoutes<Deps extends OperatorDeps>(
     ...tables
       .flatMap((table) => Object.entries(table))
       .map(([path, [role, render]]) => ({ method: "get" as const, path, role, handlers: [serve(render)] })),
-    { method: "get", path: "/audit.csv", role: "viewer", handlers: [sendAudit] },
+    { method: "post", path: "/audit", role: "viewer", handlers: [readForm, serve(showAudit)] },
+    { method: "post", path: "/audit.csv", role: "viewer", handlers: [readForm, sendAudit] },
     { method: "post", path: "/vouchers", role: "viewer", handlers: [readForm, serve(searchPage)] },
     { method: "post", path: "/vouchers/:id/release", role: "operator", handlers: [refuse, readForm, release] },
   );

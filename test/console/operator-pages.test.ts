@@ -80,9 +80,11 @@ it("the operator pages find an organization by a part of its name, and list webh
   const changes = (await open("/audit")).text;
   expect(changes).toContain("<h1>Audit</h1>");
   expect(changes).not.toContain("page voucher");
-  const ofPartner = `entity=${partner.organizationId}`;
-  expect((await open(`/audit?${ofPartner}&user=nemo`)).text).toContain("There are none.");
-  const file = await open(`/audit.csv?${ofPartner}`);
+  const filter = (form: Record<string, string>, path = "audit") =>
+    browse(`${api.url}/ops/${path}`, { headers: basic(OPS_TOKEN), form });
+  const entity = partner.organizationId;
+  expect((await filter({ entity, user: "nemo" })).text).toContain("There are none.");
+  const file = await filter({ entity }, "audit.csv");
   expect(file.headers.get("content-disposition")).toContain("audit.csv");
   const [head, ...lines] = file.text.trimEnd().split("\r\n");
   expect(head).toBe('"time","user","host","knownBy","command","entityType","entityId"');

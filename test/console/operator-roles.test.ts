@@ -46,7 +46,7 @@ it("each page, form and file admits its role and higher ones, and tells lower on
 it("viewers only read, operators perform the daily acts, and only admins perform the others", () => {
   const needs = (role: OperatorRole) =>
     routes().flatMap(({ method, path, role: needed }) => (needed === role && method === "post" ? [path] : []));
-  expect(needs("viewer")).toEqual(["/vouchers"]);
+  expect(needs("viewer")).toEqual(["/audit", "/audit.csv", "/vouchers"]);
   const queues = ["redeem", "seal", "sweep", "log", "webhook"];
   expect(needs("operator").toSorted()).toEqual(
     [
