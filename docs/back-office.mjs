@@ -1,6 +1,10 @@
 // Creates a product, issues 500 vouchers, writes a mail for each of the first orders, voids a returned voucher and
 // issues one in its place. Needs API, KEY (scope voucher.issue) and RUN, a name of your own for this run.
 const { API, KEY, RUN } = process.env;
+process.on("uncaughtException", ({ message }) => {
+  console.error(message); // A sentence instead of a stack.
+  process.exit(1);
+});
 
 /** Sends a call, and repeats it while the outcome is unknown: every call here may be repeated. */
 async function call(path, body) {

@@ -4,6 +4,7 @@ import itertools, json, os, sys, time
 from http.client import HTTPException
 from urllib.request import HTTPErrorProcessor, Request, build_opener
 
+sys.excepthook = lambda _, error, __: print(error, file=sys.stderr)  # A sentence instead of a stack.
 API, KEY, RUN = os.environ["API"], os.environ["KEY"], os.environ["RUN"]
 
 

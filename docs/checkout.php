@@ -29,7 +29,10 @@ try {
         echo "Thank you! Your code is {$redemption["redeemCode"]}.\n";
     }
 } catch (VoucherRefused $refusal) {
-    if ($refusal->status !== 409 && $refusal->reason !== "voucher_not_found") throw $refusal; // The setup is wrong.
+    if ($refusal->status !== 409 && $refusal->reason !== "voucher_not_found") {
+        fwrite(STDERR, $refusal->getMessage() . "\n"); // The setup is wrong.
+        exit(1);
+    }
     $refund($order);
     $save(["paid" => false] + $order);
     echo $refusal->getMessage(), "\n"; // A sentence for people.

@@ -1,6 +1,6 @@
 # checkout.py
-import json, os, pathlib
-from voucher_client import ReferenceReused, VoucherClient, VoucherRefused
+import json, os, pathlib, sys
+from voucher_client import OutcomeUnknown, ReferenceReused, VoucherClient, VoucherRefused
 
 vouchers = VoucherClient(os.environ["API"], os.environ["KEY"])
 external_ref = "shop-10003"  # The order's number.
@@ -33,7 +33,9 @@ try:
         print(f"Thank you! Your code is {redemption['redeemCode']}.")
 except VoucherRefused as refusal:
     if refusal.status != 409 and refusal.code != "voucher_not_found":
-        raise  # The setup is wrong.
+        sys.exit(str(refusal))  # The setup is wrong.
     refund(order)
     save({**order, "paid": False})
     print(refusal)  # A sentence for people.
+except (OutcomeUnknown, ReferenceReused) as stop:
+    sys.exit(str(stop))

@@ -1,6 +1,10 @@
 // Adds up the redemptions from FROM to TO. Needs voucher-client.mjs in the same folder.
 import { voucherClient } from "./voucher-client.mjs";
 
+process.on("uncaughtException", ({ message }) => {
+  console.error(message); // A sentence instead of a stack.
+  process.exit(1);
+});
 const vouchers = voucherClient(process.env.API, process.env.KEY);
 let query = { from: process.env.FROM, to: process.env.TO, limit: 1000 };
 let [count, cents] = [0, 0];

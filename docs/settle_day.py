@@ -3,6 +3,7 @@ import os, sys
 from decimal import Decimal
 from voucher_client import VoucherClient
 
+sys.excepthook = lambda _, error, __: print(error, file=sys.stderr)  # A sentence instead of a stack.
 vouchers = VoucherClient(os.environ["API"], os.environ["KEY"])
 query = {"from": os.environ["FROM"], "to": os.environ["TO"], "limit": 1000}
 count, usd = 0, Decimal(0)

@@ -1,6 +1,10 @@
 // several-vouchers.mjs
 import { voucherClient } from "./voucher-client.mjs";
 
+process.on("uncaughtException", ({ message }) => {
+  console.error(message); // A sentence instead of a stack.
+  process.exit(1);
+});
 const vouchers = voucherClient(process.env.API, process.env.KEY);
 const order = { number: "shop-10006", items: process.env.CODES.split(" ").map((code) => ({ code })) };
 const refused = (error) => {

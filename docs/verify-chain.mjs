@@ -5,6 +5,10 @@ const { API, KEY, CODE } = process.env;
 // A redirect would send the key to another address.
 const options = { headers: { "X-Api-Key": KEY }, redirect: "error", cache: "no-store" };
 const response = await fetch(`${API}/partner/vouchers/${CODE}/events`, options);
+if (!response.ok) {
+  console.error(`Not verified, status ${response.status}: ${await response.text()}`);
+  process.exit(1);
+}
 const { entityId, events } = await response.json();
 const ERASING = "voucher.instance.erased";
 /** Writes canonical JSON (RFC 8785). */

@@ -89,4 +89,7 @@ try {
   isEvent = payload.startsWith("{") && canonical(JSON.parse(payload)) === payload;
 } catch {}
 need(isEvent, "the payload is not an object in canonical JSON");
+const seenBy =
+  witnessKeys.length === 0 ? "" : `, and each of ${witnessKeys.length} given witness keys has signed its checkpoint`;
+console.error(`Valid: the log ${origin} has this event${seenBy}.`);
 process.stdout.write(`${base64(extra)}\n`);

@@ -77,4 +77,6 @@ try:
 except (ValueError, RecursionError):
     is_event = False
 need(is_event, "the payload is not an object in canonical JSON")
+seen_by = f", and each of {len(keys) - 1} given witness keys has signed its checkpoint" if len(keys) > 1 else ""
+print(f"Valid: the log {origin} has this event{seen_by}.", file=sys.stderr)
 print(payload)

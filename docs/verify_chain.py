@@ -1,5 +1,6 @@
 # Verifies the history of the voucher CODE.
 import hashlib, json, os, re, sys
+from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 ERASING = "voucher.instance.erased"
@@ -36,8 +37,11 @@ def is_whole(value, low, high):
 
 
 url = f"{os.environ['API']}/partner/vouchers/{os.environ['CODE']}/events"
-with build_opener(NoRedirect).open(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
-    chain = json.load(response)
+try:
+    with build_opener(NoRedirect).open(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
+        chain = json.load(response)
+except HTTPError as refused:
+    sys.exit(f"Not verified, status {refused.code}: {refused.read().decode()}")
 events = [event if isinstance(event, dict) else {} for event in chain["events"]]
 # An event without payload was erased by a later one, which says so.
 named = {}

@@ -131,9 +131,9 @@ it("sandbox-client.mjs reports a refusal only after an answer that proves it", a
 });
 
 it.each([
-  ["back-office.mjs", process.execPath, "Error"],
-  ["back_office.py", "python3", "Refused"],
-])("%s names a refusal, also one that is not the service's", async (file, program, name) => {
+  ["back-office.mjs", process.execPath],
+  ["back_office.py", "python3"],
+])("%s ends with the sentence of a refusal, also of one that is not the service's", async (file, program) => {
   for (const [odd, message] of [
     [text(403, '{"message":"x"}'), "/brands answered 403"],
     [text(403, "[]"), "/brands answered 403"],
@@ -144,7 +144,7 @@ it.each([
     const answers = [odd];
     const next = (response: ServerResponse) => (answers.shift() ?? refusal(401, "unknown_key"))(response);
     const { exitCode, stderr } = await against(next, (url) => start(program, [file], url));
-    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(`\\b${name}: ${message}`) });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(`^${message}\n$`) });
   }
 });
 

@@ -69,9 +69,10 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     return spawnSync(command, [script, file, ...vkeys], { encoding: "utf8" });
   };
 
-  it("the stand-alone verifiers accept a receipt and print its payload", () => {
-    const { status, stdout } = run(String(receipts[2]?.receipt));
+  it("the stand-alone verifiers say in one sentence that a receipt is valid, and print its payload", () => {
+    const { status, stdout, stderr } = run(String(receipts[2]?.receipt));
     expect(status).toBe(0);
+    expect(stderr).toMatch(/^Valid: the log \S+ has this event, and each of 1 given witness keys has [^\n]+\.\n$/);
     expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
   });
 
@@ -85,7 +86,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     for (const [at, { name }] of all.entries()) {
       const [printed = "", ended] = runs.slice(at * 2);
       if (at < broken.length) expect([printed, ended], name).toEqual([expect.stringMatching(/^Refused: .+\.\n$/), "1"]);
-      else expect([printed, ended], name).toEqual([expect.stringMatching(/^\{.*\}\n$/s), "0"]);
+      else expect([printed, ended], name).toEqual([expect.stringMatching(/^Valid: .+\.\n\{.*\}\n$/s), "0"]);
     }
   });
 
