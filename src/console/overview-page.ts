@@ -1,5 +1,6 @@
 import type { OrganizationName } from "../core/catalog/db/catalog.ts";
 import { ASSETS } from "../pages/assets.ts";
+import { runbookPath } from "../pages/documents.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
 import {
@@ -138,7 +139,7 @@ function renderCard(site: Site, cause: Attention, following: readonly Attention[
   return html`<li class="verdict ${LOOKS[severity]}"><span class="badge ${LOOKS[severity]}">${CONSEQUENCES[severity]}\
 </span> <strong>${what}</strong>
 <p>${page === null ? subject : html`<a href="${opsPath(site, ...page)}">${subject}</a>`}, \
-since ${renderTime(since, MINUTES)}. <a href="${opsPath(site, "runbook")}#${runbook}">What to do<span class="hidden"> \
+since ${renderTime(since, MINUTES)}. <a href="${runbookPath(site, runbook)}">What to do<span class="hidden"> \
 about: ${what}, ${subject}</span></a></p>\
 ${follows.length === 0 ? null : html`<p class="fine">From it follows:${follows}</p>`}</li>
 `;

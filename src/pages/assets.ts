@@ -32,6 +32,7 @@ const chainParts = ["copy.js", "check-chain.js", "check-payload.js"].map(readSta
 /** Every file that pages load. */
 export const ASSETS = {
   style: makeAsset("pages.css"),
+  documentStyle: makeAsset("documents.css"),
   icon: makeAsset("icon.svg"),
   copyScript: makeAsset(
     "copy.js",

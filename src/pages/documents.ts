@@ -1,34 +1,49 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
-import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import javascript from "highlight.js/lib/languages/javascript";
-import json from "highlight.js/lib/languages/json";
-import typescript from "highlight.js/lib/languages/typescript";
-import { Marked, type Tokens } from "marked";
-import { getHeadingList, gfmHeadingId } from "marked-gfm-heading-id";
+import { fileURLToPath } from "node:url";
 import { nextPiece } from "../platform/batching/fair-slots.ts";
 import { ASSETS, RECEIPT_VERIFIER } from "./assets.ts";
 import { Html, html } from "./html.ts";
 import { GUIDE_PATH, layOut, type Site } from "./layout.ts";
+import { renderMarkdown } from "./markdown.ts";
 
-/** The files of `docs/` for partners, except those of wings, in the order of the list on every page. */
-const NAMES = `integration.md clients.md orders.md settlement.md history.md going-live.md issuing.md sandbox.md
-  portal.md errors.md versioning.md voucher-client.mjs voucher_client.py voucher-client.php checkout.py checkout.php
-  several-vouchers.mjs sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py
-  settle-day.php verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php chain-vectors.json
-  images/checkout.svg`.split(/\s+/);
+const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
+
+/**
+ * The tree of all documents, by task, in the order in which readers meet them. Each is a Markdown file of `docs`; one
+ * with a question mark is a wing's, and is there if the wing names it.
+ */
+const TREE: Record<string, string> = {
+  "Connect a shop or a till": "integration retries clients orders errors going-live sandbox versioning",
+  "Settle and verify": "settlement portal history proof?",
+  "Issue and sell": "issuing marketplace? webhooks? webhook-receivers?",
+  "Run the service": `operations containers kubernetes/README configuration configuration/api configuration/workers
+    servers proxies voucherctl console sign-in monitoring`,
+  "Keep it safe": "backup failover erasure personal-data transparency-log? attackers",
+  "Handle more load": "scaling redis-cluster growth benchmarks",
+  "Answer an alert": `runbook runbook/redeems runbook/processes runbook/servers runbook/queues runbook/security
+    runbook/log? runbook/webhooks?`,
+  "Understand the design": `design design/redemption design/final-answers design/database design/callers design/limits
+    design/failures glossary`,
+};
+const GROUPS = Object.entries(TREE).map(([title, names]) => ({ title, names: names.split(/\s+/) }));
+
+/** The files of the core that are sent unchanged. */
+const FILES = `voucher-client.mjs voucher_client.py voucher-client.php checkout.py checkout.php several-vouchers.mjs
+  sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
+  verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php chain-vectors.json images/checkout.svg`;
 
 /** Where the service serves a file of `docs/`. */
-const pathOf = (name: string) => (name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/\.md$/, "")}`);
+const pathOf = (name: string) =>
+  name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/(\/README)?\.md$/, "")}`;
 
 /** The service's address in the documents. Pages replace it with the real address. */
 const EXAMPLE_ADDRESS = "https://vouchers.example.com";
 
-for (const language of [bash, javascript, json, typescript]) hljs.registerLanguage(language.name, language);
-
 /** A file of `docs/` that is served. */
 export interface ServedDocument {
+  /** The file's name in `docs/`. */
+  name: string;
   path: string;
   /** The file extension, if the file is sent unchanged. Null for Markdown, which is rendered. */
   sentAs: string | null;
@@ -38,105 +53,135 @@ export interface ServedDocument {
 /** Reads files of `docs/`, and the generated receipt verifier. */
 const readDocuments = (names: readonly string[]): ServedDocument[] =>
   names.map((name) => ({
+    name,
     path: pathOf(name),
     sentAs: name.endsWith(".md") ? null : extname(name),
-    text:
-      name === "receipt-verifier.html"
-        ? RECEIPT_VERIFIER
-        : readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8"),
+    text: name === "receipt-verifier.html" ? RECEIPT_VERIFIER : readFileSync(FOLDER + name, "utf8"),
   }));
 
 /** The served files except those of wings, read when the process starts: a release that lacks one does not start. */
-export const DOCUMENTS: readonly ServedDocument[] = readDocuments(NAMES);
+export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
+  ...GROUPS.flatMap(({ names }) => names.flatMap((name) => (name.endsWith("?") ? [] : [`${name}.md`]))),
+  ...FILES.split(/\s+/),
+]);
 
 /** All served files, with those that wings name. */
 export const allDocuments = (ofWings: readonly string[]): ServedDocument[] => [...DOCUMENTS, ...readDocuments(ofWings)];
 
-/**
- * Highlights the code of a document, one block in each turn of the event loop, because the first block of a language
- * takes some 10 ms.
- */
-async function highlightCode(source: string): Promise<Map<string, string>> {
-  const marked = new Marked();
-  const blocks: Tokens.Code[] = [];
-  await nextPiece();
-  marked.walkTokens(marked.lexer(source), (token) => {
-    if (token.type === "code") blocks.push(token as Tokens.Code);
+/** The documents by the headings of the tree. Those of wings that it does not know are last. */
+function groupDocuments(all: readonly ServedDocument[]): { title: string; pages: ServedDocument[] }[] {
+  const rest = new Set(all.filter(({ sentAs }) => sentAs === null));
+  const groups = GROUPS.map(({ title, names }) => {
+    const pages = names.flatMap((name) => all.find((one) => one.name === `${name.replace("?", "")}.md`) ?? []);
+    for (const page of pages) rest.delete(page);
+    return { title, pages };
   });
-  const highlighted = new Map<string, string>();
-  for (const { lang = "", text } of blocks) {
-    if (hljs.getLanguage(lang) === undefined) continue;
-    await nextPiece();
-    highlighted.set(text, hljs.highlight(text, { language: lang }).value);
-  }
-  return highlighted;
+  return rest.size === 0 ? groups : [...groups, { title: "More", pages: [...rest] }];
 }
 
+/** The entries of the runbook: the path of each, by the name of its fault or alert. */
+export const RUNBOOK_PATHS: ReadonlyMap<string, string> = new Map(
+  readDocuments(globSync("runbook/*.md", { cwd: FOLDER })).flatMap(({ path, text }) =>
+    Array.from(text.matchAll(/^## (\w+)$/gm), ([, fault = ""]) => [fault, `${path}#${fault.toLowerCase()}`] as const),
+  ),
+);
+
+/** The address of a fault's entry in the runbook. */
+export function runbookPath({ basePath }: Site, fault: string): string {
+  return `${basePath}${RUNBOOK_PATHS.get(fault) ?? "/docs/runbook"}`;
+}
+
+/** A document's title: its first heading. */
+export const titleOf = ({ text }: ServedDocument) => text.slice(2, text.indexOf("\n"));
+
 /**
- * Renders a Markdown document as a page, with links to the other pages. A link to a file whose wing is missing becomes
- * text. The project's own text may contain markup.
+ * Renders a Markdown document as a page, beside the tree of all documents. A link to a file that is not served is
+ * text.
  */
 export async function renderDocument(
   site: Site,
-  { text }: ServedDocument,
+  document: ServedDocument,
   all: readonly ServedDocument[],
 ): Promise<Html> {
-  const source = text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
-  const highlighted = await highlightCode(source);
+  const source = document.text.replaceAll(EXAMPLE_ADDRESS, site.baseUrl);
+  const { body, headings } = await renderMarkdown(source, (href) => addressOf(site, all, document, href), readProgram);
   await nextPiece();
-  const marked = new Marked(gfmHeadingId(), {
-    walkTokens(token) {
-      if (token.type === "link" || token.type === "image") token.href = addressOf(site, all, token.href);
-    },
-    hooks: {
-      // Tables and pictures scroll on small screens. The tab stop makes this possible with the keyboard.
-      postprocess: (markup) =>
-        markup.replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>'),
-    },
-    renderer: {
-      link({ href, tokens }) {
-        return href === "" && this.parser.parseInline(tokens);
-      },
-      code({ text: code }: Tokens.Code) {
-        const markup = highlighted.get(code);
-        return markup === undefined ? false : `<pre><code>${markup}</code></pre>\n`;
-      },
-    },
-  });
-  const body = new Html(marked.parse(source, { async: false }));
-  const headings = getHeadingList();
-  const title = headings.find(({ level }) => level === 1)?.raw ?? "";
   const sections = headings
     .filter(({ level }) => level === 2)
-    .map(({ id, text: name }) => html`<li><a href="#${id}">${new Html(name)}</a></li>`);
-  return layOut(site, {
-    title,
-    scripts: [ASSETS.copyScript],
-    main: html`<article class="document">
-<details class="contents"><summary>All documents</summary><ul>${listPages(site, all)}</ul></details>
-${
-  sections.length === 0
-    ? null
-    : html`<details class="contents"><summary>On this page</summary><ul>${sections}</ul>\
-</details>`
-}
+    .map(({ id, text }) => html`<li><a href="#${id}">${new Html(text)}</a></li>\n`);
+  const list = html`<nav class="headings" aria-labelledby="headings"><p id="headings">On this page</p>
+<ul>${sections}</ul></nav>`;
+  return layOutDocument(
+    site,
+    all,
+    titleOf(document),
+    html`${sections.length === 0 ? null : list}
+<article class="document">
 ${body}
 </article>`,
+    document.path,
+  );
+}
+
+/** A page beside the tree of all documents, with the field that searches them. */
+export function layOutDocument(
+  site: Site,
+  all: readonly ServedDocument[],
+  title: string,
+  content: Html,
+  path = "",
+  sought = "",
+): Html {
+  return layOut(site, {
+    title,
+    styles: [ASSETS.documentStyle],
+    scripts: [ASSETS.copyScript],
+    main: html`<form class="seek" role="search" action="${site.basePath}${SEARCH_PATH}" method="post">
+<label class="hidden" for="q">Search the documents</label>
+<input id="q" name="q" type="search" value="${sought}" placeholder="Search the documents" required \
+maxlength="${SOUGHT_MAX}" autocapitalize="off">
+<button type="submit">Search</button>
+<a href="#documents">All documents</a>
+</form>
+<div class="shelf">
+${content}
+${renderTree(site, all, path)}
+</div>`,
   });
 }
 
-/** A link to each page. The text is the page's first heading. */
-function listPages({ basePath }: Site, all: readonly ServedDocument[]): Html[] {
-  return all
-    .filter(({ sentAs }) => sentAs === null)
-    .map(({ path, text }) => html`<li><a href="${basePath}${path}">${text.slice(2, text.indexOf("\n"))}</a></li>`);
+/** The page that searches the documents. */
+export const SEARCH_PATH = "/docs/search";
+/** Longest text that the search accepts. */
+export const SOUGHT_MAX = 100;
+
+/** Links to all documents, by task. The group of the shown page is open. */
+function renderTree({ basePath }: Site, all: readonly ServedDocument[], current: string): Html {
+  const renderLink = (page: ServedDocument) =>
+    html`<li><a href="${basePath}${page.path}"${page.path === current ? html` aria-current="page"` : null}>\
+${titleOf(page)}</a></li>\n`;
+  return html`<nav class="tree" id="documents" aria-label="Documents">
+${groupDocuments(all).map(({ title, pages }) => {
+  const isOpen = pages.some(({ path }) => path === current);
+  return html`<details${isOpen ? html` open` : null}><summary>${title}</summary>
+<ul>${pages.map(renderLink)}</ul></details>
+`;
+})}</nav>`;
 }
 
-/** The address for a link in a document: another served file, or outside the documents. Empty if it is not served. */
-function addressOf({ basePath }: Site, all: readonly ServedDocument[], href: string): string {
+/** The program that a document links to, for the tabs of a sample. */
+const readProgram = (href: string) =>
+  /\.(mjs|py|php|sh)$/.test(href) ? (DOCUMENTS.find(({ name }) => name === href)?.text ?? null) : null;
+
+/** The address for a link in a document: another served file, or outside the documents. Null if it is not served. */
+function addressOf(
+  { basePath }: Site,
+  all: readonly ServedDocument[],
+  { name }: ServedDocument,
+  href: string,
+): string | null {
   if (/^(https?:\/\/|#)/.test(href)) return href;
-  const [file = "", anchor] = href.split("#");
-  const path = pathOf(file);
-  if (!all.some((document) => document.path === path)) return "";
-  return `${basePath}${path}${anchor === undefined ? "" : `#${anchor}`}`;
+  const { pathname, hash } = new URL(href, `file:///${name}`);
+  const target = all.find((document) => document.name === pathname.slice(1));
+  return target === undefined ? null : `${basePath}${target.path}${hash}`;
 }

@@ -89,7 +89,7 @@ response. One
 reference redeems at most one voucher, and a repeated request gets the first response again. If it contains \
 <code>otherVoucher</code>,
 the reference has redeemed another voucher: do not accept this one.
-<a href="${basePath}${GUIDE_PATH}#when-to-retry">The guide's table</a> says what to do with each response.</p>
+<a href="${basePath}/docs/retries">The guide's table</a> says what to do with each response.</p>
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>

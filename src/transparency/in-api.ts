@@ -38,7 +38,8 @@ export const api = {
   routes: tlogRoutes,
   described: {
     files: LOG_FILES,
-    documents: ["proof.md", "verify-receipt.mjs", "verify-receipt.py", "receipt-verifier.html", "log-vectors.json"],
+    documents: `proof.md transparency-log.md runbook/log.md verify-receipt.mjs verify-receipt.py receipt-verifier.html
+      log-vectors.json`.split(/\s+/),
   },
   pages: { pages: [{ path: `${CHAIN_PATH}/:sequence/proof`, render: null }], readChainNotes },
   backlog,

@@ -63,8 +63,8 @@ export const api = {
   ],
   described: {
     webhooks: describeWebhooks(),
-    documents: `webhooks.md webhook-receivers.md webhook-receiver.mjs webhook_receiver.py webhook-receiver.php
-      verify-webhook.sh`.split(/\s+/),
+    documents: `webhooks.md runbook/webhooks.md webhook-receivers.md webhook-receiver.mjs webhook_receiver.py
+        webhook-receiver.php verify-webhook.sh`.split(/\s+/),
   },
   backlog,
   faults: webhookFaults,

@@ -264,9 +264,11 @@ it("the operator pages have the runbook, where the name of each alert is the anc
   const rules = readFileSync("docs/observability/prometheus-rules.yml", "utf8");
   const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name);
   expect(alerts.length).toBeGreaterThan(20);
-  expect(alerts.filter((alert) => !text.includes(`<h2 id="${alert}">`))).toEqual([]);
-  expect(text).toContain("<strong>Means.</strong>");
-  expect(text).not.toMatch(/\*\*|\]\(/);
+  const linkOf = (name = "") => new RegExp(`<li id="${name}"><a href="(/docs/runbook/\\w+)#${name.toLowerCase()}">`);
+  const pages = alerts.map((alert) => linkOf(alert).exec(text)?.[1]);
+  expect(alerts.filter((_, at) => pages[at] === undefined)).toEqual([]);
+  const entry = await fetch(`${api.url}${pages[0]}`);
+  expect(await entry.text()).toMatch(/<h2 id="vouchers\w+">Vouchers\w+<\/h2>\n<p><strong>Means\.<\/strong>/);
 });
 
 describe("an organization's API keys", () => {

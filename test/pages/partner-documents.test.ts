@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { REFERENCE } from "../../src/open/endpoints.ts";
 import { allDocuments, DOCUMENTS as OF_CORE, renderDocument, type ServedDocument } from "../../src/pages/documents.ts";
@@ -23,6 +25,29 @@ it("the documents for partners are short pages that list each other and load not
   }
 });
 
+it("the tree beside each document has all documents", () => {
+  const files = globSync("**/*.md", { cwd: "docs" });
+  expect(PAGES.map(({ name }) => name).toSorted()).toEqual(files.toSorted());
+});
+
+it.each([
+  ["when to retry", "/docs/retries"],
+  ["restor", "/docs/backup"],
+  ["VouchersLogLag", "/docs/runbook/log#vouchersloglag"],
+  ["otherVoucher", "/docs/guide#a-reference-that-was-used-before"],
+])("the search of the documents finds %s, and leads to %s", async (words, address) => {
+  const { status, addresses, text } = await search(words);
+  expect(status).toBe(200);
+  expect(addresses).toContain(address);
+  expect(text).toContain("<mark>");
+});
+
+it("the search of the documents says that nothing was found, and shows what was entered as text", async () => {
+  expect((await search("<b>zzzzqqq")).text).toMatch(/Nothing was found for “<bdi>&#60;b&#62;zzzzqqq<\/bdi>”/);
+  for (const odd of ["", "   ", "\0", "$^+|(", "x".repeat(10_000)]) expect((await search(odd)).status).toBe(200);
+  expect((await open("/docs/search?q=retry")).text).not.toContain("<mark>");
+});
+
 it("the documents for partners show the service's own address instead of an example", async () => {
   const { text } = await open("/docs/guide");
   expect(text).toContain(`API=${api.ctx.config.baseUrl} `);
@@ -30,11 +55,11 @@ it("the documents for partners show the service's own address instead of an exam
 });
 
 it("a link to a document of a wing is text where the wing is missing, and no other link is", async () => {
-  const served = DOCUMENTS.map(({ path }) => path);
-  for (const { path, text } of PAGES)
-    for (const [, file = ""] of text.matchAll(/\]\((?!https?:)([\w./-]+)/g)) {
-      const target = file === "integration.md" ? "/docs/guide" : `/docs/${file.replace(/\.md$/, "")}`;
-      expect(served, `${path} links to ${file}`).toContain(target);
+  const served = DOCUMENTS.map(({ name }) => name);
+  for (const { name, path, text } of PAGES)
+    for (const [, file = ""] of text.matchAll(/\]\((?!https?:)([\w./-]+\.md)/g)) {
+      const target = join(dirname(name), file);
+      if (!target.startsWith("..")) expect(served, `${path} links to ${file}`).toContain(target);
     }
   const guide = OF_CORE.find(({ path }) => path === "/docs/guide");
   const { markup } = await renderDocument(api.ctx.config, guide as ServedDocument, OF_CORE);
@@ -44,12 +69,18 @@ it("a link to a document of a wing is text where the wing is missing, and no oth
 });
 
 it("the documents for partners link only to addresses that exist, and to headings that exist", async () => {
+  const opened = new Map<string, ReturnType<typeof open>>();
+  const openOnce = (path: string) => {
+    const page = opened.get(path) ?? open(path);
+    opened.set(path, page);
+    return page;
+  };
   for (const { path } of PAGES) {
-    const links = (await open(path)).addresses.filter((address) => !address.startsWith("https://"));
+    const links = (await openOnce(path)).addresses.filter((address) => !address.startsWith("https://"));
     expect(links.length).toBeGreaterThan(5);
     for (const link of new Set(links)) {
       const [target = "", anchor] = link.split("#");
-      const { status, text } = await open(target === "" ? path : target);
+      const { status, text } = await openOnce(target === "" ? path : target);
       expect({ path, link, status }).toEqual({ path, link, status: 200 });
       if (anchor !== undefined && anchor !== "main") expect(text, `${path}: ${link}`).toContain(`id="${anchor}"`);
     }
@@ -57,6 +88,7 @@ it("the documents for partners link only to addresses that exist, and to heading
 });
 
 it.each([
+  ["/docs/guide", ["when-to-retry"]],
   ["/docs/guide", ["a-client", "settling-a-day", "keeping-receipts", "verifying-a-vouchers-history", "keys", "limits"]],
   ["/docs/proof", ["the-chain-of-a-voucher", "the-rules", "verify-a-chain"]],
   ["/docs/webhooks", ["receivers"]],
@@ -94,7 +126,11 @@ it.each([
       .replaceAll(/&(lt|gt|quot|amp|#x27);/g, (_, name: string) => characters[name] ?? ""),
   );
   expect(snippets.length).toBeGreaterThan(0);
-  expect(plain).toEqual(snippets);
+  // Programs in other languages are in tabs.
+  const programs = plain.filter((code) => !snippets.includes(code));
+  expect(plain.filter((code) => !programs.includes(code))).toEqual(snippets);
+  const files = ["checkout.py", "checkout.php"].map((name) => readFileSync(`docs/${name}`, "utf8"));
+  expect(programs).toEqual(path === "/docs/clients" ? files : []);
   for (const code of shown) expect(code).toContain('<span class="hljs-');
 });
 
@@ -141,8 +177,11 @@ it("security.txt names SECURITY_CONTACT for half a year, and does not exist with
   expect(canonical).toMatch(/^Canonical: http.*security\.txt$/);
 });
 
-async function open(path: string, url = api.url) {
-  const response = await fetch(url + path);
+/** Sends the form that searches the documents. */
+const search = (q: string) => open("/docs/search", api.url, { method: "POST", body: new URLSearchParams({ q }) });
+
+async function open(path: string, url = api.url, init: RequestInit = {}) {
+  const response = await fetch(url + path, init);
   return { status: response.status, type: response.headers.get("content-type"), ...(await read(response)) };
 }
 

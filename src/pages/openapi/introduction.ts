@@ -31,7 +31,7 @@ header \`RateLimit\`. A request over the limit gets a 429 with \`Retry-After\`. 
 do not exist, or belong to another organization, gets a 429 for every request by code, even for its own codes. \
 Requests by ticket, releases, and retries of a redemption that has succeeded still work.
 
-**Retries.** [The guide's table](docs/guide#when-to-retry) says what to do with each response. Keep the \
+**Retries.** [The guide's table](docs/retries) says what to do with each response. Keep the \
 \`externalRef\` of a redemption and the \`paymentRef\` of a purchase: a reference redeems or buys at most one voucher, \
 so a repeat with the same reference is safe. A new reference uses another voucher.
 `;

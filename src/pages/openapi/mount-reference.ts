@@ -6,6 +6,7 @@ import { allDocuments, renderDocument, type ServedDocument } from "../documents.
 import { type Html, html } from "../html.ts";
 import { assetPath, layOut, type Site } from "../layout.ts";
 import { headersOf, pageHeaders } from "../page-headers.ts";
+import { searchRoute } from "../search-documents.ts";
 import { serveFile, servePage } from "../serve-file.ts";
 import { packageRoutes } from "../serve-packages.ts";
 import { type DescribedParts, describeApi } from "./describe-api.ts";
@@ -31,6 +32,7 @@ export function mountReference(router: Router, deps: ReferenceDeps, parts: Descr
       referenceHeaders,
       servePage(() => renderReferencePage(config)),
     ),
+    searchRoute(deps, documents),
     ...documents.map((document) => documentRoute(config, document, documents)),
     ...packageRoutes(config, documents),
   ];

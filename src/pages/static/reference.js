@@ -48,7 +48,7 @@ SwaggerUIBundle({
   plugins: [plainPaths],
   deepLinking: true,
   displayRequestDuration: true,
-  docExpansion: "list",
+  docExpansion: "none",
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 3,
   syntaxHighlight: { theme: "obsidian" },

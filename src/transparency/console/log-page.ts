@@ -1,14 +1,8 @@
 import type { Page } from "../../console/visit.ts";
+import { runbookPath } from "../../pages/documents.ts";
 import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
-import {
-  COUNT,
-  layOutForOperators,
-  opsPath,
-  renderFacts,
-  renderFigures,
-  renderTable,
-} from "../../pages/operator-frame.ts";
+import { COUNT, layOutForOperators, renderFacts, renderFigures, renderTable } from "../../pages/operator-frame.ts";
 import { renderTime } from "../../pages/time.ts";
 import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { TlogRetirement } from "../db/log-retirements.ts";
@@ -31,7 +25,7 @@ function renderStatus(site: Site, { origin, size, published, quorum, witnesses, 
     refused === null
       ? null
       : html`<div class="verdict bad"><strong>The log is refused: no new checkpoint is served</strong><p>${refused}
-<a href="${opsPath(site, "runbook")}#${entry}">What to do</a></p></div>`
+<a href="${runbookPath(site, entry)}">What to do</a></p></div>`
   }
 ${renderFigures(
   ["Leaves", COUNT.format(size)],
