@@ -70,7 +70,7 @@ export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Pro
     from = isOver ? undefined : ((await ctx.eventFeed.waitForEvents(caller, end.lastSlot, waitMs)) ?? undefined);
     if (from !== undefined) continue;
     return {
-      events: events.map((event) => viewFeedEvent(event, writeCursor(ctx, caller, event))),
+      events: events.map((event) => viewFeedEvent(event, caller, writeCursor(ctx, caller, event))),
       nextCursor: writeCursor(ctx, caller, page.place),
       completeUntil: end.completeUntil.toISOString(),
     };
@@ -130,8 +130,9 @@ function digitsOf(place: FeedPlace | null): string {
   return place === null ? "" : place.recordHash.slice(0, HASH_DIGITS);
 }
 
-function viewFeedEvent(event: FeedEvent, cursor: string): FeedEventView {
+/** A payload contains the voucher's code. Without the scope that lists codes, a key could spend all of them. */
+function viewFeedEvent(event: FeedEvent, { issues }: Caller, cursor: string): FeedEventView {
   const view = viewEvent(event);
-  const payload = CODE_ENDS.includes(view.eventType) ? view.payload : null;
+  const payload = issues || CODE_ENDS.includes(view.eventType) ? view.payload : null;
   return pickFields(feedEvent, { ...view, payload, entityId: event.voucherId, cursor });
 }

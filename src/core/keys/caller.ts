@@ -9,6 +9,8 @@ export interface Caller {
   sandbox: boolean;
   /** Whether the key had a daily limit when it was looked up. */
   capped?: boolean;
+  /** Whether the key has the scope `voucher.issue`, which lists codes. */
+  issues?: boolean;
   /** Aborts once the caller has left, so that its calls take no place in a line. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -35,6 +35,10 @@ it("the feed has the organization's events as in their histories, and payloads o
     "voucher.instance.redeemed",
   ]);
   expect((await readAll(foreign)).events).toHaveLength(2);
+  // A key that may list codes gets all payloads.
+  const { key } = await makeKey(servers.db, partner.organizationId, { scopes: ["voucher.read", "voucher.issue"] });
+  const all = (await readAll(partnerClient(api.url, key))).events;
+  expect(all.find(({ entityId }) => entityId === id)).toStrictEqual({ ...history[0], entityId: id, cursor: CURSOR });
 });
 
 it("the feed has each event once with any page size, and after its last cursor only what is new", async () => {

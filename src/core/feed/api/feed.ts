@@ -46,9 +46,9 @@ export const feedEvent = partnerEvent
     entityId,
     cursor: text("Send it as `after` to get what follows this event.", EXAMPLE.eventsCursor),
     payload: text(
-      "The exact text that was hashed, as in the voucher's history. Only in events after which the voucher's code is " +
-        "of no use: `voucher.instance.redeemed` and `voucher.instance.voided`. Null in all others, because it " +
-        "contains the code, and after it was erased.",
+      "The exact text that was hashed, as in the voucher's history. It contains the voucher's code. So a key without " +
+        "the scope `voucher.issue`, which lists codes, gets it only in events after which the code is of no use: " +
+        "`voucher.instance.redeemed` and `voucher.instance.voided`. Null elsewhere, and after it was erased.",
     ).nullable(),
   })
   .meta({ id: "FeedEvent" });

@@ -124,6 +124,7 @@ export async function admitKey(
     organizationId: key.organizationId,
     sandbox: key.sandbox,
     capped: key.capped,
+    issues: key.scopes.has("voucher.issue"),
     get signal() {
       return signalOf(response);
     },
