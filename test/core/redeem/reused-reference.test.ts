@@ -132,7 +132,8 @@ it("a reference in the form of an earlier release is found by its text, and rede
   expect(await runRedeemJob(ctx, newAttempt(first.id), job(first.id, stored))).toMatchObject({ kind: "redeemed" });
   const read = await till.redemption(stored);
   expect([read.status, read.body.voucherInstanceId]).toEqual([200, first.id]);
-  expect((await till.redemptions({ externalRef: ` ${stored} ` })).body).toEqual(read.body);
+  const { redemptions } = (await till.redemptions({ externalRef: ` ${stored} ` })).body;
+  expect(redemptions.map((one: { voucherInstanceId: string }) => one.voucherInstanceId)).toEqual([first.id]);
   expect((await till.redeem({ code: first.code, externalRef: stored })).body).toEqual(read.body);
   const other = await issue();
   const answer = await till.redeem({ code: other.code, externalRef: stored });
