@@ -3,8 +3,8 @@ import { constants } from "node:os";
 /** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
   /**
-   * The command was refused, or it found a fault: in a chain, the log, a receipt, a setting, a webhook endpoint or a
-   * partner's client.
+   * The command was refused, or it found a fault: in a chain, the log, a receipt, a statement, a setting, a webhook
+   * endpoint or a partner's client.
    */
   refused: 1,
   usage: 2,
@@ -22,8 +22,8 @@ export const EXIT = {
 /** The exit codes as `--help` lists them. */
 export const EXIT_HELP = `Exit status:
   0    done
-  1    refused without changes; a chain, the log or a receipt is broken; or
-       db check found a risk
+  1    refused without changes; a chain, the log, a receipt or a statement is
+       wrong; or db check found a risk
   2    the command line is wrong
   69   a server does not answer, no standby confirms what was done or read,
        the embedded servers do not start, or an interrupted command did not

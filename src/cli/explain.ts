@@ -1,4 +1,5 @@
 import pg from "pg";
+import { InvalidStatement } from "#client/statement.ts";
 import { DamagedState, FileLocked } from "#tlog/durable-file.ts";
 import { KeyNotMade } from "#tlog/key-file.ts";
 import { SourceUnavailable } from "#tlog/log-source.ts";
@@ -35,7 +36,9 @@ export function explain(error: unknown): Explanation {
     return { message: error.message, ...(error.code === "not_found" && { hint: FIND_IDS }), exitCode };
   }
   if (error instanceof SourceUnavailable) return { message: error.message, exitCode: EXIT.unavailable };
-  if (error instanceof NotAccepted || error instanceof KeyNotMade || error instanceof FileLocked)
+  if (error instanceof NotAccepted || error instanceof InvalidStatement)
+    return { message: error.message, exitCode: EXIT.refused };
+  if (error instanceof KeyNotMade || error instanceof FileLocked)
     return { message: error.message, exitCode: EXIT.refused };
   if (error instanceof UnusableFile || error instanceof DamagedState)
     return { message: error.message, exitCode: EXIT.config };

@@ -18,13 +18,14 @@ import { operator } from "./operator.ts";
 import { queue } from "./queue.ts";
 import { redemption } from "./redemption.ts";
 import { sandbox } from "./sandbox.ts";
+import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
 /** All nouns of any servers, except those of wings, by their headings in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, operator],
-  "History:": [redemption, chain, audit],
+  "History:": [redemption, statement, chain, audit],
   "Erasure:": [person, erasure],
   "Tests:": [sandbox],
   "Servers:": [db, queue, alert],

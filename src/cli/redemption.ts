@@ -1,3 +1,4 @@
+import { runAtOnce } from "../core/callers/bulkhead.ts";
 import { type ListedRedemptionView, redemptionsCsv } from "../core/redeem/api/redemptions.ts";
 import { findCompleteUntil } from "../core/redeem/db/redemptions.ts";
 import { readAllRedemptions } from "../core/redeem/list-redemptions.ts";
@@ -25,7 +26,7 @@ export const redemption: Noun = {
         const reads = {
           config: readAddress(ctx.host.readEnvironment()),
           pool: ctx.pool,
-          partnerCalls: <T>(_requester: unknown, read: () => Promise<T>) => read(),
+          partnerCalls: runAtOnce,
         };
         const { until, pages } = readAllRedemptions(reads, { organizationId: org }, range, completeUntil);
         const end = `The list is final and ends at ${formatUtc(until)}.`;

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -94,6 +94,7 @@ describe("failures of voucherctl", () => {
       ...["300.1.1.1", "10.0.0.0/33", "10.1.2.3/8", "example.org"].map((address) => `${KEY} --allow-ip ${address}`),
     ],
     [2, /missing required argument 'id'/i, "key revoke", "batch show", "contract end"],
+    [2, /missing required argument 'file'/i, "statement verify"],
     [2, /too many arguments/i, "db trust-clock now", "db adopt this"],
 
     [
@@ -128,6 +129,9 @@ describe("failures of voucherctl", () => {
     [1, /used/, "voucher void {used} --org {org}"],
     [1, /expired/, "voucher void {expired} --org {org}"],
     [2, /--serial/, ...["", "--id x --ref r", "--serial 1", "--batch bat_x"].map((names) => `voucher find ${names}`)],
+    [2, /^\/nowhere cannot be read: .*no such file/, "statement verify /nowhere"],
+    [1, /^The file is no statement of a month\./, "statement verify package.json"],
+    [1, /^The file has no redemptions\./, "statement verify README.md"],
     [1, /^No voucher has/, "voucher history vch_unknown", "voucher history --ref unknown"],
     [2, /--ref/, "voucher history", "voucher history vch_x --ref r"],
     [1, /vch_unknown/, "chain verify --voucher vch_unknown"],
@@ -204,6 +208,20 @@ describe("failures of voucherctl", () => {
     );
     await voucherctl.fails(78, bare, `voucher void ${(await issue()).code} ${org()}`);
   });
+});
+
+it("voucherctl statement verify accepts a statement as it was served", async () => {
+  const headers = { "x-api-key": keys.till.key };
+  const served = await (await fetch(`${api.url}/partner/statements/2025-03`, { headers })).text();
+  const folder = mkdtempSync(join(tmpdir(), "statement-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "statement.json");
+  writeFileSync(file, served);
+  const { lines, ...statement } = JSON.parse(served);
+  expect(await voucherctl.json("statement verify", file)).toEqual(statement);
+  expect(await voucherctl.text(`statement verify ${file}`)).toBe(
+    `The statement of 2025-03 is right: 0 redemptions, $0.00.\nSHA-256 of its redemptions: ${statement.rowsHash}\n`,
+  );
 });
 
 describe("text output of voucherctl", () => {

@@ -7,8 +7,8 @@ export class InvalidStatement extends Error {
 }
 
 /**
- * Compares a final statement with its CSV file, without the service: the hash, the number and the sum of the file's
- * redemptions, and the sums of the statement's lines. @throws InvalidStatement
+ * Compares a final statement with its CSV file, without the service: the hash, the number, the sum and the first and
+ * last time of the file's redemptions, and the sums of the statement's lines. @throws InvalidStatement
  */
 export async function verifyStatement(statement: components["schemas"]["Statement"], csv: string): Promise<void> {
   const demand = (holds: boolean, message: string) => {
@@ -17,10 +17,12 @@ export async function verifyStatement(statement: components["schemas"]["Statemen
   const rows = csv.slice(csv.indexOf("\n") + 1);
   demand(statement.final && statement.rowsHash !== null, "The statement is not final.");
   demand((await sha256(rows)) === statement.rowsHash, "The file is not the one whose hash the statement has.");
-  const cents = rows
+  const cells = rows
     .split("\r\n")
     .slice(0, -1)
-    .map((line) => Math.round(Number(line.split(",")[2]) * 100));
+    .map((line) => line.split(","));
+  const cents = cells.map(([, , amount]) => Math.round(Number(amount) * 100));
+  const times = cells.map(([, time]) => time);
   const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, one) => sum + one, 0);
   const inCents = (usd: number) => Math.round(usd * 100);
   const { lines } = statement;
@@ -32,4 +34,7 @@ export async function verifyStatement(statement: components["schemas"]["Statemen
     (sum) => sum === inCents(statement.amountUsd),
   );
   demand(isSum, "The sum differs.");
+  const areTimes =
+    (times[0] ?? null) === statement.firstRedeemedAt && (times.at(-1) ?? null) === statement.lastRedeemedAt;
+  demand(areTimes, "The first or last time differs.");
 }

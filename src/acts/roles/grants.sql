@@ -175,7 +175,8 @@ GRANT INSERT (operator_id, token_hash), UPDATE (expires_at) ON operator_tokens T
 -- Vouchers are issued with their first event, shown, extended, suspended and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
 -- event of a voided voucher.
 GRANT UPDATE (closed_until, clock_trusted_at) ON redemptions_closed TO pva_admin;
-GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, reference_ends, reference_generation, voucher_events TO pva_admin;
+GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, statements, reference_ends, reference_generation, voucher_events
+   TO pva_admin;
 GRANT INSERT (id, organization_id, batch_id, serial, last_sequence, sealed_sequence, code, code_key, sealed_hash, pickable)
    ON vouchers TO pva_admin;
 GRANT UPDATE (status, pickable, last_sequence, sealed_sequence, sealed_hash, valid_until, expiry_due, suspension) ON vouchers TO pva_admin;

@@ -24,6 +24,9 @@ export type Bulkhead<Who extends Share> = <T>(
   wait?: PlaceWait,
 ) => Promise<T>;
 
+/** Runs each call at once: for programs of administration, which make one call at a time. */
+export const runAtOnce = <T>(_requester: unknown, call: () => Promise<T>): Promise<T> => call();
+
 /** How a call waits for its place. */
 export interface PlaceWait {
   /** Longest wait. After it, the call gets `overloaded`. Milliseconds. */

@@ -1,28 +1,14 @@
-import { createHash } from "node:crypto";
-import type pg from "pg";
-import { invalidField } from "../../platform/api/errors.ts";
 import type { RowFile } from "../../platform/http/send-file.ts";
-import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
+import type { Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
-import { STATEMENT_COLUMNS, type Statement } from "./api/statement.ts";
+import type { Statement } from "./api/statement.ts";
 import type { CompleteUntil } from "./complete-until.ts";
-import {
-  findStatement,
-  keepStatement,
-  type RedemptionSum,
-  type StatementRow,
-  selectStatementRows,
-  sumRedemptions,
-} from "./db/redemptions.ts";
+import { findStatement, keepStatement } from "./db/redemptions.ts";
+import { makeStatement, type Reads, rangeOf, statementFile } from "./make-statement.ts";
 
-interface Deps extends Confirming {
-  pool: pg.Pool;
-  partnerCalls: Bulkhead<"organization">;
+interface Deps extends Reads, Confirming {
   completeUntil: CompleteUntil;
 }
-
-/** Redemptions that one statement reads. */
-const PAGE_MAX = 1_000;
 
 /**
  * Reads an organization's statement of a month. The first final one is kept, and every later call gets the same. Works
@@ -36,20 +22,15 @@ export async function readStatement(
 ): Promise<Statement> {
   const { pool, partnerCalls } = ctx;
   const { organizationId } = requester;
-  const { from, to } = rangeOf(month);
+  const { to } = rangeOf(month);
   const completeUntil = await ctx.completeUntil(requester);
-  const isFinal = to <= completeUntil;
   const find = () =>
     readConfirmed(ctx, () => partnerCalls(requester, () => findStatement(pool, { organizationId, month })));
-  const kept = isFinal ? await find() : null;
+  const kept = to <= completeUntil ? await find() : null;
   if (kept !== null) return JSON.parse(kept);
-  const until = isFinal ? to : completeUntil;
-  const sums = await partnerCalls(requester, () => sumRedemptions(pool, { organizationId, bounds: [from, until] }));
-  const statement = addUp(sums, { organizationId, month, final: isFinal, completeUntil: until.toISOString() });
-  if (!isFinal) return statement;
-  const hash = createHash("sha256");
-  for await (const lines of readLines(ctx, requester, from, to)) hash.update(lines);
-  const content = JSON.stringify({ ...statement, rowsHash: hash.digest("hex") });
+  const statement = await makeStatement(ctx, requester, month, completeUntil);
+  if (!statement.final) return statement;
+  const content = JSON.stringify(statement);
   await partnerCalls(requester, () => keepStatement(pool, { organizationId, month, content }));
   return JSON.parse((await find()) ?? content);
 }
@@ -60,77 +41,5 @@ export async function readStatementFile(
   requester: Requester<"organization">,
   month: string,
 ): Promise<RowFile> {
-  const { from, to } = rangeOf(month);
-  const completeUntil = await ctx.completeUntil(requester);
-  const until = to <= completeUntil ? to : completeUntil;
-  async function* parts() {
-    yield STATEMENT_COLUMNS;
-    yield* readLines(ctx, requester, from, until);
-  }
-  const headers = {
-    "Complete-Until": until.toISOString(),
-    "Content-Disposition": `attachment; filename=statement-${month}.csv`,
-  };
-  return { headers, parts: parts() };
-}
-
-/** The first moment of a month, UTC, and that of the next one. */
-function rangeOf(month: string): { from: Date; to: Date } {
-  if (!/^2\d{3}-(0[1-9]|1[0-2])$/.test(month)) throw invalidField("month", "noMonth");
-  const from = new Date(`${month}-01T00:00:00Z`);
-  const to = new Date(from);
-  to.setUTCMonth(to.getUTCMonth() + 1);
-  return { from, to };
-}
-
-/** The lines of a statement's file, a page at a time. */
-async function* readLines(
-  { pool, partnerCalls }: Deps,
-  requester: Requester<"organization">,
-  from: Date,
-  until: Date,
-): AsyncGenerator<string> {
-  let after = { redeemedAt: from, voucherId: "" };
-  for (let page: StatementRow[] = []; ; ) {
-    const at = after;
-    page = await partnerCalls(
-      requester,
-      () => selectStatementRows(pool, requester.organizationId, at, until, PAGE_MAX),
-      { continues: true },
-    );
-    yield page.map(writeLine).join("");
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE_MAX) return;
-    after = last;
-  }
-}
-
-function writeLine({ voucherId, redeemedAt, priceUsd, recordHash }: StatementRow): string {
-  return `${[voucherId, redeemedAt.toISOString(), priceUsd.toFixed(2), recordHash].join()}\r\n`;
-}
-
-type Head = Pick<Statement, "organizationId" | "month" | "final" | "completeUntil">;
-
-/** Adds up the sums of products and keys, without a hash. */
-function addUp(sums: readonly RedemptionSum[], head: Head): Statement {
-  const total = (of: readonly RedemptionSum[]) => ({
-    redemptions: of.reduce((all, { redemptions }) => all + redemptions, 0),
-    amountUsd: of.reduce((all, { cents }) => all + cents, 0) / 100,
-  });
-  const times = (pick: (...ms: number[]) => number, name: "firstAt" | "lastAt") =>
-    sums.length === 0 ? null : new Date(pick(...sums.map((sum) => sum[name].getTime()))).toISOString();
-  const lines = sums.map((sum) => {
-    const { brand, productId, productName, productKey, keyId, keyLabel } = sum;
-    return { brand, productId, productName, productKey, keyId, keyLabel, ...total([sum]) };
-  });
-  const nameOf = ({ brand, productName, productId, keyLabel, keyId }: (typeof lines)[number]) =>
-    [brand, productName, productId, keyLabel ?? "", keyId].join("\0");
-  return {
-    ...head,
-    ...total(sums),
-    firstRedeemedAt: times(Math.min, "firstAt"),
-    lastRedeemedAt: times(Math.max, "lastAt"),
-    lines: lines.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)),
-    rowsHash: null,
-  };
+  return statementFile(ctx, requester, month, await ctx.completeUntil(requester));
 }

@@ -14,6 +14,7 @@ import {
 import { UsageError } from "../../cli/exit-code.ts";
 import { formatCount, pluralize } from "../../cli/format.ts";
 import { collect, flag, integer, option, required, YES } from "../../cli/options.ts";
+import { readText } from "../../cli/read-text.ts";
 import { withRedis } from "../../cli/with-redis.ts";
 import { countIssuedVouchers } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
@@ -30,7 +31,7 @@ import { readTlogSettings, type TlogSettings, TlogSettingsError } from "../log-s
 import { recoverTlog } from "../recover-log.ts";
 import { retireTlog } from "../retire-log.ts";
 import { auditDatabase, auditUrl } from "./log-audit.ts";
-import { readPolicy, readText } from "./receipt.ts";
+import { FILE_MAX, readPolicy } from "./receipt.ts";
 
 const MAX_AGE_HELP = "refuse a checkpoint whose newest cosignature is older";
 const SECONDS = integer(0, Number.MAX_SAFE_INTEGER);
@@ -173,7 +174,7 @@ leaves. Run it again if it was interrupted.`,
         const settings = await readSettings(ctx);
         await confirmLoss(ctx, yes, `This permanently ends the log ${origin}.`);
         await assertNoTlogWorker(ctx);
-        const checkpoints = checkpoint.map((file) => ({ file, text: readText(file) }));
+        const checkpoints = checkpoint.map((file) => ({ file, text: readText(file, FILE_MAX) }));
         const retired = await confirmed(ctx.pool, () =>
           retireTlog(ctx, settings, { origin, reason, directory: to, checkpoints, acceptLoss }),
         );
@@ -206,7 +207,7 @@ leaves. Run it again if it was interrupted.`,
       async run(ctx, { policy, keep = false, receipt = [], ...options }, url) {
         const source = openLogSource(url);
         const given = { ...options, source, keep, policy: await readPolicy(policy) };
-        const monitored = await monitorLog({ ...given, receipts: receipt.map(readText) });
+        const monitored = await monitorLog({ ...given, receipts: receipt.map((file) => readText(file, FILE_MAX)) });
         const { origin, size, before, receipts, cosignedAge } = monitored;
         const seen = `${origin} has ${leavesOf(size)} and continues the ${formatCount(before)} seen before.`;
         const checked = `${pluralize(receipts, "receipt")} checked.`;

@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs";
 import { type Policy, PolicyNotRead, parsePolicy } from "#tlog/policy.ts";
 import { reportReceipt } from "#tlog/report.ts";
 import { type Noun, verb, verbWithoutServers } from "../../cli/command.ts";
 import { UsageError } from "../../cli/exit-code.ts";
 import { ORG, required } from "../../cli/options.ts";
+import { readText } from "../../cli/read-text.ts";
 import { receiptOfRedemption } from "../read-receipt.ts";
 
 /** Maximum length of a receipt, policy or checkpoint. Bytes. */
-const FILE_MAX = 1_000_000;
+export const FILE_MAX = 1_000_000;
 
 export const receipt: Noun = {
   name: "receipt",
@@ -29,7 +29,7 @@ export const receipt: Noun = {
       options: { policy: required("<file>", "your own copy of the policy: the log's key and its witnesses") },
       examples: ["order-4711.tlog-proof --policy policy"],
       async run(ctx, { policy }, file) {
-        const reported = reportReceipt(readText(file), readText(policy));
+        const reported = reportReceipt(readText(file, FILE_MAX), readText(policy, FILE_MAX));
         const [fields, text] = await withPolicy(policy, reported);
         ctx.print(fields, () => text);
       },
@@ -39,23 +39,11 @@ export const receipt: Noun = {
 
 /** Reads a policy file. @throws UsageError when it cannot be read or is invalid. */
 export function readPolicy(file: string): Promise<Policy> {
-  return withPolicy(file, parsePolicy(readText(file)));
+  return withPolicy(file, parsePolicy(readText(file, FILE_MAX)));
 }
 
 function withPolicy<T>(file: string, read: Promise<T>): Promise<T> {
   return read.catch((error) => {
     throw error instanceof PolicyNotRead ? new UsageError(`${file}: ${error.message}`) : error;
   });
-}
-
-/** Reads a file that the command line names. @throws UsageError when it cannot be read or is too long. */
-export function readText(file: string): string {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`);
-  }
-  if (bytes.length > FILE_MAX) throw new UsageError(`${file} is too long.`);
-  return bytes.toString();
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { beforeAll, expect, it } from "vitest";
 import { verifyStatement } from "#client/statement.ts";
 import { erasePerson } from "../../../src/acts/erase-person.ts";
+import { verifyServedStatement } from "../../../src/acts/verify-statement.ts";
 import { CALLER_KINDS } from "../../../src/core/callers/caller-kinds.ts";
 import { readAllRedemptions } from "../../../src/core/redeem/list-redemptions.ts";
 import { type PartnerClient, partnerClient, send } from "../../support/client.ts";
@@ -187,12 +188,30 @@ it("a final statement keeps its bytes after a rename and an erasure, and the has
       [{ amountUsd: 80.51 }, csv, "The sum differs"],
       [{ redemptions: 3 }, csv, "The number of redemptions differs"],
       [{ final: false }, csv, "The statement is not final"],
+      [{ lastRedeemedAt: statement.firstRedeemedAt }, csv, "The first or last time differs"],
     ] as const)
       await expect(verifyStatement({ ...statement, ...other }, file)).rejects.toThrow(problem);
     await servers.db.query("UPDATE brands SET name = 'Renamed' WHERE id = $1", [owner.brandId]);
     const externalRef = redeemed[0]?.externalRef ?? "";
     await erasePerson(provisioning(servers.db), { by: "reference", ...owner, externalRef }, null);
     expect([same, await read(), await read("text/csv")]).toEqual([first, first, csv]);
+    const ctx = { pool: servers.db };
+    for (const served of [first, JSON.stringify({ ...statement, sandbox: true }, null, 2), csv])
+      expect(await verifyServedStatement(ctx, served)).toEqual(statement);
+    for (const [file, problem] of [
+      [first.replace('"pass"', '"fail"'), "differs in: lines."],
+      [first.replace(statement.rowsHash, "0".repeat(64)), "differs in: rowsHash."],
+      [JSON.stringify({ ...statement, final: false, more: 1 }), "differs in: final, more."],
+      [first.slice(0, 100), "is no statement"],
+      [csv.slice(0, csv.indexOf("\n") + 1), "has no redemptions"],
+      [csv.replace("vch_", "vch_x"), "There is no voucher vch_x"],
+      [csv.replace("40.25", "40.26"), "The file is not the one"],
+    ] as const)
+      await expect(verifyServedStatement(ctx, file), problem).rejects.toThrow(problem);
+    await bypassTriggers(servers.db, "UPDATE redemptions SET redeemed_at = $2 WHERE voucher_id = $1", [
+      ...[redeemed[1]?.voucherInstanceId, "2025-03-03T00:00:00Z"],
+    ]);
+    await expect(verifyServedStatement(ctx, first)).rejects.toThrow("The file is not the one");
     await expect(
       servers.db.query("INSERT INTO statements (organization_id, month, content) VALUES ($1, $2, $3)", [
         ...[owner.organizationId, "2998-12", '{"final":true,"month":"2998-12"}'],

@@ -1,0 +1,63 @@
+import type pg from "pg";
+import { z } from "zod";
+import { InvalidStatement, verifyStatement } from "#client/statement.ts";
+import { runAtOnce } from "../core/callers/bulkhead.ts";
+import type { Statement } from "../core/redeem/api/statement.ts";
+import { findCompleteUntil, findStatement } from "../core/redeem/db/redemptions.ts";
+import { makeStatement, statementFile } from "../core/redeem/make-statement.ts";
+import { findVouchersEverywhere } from "./across-organizations.ts";
+
+/** What a statement's JSON must have to be found. */
+const found = z.object({ organizationId: z.string(), month: z.string() });
+
+/**
+ * Compares a statement, JSON or CSV as it was served, with the service, and returns the service's statement. JSON must
+ * equal the kept statement, whose hash, numbers, sums and times must be those of the redemptions. A CSV file must be
+ * the one that the statement describes.
+ * @throws InvalidStatement with what differs.
+ */
+export function verifyServedStatement(ctx: { pool: pg.Pool }, text: string): Promise<Statement> {
+  return text.trimStart().startsWith("{") ? verifyJson(ctx, text) : verifyCsv(ctx, text);
+}
+
+async function verifyJson({ pool }: { pool: pg.Pool }, text: string): Promise<Statement> {
+  // Responses to a sandbox key are marked when they are sent.
+  const { sandbox, ...given } = readJson(text);
+  const statement = await findOrMake(pool, given.organizationId, given.month);
+  const names = [...new Set([...Object.keys(statement), ...Object.keys(given)])];
+  const valueIn = (one: object, name: string) => JSON.stringify(Object.entries(one).find(([key]) => key === name));
+  const differing = names.filter((name) => valueIn(statement, name) !== valueIn(given, name));
+  if (differing.length > 0) throw new InvalidStatement(`The service's statement differs in: ${differing.join(", ")}.`);
+  const ctx = { pool, partnerCalls: runAtOnce };
+  let csv = "";
+  for await (const part of statementFile(ctx, statement, statement.month, await findCompleteUntil(pool)).parts)
+    csv += part;
+  await verifyStatement(statement, csv);
+  return statement;
+}
+
+async function verifyCsv({ pool }: { pool: pg.Pool }, csv: string): Promise<Statement> {
+  const [id = "", redeemedAt = ""] = csv.split("\n", 2)[1]?.split(",") ?? [];
+  if (redeemedAt === "") throw new InvalidStatement("The file has no redemptions. Verify the statement as JSON.");
+  const [voucher] = (await findVouchersEverywhere({ pool }, { by: "id", value: id })).items;
+  if (voucher === undefined) throw new InvalidStatement(`There is no voucher ${id}.`);
+  const statement = await findOrMake(pool, voucher.organizationId, redeemedAt.slice(0, 7));
+  await verifyStatement(statement, csv);
+  return statement;
+}
+
+/** The statement that was served first as final or, without one, that of the redemptions. */
+async function findOrMake(pool: pg.Pool, organizationId: string, month: string): Promise<Statement> {
+  const kept = await findStatement(pool, { organizationId, month });
+  if (kept !== null) return JSON.parse(kept);
+  const ctx = { pool, partnerCalls: runAtOnce };
+  return makeStatement(ctx, { organizationId }, month, await findCompleteUntil(pool));
+}
+
+function readJson(text: string) {
+  try {
+    return found.loose().parse(JSON.parse(text));
+  } catch {
+    throw new InvalidStatement("The file is no statement of a month.");
+  }
+}
