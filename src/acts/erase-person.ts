@@ -1,37 +1,23 @@
-import { EVENT_TYPES, type EventType, nextEvent } from "../core/chain/chain.ts";
+import { nextEvent } from "../core/chain/chain.ts";
 import { findDamaged } from "../core/chain/db/broken-chains.ts";
 import { appendEvents, openSinks, readPending } from "../core/chain/seal-events.ts";
 import { advanceChains, readLockedVouchers } from "../core/voucher/db/vouchers.ts";
-import { formsOf } from "../core/voucher/references.ts";
-import { AppError } from "../platform/api/errors.ts";
 import { type Transaction, usePlansOfService } from "../platform/db/pool.ts";
 import { inTransaction, retryConflicts, waitForLocks, write } from "../platform/db/transaction.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import type { Entity } from "./db/audit-entries.ts";
 import {
   type ErasableEvent,
-  type ErasureTarget,
   eraseEvents,
   eraseReference,
   eraseUser,
-  findErasable,
-  findErasedForm,
   lockFreeTexts,
-  selectErasableEvents,
   selectTexts,
   waitForText,
 } from "./db/erasures.ts";
+import { type ErasedPerson, entityOf, findPortions, formsOfPerson, selectEvents } from "./find-person.ts";
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
-
-/** Vouchers in one transaction. It keeps their rows locked for some 200 ms. */
-const PORTION = 500;
-
-/** The person whose data is erased: a user, or the customer of an order's reference or of a voucher. */
-export type ErasedPerson =
-  | { by: "user"; userId: string }
-  | { by: "reference"; organizationId: string; externalRef: string }
-  | { by: "voucher"; voucherId: string };
 
 /** The number of vouchers and events from which data was erased, and of texts that were replaced or removed. */
 export interface ErasureResult {
@@ -56,17 +42,6 @@ interface ErasedPortion extends Omit<ErasureResult, "damaged"> {
   /** The vouchers that the transaction could lock. */
   locked: ReadonlySet<string>;
 }
-
-/** The types of acquisition events, which may name a person. So may a redemption, and the reason of any event. */
-const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
-const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
-  reference: ["voucher.instance.redeemed"],
-  user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
-  // The reason of an erasure stays.
-  voucher: EVENT_TYPES.filter((type) => type !== "voucher.instance.erased"),
-};
-
-const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
 /**
  * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that names its
@@ -96,7 +71,7 @@ export async function erasePerson(
   };
   // The audit arguments name the kind of subject and the reason only. The entry's entity identifies the subject.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
-  const entity = await entityOf(ctx, person);
+  const entity = await entityOf(ctx.pool, person);
   const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
     const work: Work = { voucherIds, lock, person, reason, upTo };
     const portion = await eraseAudited(ctx, entity, (tx) => eraseLocked(ctx, tx, work));
@@ -105,34 +80,18 @@ export async function erasePerson(
   };
   const eraseOther = async (erase: (tx: Transaction) => Promise<number>) =>
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
-  const eventTypes = TYPES[person.by];
-  const findPortions = async function* (target: ErasureTarget) {
-    for (let after = ""; ; ) {
-      const voucherIds = await findErasable(ctx.pool, { ...target, eventTypes, after, limit: PORTION, upTo });
-      if (voucherIds.length === 0) break;
-      after = voucherIds.at(-1) ?? after;
-      yield voucherIds;
-    }
-  };
-  const eraseFound = (target: ErasureTarget) => lockBusyLast(ctx, findPortions(target), eraseAll, awaitFreeTexts(ctx));
+  const eraseFound = (found: ErasedPerson) =>
+    lockBusyLast(ctx, findPortions(ctx.pool, found, upTo), eraseAll, awaitFreeTexts(ctx));
   // Each kind searches last, to find rows of transactions that the erasure has waited for.
-  switch (person.by) {
-    case "voucher":
-      await lockBusyLast(ctx, [[person.voucherId]], eraseAll, awaitFreeTexts(ctx));
-      break;
-    case "reference":
-      for (const reference of formsOf(person.externalRef)) {
-        const { organizationId } = person;
-        await eraseOther((tx) => eraseReference(tx, { organizationId, reference, upTo }));
-        await eraseFound({ ...NO_TARGET, organizationId, externalRef: reference });
-      }
-      break;
-    case "user": {
-      const { userId } = person;
-      await eraseFound({ ...NO_TARGET, userId });
-      await eraseOther((tx) => eraseUser(tx, { userId, upTo }));
-      await eraseFound({ ...NO_TARGET, userId });
+  for (const one of formsOfPerson(person)) {
+    if (one.by === "reference") {
+      const { organizationId, externalRef: reference } = one;
+      await eraseOther((tx) => eraseReference(tx, { organizationId, reference, upTo }));
+    } else if (one.by === "user") {
+      await eraseFound(one);
+      await eraseOther((tx) => eraseUser(tx, { userId: one.userId, upTo }));
     }
+    await eraseFound(one);
   }
   return total;
 }
@@ -221,17 +180,6 @@ function eraseAudited(
   return retryConflicts(run);
 }
 
-/** The entity that the audit entry names. A user is named by the replaced text. */
-async function entityOf(ctx: Pick<AuditContext, "pool">, person: ErasedPerson): Promise<Entity> {
-  if (person.by === "voucher") return { type: "VoucherInstance", id: person.voucherId };
-  const [owner, plain] = person.by === "user" ? ["", person.userId] : [person.organizationId, person.externalRef];
-  const form = await findErasedForm(ctx.pool, { owner, text: plain });
-  if (form === null) throw new AppError("not_found", `There is no organization ${owner}.`);
-  if (person.by === "reference") return { type: "Organization", id: person.organizationId };
-  if (form === plain) throw new AppError("invalid_request", "This user is erased already.");
-  return { type: "User", id: form };
-}
-
 /** Chooses events to erase. */
 type Choose = (events: ErasableEvent[]) => ErasableEvent[];
 
@@ -259,11 +207,7 @@ async function eraseLocked(
   const { now, vouchers } = await readLockedVouchers(tx, voucherIds);
   const damaged = await findDamaged(tx, voucherIds);
   for (const id of damaged) vouchers.delete(id);
-  const erasable = await selectErasableEvents(tx, {
-    voucherId: [...vouchers.keys()],
-    eventTypes: TYPES[person.by],
-    userId: person.by === "user" ? person.userId : null,
-  });
+  const erasable = await selectEvents(tx, person, [...vouchers.keys()]);
   const chosen = choose(erasable).filter(({ occurredAt }) => upTo === null || occurredAt <= upTo);
   const byVoucher = Map.groupBy(chosen, ({ voucherId }) => voucherId);
   const chains = [...vouchers.values()].filter(({ id }) => byVoucher.has(id));

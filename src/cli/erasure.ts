@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ErasureResult, ReplayResult } from "../acts/erase-person.ts";
-import { erase, findPersonProblem } from "../acts/person/erase.ts";
+import { erase } from "../acts/person/erase.ts";
+import { findPersonProblem } from "../acts/person/named-person.ts";
 import { listErasures, parseErasures, replayErasures } from "../acts/replay-erasures.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";

@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { expect, it } from "vitest";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
-import { type ErasedPerson, erasePerson } from "../../src/acts/erase-person.ts";
+import { erasePerson } from "../../src/acts/erase-person.ts";
+import type { ErasedPerson } from "../../src/acts/find-person.ts";
 import { erase as eraseAct } from "../../src/acts/person/erase.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
