@@ -72,7 +72,7 @@ interface FurtherForm<F extends Fields> {
   field: keyof F & string;
   /** What the form asks for besides the fields of the act's other form. Each value is one of the act's field. */
   fields: Readonly<Partial<Record<keyof F & string, Field>>>;
-  typed: Typed<F>;
+  typed?: Typed<F>;
 }
 
 /**
@@ -186,7 +186,7 @@ export function actOfFurtherForm<F extends Fields, Result extends object, Deps e
     ...same,
     on,
     fields: { ...act.fields, ...fields },
-    ...(confirm && { confirm: { ...confirm, typed } }),
+    ...(confirm && typed && { confirm: { ...confirm, typed } }),
     run: (ctx, id, values, advance) => act.run(ctx, "", { ...values, [field]: id }, advance),
   };
 }

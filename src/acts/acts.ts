@@ -22,6 +22,7 @@ import { rotateOperator } from "./operator/rotate.ts";
 import { changeOrganization } from "./org/change.ts";
 import { createOrganization } from "./org/create.ts";
 import { erase } from "./person/erase.ts";
+import { showPerson } from "./person/show.ts";
 import { createProduct } from "./product/create.ts";
 import { extendVoucher } from "./voucher/extend.ts";
 import { resumeVoucher, suspendVoucher } from "./voucher/suspend.ts";
@@ -46,6 +47,7 @@ export const ACTS: readonly AnyAct[] = [
   resumeVoucher,
   voidBatch,
   voidVoucher,
+  showPerson,
   erase,
   createListing,
   createKey,

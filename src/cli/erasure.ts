@@ -1,15 +1,16 @@
 import { readFileSync } from "node:fs";
-import type { ErasureResult, ReplayResult } from "../acts/erase-person.ts";
+import type { ReplayResult } from "../acts/erase-person.ts";
 import { erase } from "../acts/person/erase.ts";
 import { findPersonProblem } from "../acts/person/named-person.ts";
+import { showPerson } from "../acts/person/show.ts";
 import { listErasures, parseErasures, replayErasures } from "../acts/replay-erasures.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc, pluralize } from "./format.ts";
 import { option, time, YES } from "./options.ts";
 
-/** How the command line of `person erase` names a voucher. */
-const ERASE: CommandFace<ErasureResult> = {
+/** How a command line names a person by a voucher. */
+const BY_VOUCHER: CommandFace<never> = {
   options: { voucher: option("<id>", "one voucher, by its id") },
   findProblem: (options) => findPersonProblem(options),
   target: { argument: "", find: async (_ctx, { voucher = "" }) => String(voucher) },
@@ -18,7 +19,7 @@ const ERASE: CommandFace<ErasureResult> = {
 export const person: Noun = {
   name: "person",
   description: "what identifies a person",
-  verbs: verbOf(erase, ERASE),
+  verbs: { ...verbOf(showPerson, BY_VOUCHER), ...verbOf(erase, BY_VOUCHER) },
 };
 
 export const erasure: Noun = {

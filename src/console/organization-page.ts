@@ -50,6 +50,7 @@ const ACTS_ON_ORGANIZATION = [
   ["keys/new", "New API key"],
   ["members/new", "Add a member"],
   ["change", "Change the time zone"],
+  ["show", "Show personal data by reference"],
   ["erase", "Erase personal data by reference"],
 ] as const;
 

@@ -31,6 +31,7 @@ const CHANGES: Partial<Record<VoucherStatus, readonly (readonly [verb: string, s
   Suspended: [RESUME, EXTEND, VOID],
   Expired: [EXTEND],
 };
+const SHOW = ["show", "Show personal data"] as const;
 const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
@@ -75,7 +76,7 @@ ${renderFacts([
   ["Redeem code", credential(voucher.redeemCode)],
   ["Public history", html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
-${linkActions(site, ["vouchers", voucher.id], ...(CHANGES[voucher.status] ?? []), ERASE)}
+${linkActions(site, ["vouchers", voucher.id], ...(CHANGES[voucher.status] ?? []), SHOW, ERASE)}
 ${renderLife(entries.map(({ entry }) => entry))}`,
   );
 };

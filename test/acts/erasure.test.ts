@@ -1,9 +1,14 @@
 import type pg from "pg";
 import { expect, it } from "vitest";
+import { acceptContract } from "../../src/acts/contract/move.ts";
+import { offerContract } from "../../src/acts/contract/offer.ts";
 import { eraseEvents } from "../../src/acts/db/erasures.ts";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { ErasedPerson } from "../../src/acts/find-person.ts";
+import { createLink } from "../../src/acts/link/create.ts";
+import { addMember } from "../../src/acts/member/add.ts";
 import { erase as eraseAct } from "../../src/acts/person/erase.ts";
+import { type HeldAboutPerson, readPerson } from "../../src/acts/read-person.ts";
 import { listErasures, replayErasures } from "../../src/acts/replay-erasures.ts";
 import { voidById } from "../../src/acts/void-voucher.ts";
 import { auditedCommand, withAuditEntry } from "../../src/acts/with-audit-entry.ts";
@@ -14,7 +19,7 @@ import { findOlderSessions } from "../../src/platform/db/working-sessions.ts";
 import { appendEvent } from "../support/append-event.ts";
 import { browse } from "../support/browse.ts";
 import { send } from "../support/client.ts";
-import { makeMember, makeOffer, makeReferral, newUser, readAcquisitions } from "../support/marketplace.ts";
+import { makeMember, makeOffer, makeReferral, newUser, offerBatch, readAcquisitions } from "../support/marketplace.ts";
 import {
   besideTransaction,
   bypassTriggers,
@@ -28,7 +33,7 @@ import {
 } from "../support/outside-transaction.ts";
 import { readReservation } from "../support/recorded.ts";
 import { tablesWith } from "../support/row-dump.ts";
-import { makePartner, provisioning } from "../support/supply.ts";
+import { issueTestBatch, makePartner, provisioning } from "../support/supply.ts";
 import { inTime, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
@@ -463,6 +468,49 @@ it("a finished redeem job keeps neither reference nor note", async () => {
   expect(await texts()).toEqual([expect.stringContaining(id)]);
 });
 
+it.each([
+  ["reference", ["audit entry", "batch", "redemption", "release"]],
+  ["voucher", ["audit reason", "payment", "purchase"]],
+  ["user", ["audit entry", "claim", "contract", "form", "member", "payment", "purchase", "redemption", "release"]],
+] as const)("person show by %s lists what the erasure then erases, and nothing after it", async (by, kinds) => {
+  const { persons, userId, others } = await makeTraces();
+  const held = await show(persons[by]);
+  expect([...new Set(held.texts.map(({ kind }) => kind))].toSorted()).toEqual(kinds);
+  for (const other of others) expect(JSON.stringify(held)).not.toContain(other);
+  const ofReleases = held.texts.filter(({ kind }) => kind === "release").map(({ id }) => id);
+  expect(await erase(persons[by])).toEqual({
+    vouchers: new Set([...held.events.map(({ voucherId }) => voucherId), ...ofReleases]).size,
+    events: held.events.length,
+    references: held.texts.filter(({ kind }) => kind !== "audit reason").length,
+  });
+  expect(await show(persons[by])).toEqual({ events: [], texts: [] });
+  const { rows } = await db.query("SELECT row_to_json(a)::text AS entry FROM audit_entries AS a WHERE command = $1", [
+    "person show",
+  ]);
+  expect(rows.filter(({ entry }) => entry.includes(userId))).toEqual([]);
+  expect(rows.length).toBeGreaterThan(1);
+  for (const person of Object.values(persons)) await erase(person);
+  expect(await textsWith(userId)).toEqual([]);
+});
+
+it("person show prints a document for the person, and says that nothing is held about an unknown one", async () => {
+  const { userId } = await makeTraces();
+  const { run, json } = openVoucherctl(servers);
+  const held = await json("person show", "--user", userId);
+  expect(held).toEqual(JSON.parse(JSON.stringify(await show({ by: "user", userId }))));
+  const shown = await run(["person", "show", "--user", userId]);
+  const counts = `${held.events.length} events and ${held.texts.length} other texts`;
+  expect(shown.stdout).toMatch(new RegExp(`^Held about user ${userId}: ${counts}\\.\n[^]+, claim: ${userId}\n`));
+  const unknown = await run(["person", "show", "--user", `${userId} `]);
+  expect(unknown).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^Nothing is held about user /) });
+  const { rows } = await db.query(
+    `SELECT entity_type, arguments, after FROM audit_entries WHERE command = 'person show' ORDER BY id DESC LIMIT 1`,
+  );
+  expect(rows).toEqual([
+    { entity_type: "User", arguments: { by: "user" }, after: { shown: true, events: 0, texts: 0 } },
+  ]);
+});
+
 it("person erase without a person, or with two, is wrong usage and exits with 2", async () => {
   const { run } = openVoucherctl(servers);
   for (const persons of ["", "--user a --voucher vch_a", "--ref a", "--user a --org org_a"]) {
@@ -521,6 +569,61 @@ it("an erasure by any face is refused while a process that knows an older schema
 async function offersByVoucher(): Promise<[Offer, Offer]> {
   const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
   return (one.vouchers[0]?.id ?? "") > (other.vouchers[0]?.id ?? "") ? [one, other] : [other, one];
+}
+
+const acting = (command: string, args: object) => ({
+  ...provisioning(db),
+  audited: auditedCommand(command, { ...args }),
+});
+
+/** What `person show` lists, run with the subject among the arguments of its command. */
+function show(person: ErasedPerson): Promise<HeldAboutPerson> {
+  return readPerson(acting("person show", person), person);
+}
+
+/** All that is held about a user, who is the customer of an order and a voucher. Two others are named beside. */
+async function makeTraces() {
+  await offerBatch(db, partner, 4);
+  const { brandId, productId, organizationId } = partner;
+  const userId = newUser("Ada");
+  const ref = `order of ${userId}`;
+  const [user, friendId] = [await as(userId), newUser("a friend")];
+  const referral = await makeReferral(db, partner);
+  await addMember.run(acting("member add", { user: userId }), organizationId, { user: userId, role: "employee" });
+  const offered = { user: userId, endsAt: null };
+  const { id: contractId } = await offerContract.run(acting("contract offer", offered), brandId, offered);
+  await acceptContract.run(acting("contract accept", {}), contractId, {});
+  const { code: link } = await createLink.run(provisioning(db), contractId, { product: productId });
+  const friend = (await (await as(friendId)).claimByLink(link)).body.voucher;
+  const claimed = (await user.claimByLink(referral.code)).body.voucher;
+  const bought = (await user.buyProduct(productId, { paymentRef: `${userId} pays` })).body.voucher;
+  for (const [{ code }, reason] of [
+    [friend, `${friendId} left`],
+    [claimed, `${userId} left`],
+  ])
+    await till.release((await till.reserve(code)).body.ticket, reason);
+  const redeemed = await till.redeem({ code: claimed.code, externalRef: ref, note: `a note about ${userId}` });
+  expect(redeemed.status).toBe(200);
+  await voidById(acting("voucher void", { reason: `${userId} asked` }), bought.id, `${userId} asked`);
+  const { batchId } = await issueTestBatch(db, partner, 1);
+  await db.query(
+    "INSERT INTO issue_references (organization_id, issue_ref, batch_id, terms) VALUES ($1, $2, $3, '{}')",
+    [organizationId, ref, batchId],
+  );
+  await db.query(
+    `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
+     VALUES ('me', 'here', 'batch issue', jsonb_build_object('issueRef', $1::text), 'Batch', $2, '{}')`,
+    [ref, batchId],
+  );
+  await db.query("INSERT INTO sent_forms VALUES (gen_random_uuid(), now(), 'contract offer', $1, 'ctr_sent')", [
+    offered,
+  ]);
+  const persons: Record<ErasedPerson["by"], ErasedPerson> = {
+    reference: ofOrder(ref),
+    voucher: { by: "voucher", voucherId: bought.id },
+    user: { by: "user", userId },
+  };
+  return { persons, userId, others: [friendId, referral.referrerId] };
 }
 
 const textsWith = (text: string) => tablesWith(db, text);

@@ -11,6 +11,7 @@ const ABSENT = { adminUrl: "postgresql://127.0.0.1:1/none", redisUrl: "redis://1
 /** Words that break a rule across options, by command. */
 const BROKEN_RULES: Record<string, string[]> = {
   "voucherctl person erase": ["", "--user u --ref r --org o", "--voucher v --user u", "--ref r", "--user u --org o"],
+  "voucherctl person show": ["", "--user u --ref r --org o", "--ref r"],
   "voucherctl webhook replay": ["whk_1", "whk_1 --event-id vch_1-2 --from 2026-11-21 --to 2026-11-22"],
   "voucherctl operator create": ["--name a:b --role viewer"],
   "voucherctl batch issue": ["--product p --count 1 --valid-until 2099-12-31 --opens-at 2099-01-01"],

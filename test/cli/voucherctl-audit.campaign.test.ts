@@ -43,7 +43,7 @@ const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
   "statement verify",
-  ...["queue shards", "queue drop-shards", "webhook test", "alert test"],
+  ...["queue shards", "queue drop-shards", "webhook test", "alert test", "person show"],
   // The first reads codes, and so writes an entry although it changes nothing.
   ...["export", "extend", "suspend", "resume"].map((verb) => `batch ${verb}`),
 ];

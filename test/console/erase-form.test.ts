@@ -22,6 +22,10 @@ function send(role: OperatorRole, fields: Record<string, string>, organizationId
   return browse(`${pageOf(organizationId)}/erase`, { form, headers: operators[role].headers });
 }
 
+/** Opens what is held, at the path of a voucher or an organization. */
+const show = (role: OperatorRole, path: string, form: Record<string, string> = {}) =>
+  browse(`${api.url}/ops/${path}/show`, { form, headers: operators[role].headers });
+
 /** Redeems a new voucher of the partner under a reference. */
 async function redeem(externalRef: string) {
   const { id, code } = await issue();
@@ -102,4 +106,27 @@ it("the form of an organization takes no other organization, voucher or user", a
   expect((await send("admin", fields, org)).text).toContain("Nothing was found to erase");
   expect(await tablesWith(db, "Mr. Rust")).toEqual(["redemptions", "voucher_events"]);
   expect((await send("admin", fields, "org_unknown")).status).toBe(404);
+});
+
+it("only an admin sees what is held about the customer of a voucher or order, and leaves an audit entry", async () => {
+  const id = await redeem("Mr. <Pine>");
+  const [voucher, organization] = [`vouchers/${id}`, `organizations/${partner.organizationId}`];
+  const form = await browse(`${api.url}/ops/${voucher}`, { headers: operators.admin.headers });
+  expect(form.text).toContain(`/ops/${voucher}/show"`);
+  for (const role of ["viewer", "operator"] as const) expect((await show(role, voucher)).status).toBe(403);
+  for (const shown of [await show("admin", voucher), await show("admin", organization, { ref: "Mr. <Pine>" })]) {
+    expect(shown.status).toBe(200);
+    expect(shown.text).toMatch(/Held about [^<]+: 1 event and 1 other text\.<\/p>\n<pre>/);
+    expect(shown.text).toContain(`${id}, redemption: Mr. &#60;Pine&#62;</pre>`);
+  }
+  expect((await show("admin", organization, { ref: "Mr. Pin" })).text).toContain("Nothing is held about reference");
+  const { rows } = await db.query(
+    "SELECT entity_type AS type, os_user, arguments FROM audit_entries WHERE command = 'person show' ORDER BY id",
+  );
+  const by = (kind: string) => ({ os_user: operators.admin.name, arguments: { by: kind } });
+  expect(rows).toEqual([
+    { type: "VoucherInstance", ...by("voucher") },
+    { type: "Organization", ...by("reference") },
+    { type: "Organization", ...by("reference") },
+  ]);
 });

@@ -31,8 +31,12 @@ SELECT f.voucher_id AS "voucherId"
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
 -- The events of locked vouchers that have a payload and one of the types, in chain order; of types that name no person,
 -- those with a reason. Includes Pending events, which the transaction seals first. With a user, only events of vouchers that the user claimed or bought, and claims
--- through the user's links.
-SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
+-- through the user's links. The texts are those that identify a person.
+SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e.event_type AS "eventType",
+       jsonb_strip_nulls(jsonb_build_object(
+         'actorConnectedId', CASE WHEN e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought') THEN e.actor_connected_id END,
+         'referrer', d.said->'referrer', 'paymentRef', d.said->'paymentRef', 'externalRef', d.said->'externalRef',
+         'note', d.said->'note', 'reason', d.said->'reason')) AS texts
   FROM voucher_events AS e
  CROSS JOIN LATERAL (SELECT coalesce(e.payload::jsonb -> 'data', e.data::jsonb) AS said OFFSET 0) AS d
  WHERE e.voucher_id = ANY ($1::text[]) AND e.event_type = ANY ($2::text[]) AND e.erased_by IS NULL
@@ -43,6 +47,73 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt"
         OR EXISTS (SELECT FROM purchases AS p
                     WHERE p.voucher_id = e.voucher_id AND p.user_id = ANY (ARRAY[$3::text, erased_form('', $3::text)])))
  ORDER BY e.voucher_id, e.sequence;
+
+-- name: select_texts_beside_events(voucher_id, event_voucher_id, event_type, reason?, user_id?)
+-- What erase_events would replace or remove of vouchers besides the payloads of these events, oldest first. With a user,
+-- the texts of other users and the reasons of releases of their vouchers are null.
+WITH events AS (
+  SELECT w.voucher_id, w.event_type, w.reason FROM unnest($2::text[], $3::text[], $4::text[]) AS w (voucher_id, event_type, reason)
+), erased AS (
+  SELECT n.voucher_id, n.event_type FROM events AS n
+   UNION
+  SELECT e.voucher_id, e.event_type FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.erased_by IS NOT NULL
+), users AS (
+  SELECT c.voucher_id, c.user_id, c.claimed_at AS at, 'claim' AS kind, NULL AS payment_ref, 'voucher.instance.claimed' AS event_type
+    FROM claims AS c WHERE c.voucher_id = ANY ($1::text[])
+   UNION ALL
+  SELECT p.voucher_id, p.user_id, p.bought_at, 'purchase', p.payment_ref, 'voucher.instance.bought'
+    FROM purchases AS p WHERE p.voucher_id = ANY ($1::text[])
+)
+SELECT f.kind, f.id, f.at, f.text
+  FROM (SELECT 'redemption' AS kind, rd.voucher_id AS id, rd.redeemed_at AS at, rd.external_ref AS text
+          FROM redemptions AS rd JOIN erased AS g ON g.voucher_id = rd.voucher_id AND g.event_type = 'voucher.instance.redeemed'
+         WHERE rd.voucher_id = ANY ($1::text[]) AND NOT starts_with(rd.external_ref, 'erased:')
+         UNION ALL
+        SELECT k.kind, u.voucher_id, u.at, CASE WHEN $5::text IS NULL OR u.user_id = $5::text THEN k.text END
+          FROM users AS u JOIN erased AS g ON g.voucher_id = u.voucher_id AND g.event_type = u.event_type
+         CROSS JOIN LATERAL (VALUES (u.kind, u.user_id), ('payment', u.payment_ref)) AS k (kind, text)
+         WHERE NOT starts_with(u.user_id, 'erased:') AND k.text IS NOT NULL
+         UNION ALL
+        SELECT 'release', h.voucher_id, h.ended_at,
+               CASE WHEN $5::text IS NULL OR EXISTS (SELECT FROM users AS u WHERE u.voucher_id = h.voucher_id
+                         AND u.user_id = ANY (ARRAY[$5::text, erased_form('', $5::text)])) THEN h.end_reason END
+          FROM reservations AS h
+         WHERE h.voucher_id = ANY ($1::text[]) AND h.state <> 'Live' AND h.end_reason <> 'voided'
+         UNION ALL
+        SELECT 'audit reason', a.entity_id, a.at, a.arguments->>'reason'
+          FROM audit_entries AS a
+         WHERE a.entity_id = ANY ($1::text[]) AND NOT starts_with(a.arguments->>'reason', 'erased:')
+           AND EXISTS (SELECT FROM events AS n WHERE n.voucher_id = a.entity_id AND n.reason = a.arguments->>'reason')) AS f
+ ORDER BY f.id, f.at, f.kind;
+
+-- name: select_texts_of_user(user_id)
+-- What erase_user would replace, oldest first.
+SELECT f.kind, f.id, f.at, $1::text AS text
+  FROM (SELECT 'member' AS kind, m.organization_id AS id, m.created_at AS at FROM members AS m WHERE m.user_id = $1::text
+         UNION ALL
+        SELECT 'contract', c.id, c.offered_at FROM referrer_contracts AS c WHERE c.user_id = $1::text
+         UNION ALL
+        -- As in erase_user: the index has this expression.
+        SELECT 'audit entry', a.entity_id, a.at FROM audit_entries AS a
+         WHERE ARRAY[(a.arguments->>'user') COLLATE "C", a.before->>'userId', a.after->>'userId',
+                     CASE WHEN a.entity_type = 'Member' OR a.command = 'member add'
+                          THEN substr(a.entity_id, strpos(a.entity_id, '/') + 1) END] @> ARRAY[$1::text]
+           AND $1::text = ANY (named_users(to_jsonb(a)))
+         UNION ALL
+        SELECT 'form', s.entity_id, s.sent_at FROM sent_forms AS s WHERE $1::text = ANY (named_users(to_jsonb(s)))) AS f
+ ORDER BY f.at, f.kind, f.id;
+
+-- name: select_texts_of_batch_reference(organization_id, reference)
+-- What erase_reference would replace.
+WITH batch AS (
+  SELECT r.batch_id, r.issued_at, r.issue_ref FROM issue_references AS r
+   WHERE r.organization_id = $1::text AND r.issue_ref = $2::text AND r.erased_at IS NULL
+)
+SELECT 'batch' AS kind, b.batch_id AS id, b.issued_at AS at, b.issue_ref AS text FROM batch AS b
+ UNION ALL
+SELECT 'audit entry', a.entity_id, a.at, a.arguments->>'issueRef'
+  FROM audit_entries AS a JOIN batch AS b ON b.batch_id = a.entity_id
+ WHERE NOT starts_with(a.arguments->>'issueRef', 'erased:');
 
 -- name: select_texts(voucher_id)
 -- The keys of the advisory locks of the references and users of vouchers, which erase_events takes.

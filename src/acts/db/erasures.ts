@@ -1,4 +1,15 @@
-import { arrayOf, bigint, integer, orNull, type Row, text, timestamptz } from "../../platform/db/columns.ts";
+import type { EventType } from "../../core/chain/chain.ts";
+import {
+  arrayOf,
+  bigint,
+  integer,
+  jsonb,
+  orNull,
+  type Row,
+  text,
+  textOf,
+  timestamptz,
+} from "../../platform/db/columns.ts";
 import type { Transaction } from "../../platform/db/pool.ts";
 import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
@@ -25,14 +36,39 @@ export const findErasable = sql.values(
   },
 );
 
-/** An event that can be erased. */
-const ERASABLE_EVENT = { voucherId: text, sequence: integer, occurredAt: timestamptz };
+/** An event that can be erased, with its texts that identify a person. */
+const ERASABLE_EVENT = {
+  voucherId: text,
+  sequence: integer,
+  occurredAt: timestamptz,
+  eventType: textOf<EventType>(),
+  texts: jsonb<Partial<Record<TextOfEvent, string | null>>>(),
+};
+/** What identifies a person in an event. */
+export type TextOfEvent = "actorConnectedId" | "referrer" | "paymentRef" | "externalRef" | "note" | "reason";
 export type ErasableEvent = Row<typeof ERASABLE_EVENT>;
 
 export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_EVENT, {
   voucherId: arrayOf(text),
   eventTypes: arrayOf(text),
   userId: orNull(text),
+});
+
+/** A text that an erasure replaces or removes, besides events. `id` names what has it. */
+const HELD_TEXT = { kind: text, id: text, at: timestamptz, text: orNull(text) };
+export type HeldText = Row<typeof HELD_TEXT>;
+
+export const selectTextsBesideEvents = sql.rows("select_texts_beside_events", HELD_TEXT, {
+  voucherId: arrayOf(text),
+  eventVoucherId: arrayOf(text),
+  eventType: arrayOf(text),
+  reason: arrayOf(orNull(text)),
+  userId: orNull(text),
+});
+export const selectTextsOfUser = sql.rows("select_texts_of_user", HELD_TEXT, { userId: text });
+export const selectTextsOfBatchReference = sql.rows("select_texts_of_batch_reference", HELD_TEXT, {
+  organizationId: text,
+  reference: text,
 });
 
 /** The keys of the locks of the references and users of vouchers. */

@@ -37,6 +37,8 @@ GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
 GRANT EXECUTE ON FUNCTION erase_events(text[], integer[], timestamptz), erase_user(text, timestamptz),
   erase_reference(text, text, timestamptz), find_erased_users(text[]), find_erased_references(text[], text[]) TO pva_admin;
 GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
+-- What is held about a user is found in audit entries and sent forms as an erasure finds it.
+GRANT EXECUTE ON FUNCTION named_users(jsonb) TO pva_admin;
 
 -- The processes add marks only with this function. They compare the server with the marks that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;

@@ -57,10 +57,16 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
       const secret = act.secret?.(result);
       if (secret !== undefined) return renderSecret(ctx, creates ?? on, said, secret);
       if (creates !== undefined) return (result as { id?: string }).id ?? id;
-      if (act.isReport) return html`${said}`;
+      if (act.isReport) return renderReport(said);
       return named === undefined ? null : entityPath;
     },
   };
+}
+
+/** The first line as a sentence, and further ones as they are. */
+function renderReport(said: string): Html {
+  const [first = "", ...lines] = said.split("\n");
+  return lines.length === 0 ? html`${first}` : html`${first}</p>\n<pre>${lines.join("\n")}</pre>\n<p>`;
 }
 
 const contextOf = ({ pool, randomBytes, audited, config }: Omit<Acting, "api">) => ({

@@ -51,6 +51,13 @@ export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/acts/find-person.ts", ["test/acts/erasure.test", "test/issuer/issuer-routes"], {
     "an erasure finds both forms of a reference": ["formsOf(person.externalRef).map(", "[person.externalRef].map("],
   }),
+  ...guardsOf("src/acts/read-person.ts", ["test/acts/erasure.test"], {
+    "what is held about a person names no other user": ["referrer !== userId", "false"],
+    "the audit entry of a look at a person does not name the person": [
+      "ctx.audited.arguments = { by: person.by };",
+      "",
+    ],
+  }),
   ...guardsOf("src/acts/erase-person.ts", ["test/acts/erasure-locks"], {
     "an erasure waits for no text while it has vouchers locked": [
       "await lockFreeTexts(tx, await lock(tx, wanted))",
