@@ -93,7 +93,7 @@ it.each([
   }
 });
 
-it("a wing of one file and its grants adds one of each kind, and needs only its line in the list", async () => {
+it("a wing of one file and its grants adds one thing of each kind, and needs only its line in the list", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));
@@ -123,7 +123,7 @@ it("a wing of one file and its grants adds one of each kind, and needs only its 
   }
 });
 
-it("each folder in the list of wings is one that can be removed", () => {
+it("each folder in the list of wings can be removed", () => {
   const root = join(import.meta.dirname, "..");
   const named = read(join(root, LIST)).match(/(?<=\/)\w+(?=\/wing\.ts")/g) ?? [];
   expect(new Set(named)).toEqual(new Set(WINGS));

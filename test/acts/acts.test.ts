@@ -4,7 +4,7 @@ import { issueBatch } from "../../src/acts/batch/issue.ts";
 import { bodyOf } from "../../src/acts/fields.ts";
 import { inEnglish } from "../../src/platform/api/problems.ts";
 
-it("each act has a name of its own: a noun and a verb", () => {
+it("each act has a unique name: a noun and a verb", () => {
   const names = ACTS.map(({ name }) => name);
   expect(names.filter((name) => !/^[a-z]+ [a-z-]+$/.test(name))).toEqual([]);
   expect(new Set(names).size).toBe(names.length);

@@ -69,7 +69,7 @@ it("the same end again changes nothing and gets the same answer", async () => {
   expect(rows).toMatchObject([{ after: { validUntil: validUntil.toISOString() } }]);
 });
 
-it("a reservation goes on while its voucher is extended", async () => {
+it("a reservation continues while its voucher is extended", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const { ticket, expiresAt } = (await till.reserve(code)).body;
   await extend(id, later(30));
@@ -173,7 +173,7 @@ it("extendBatch extends active and expired vouchers, then the batch, and a repea
   ]);
 });
 
-it("extendBatch that is interrupted leaves the batch's end and each voucher whole, and goes on later", async () => {
+it("an interrupted extendBatch leaves the batch's end and each voucher whole, and a later call continues", async () => {
   const ended = past();
   const { batchId } = await issueTestBatch(db, partner, 2_500, { validUntil: ended });
   const validUntil = later(30);

@@ -120,7 +120,7 @@ describe("a list with filters", () => {
     expect(await ids("contracts", { status: "Offered" })).toEqual([]);
   });
 
-  it("a list with filters names an id that does not exist, and is empty for one that has no entries", async () => {
+  it("a filtered list reports an unknown id as an error, and is empty for a known id without entries", async () => {
     const ctx = provisioning(servers.db);
     const { id: empty } = await createOrganization.run(ctx, "", { name: "Without brands", sandbox: false });
     expect(await ids("brands", { org: empty })).toEqual([]);

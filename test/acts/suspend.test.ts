@@ -96,7 +96,7 @@ it("a repeat changes nothing, and a retry of a finished redeem gets its first re
   expect(await typesOf(other.id)).toEqual(["issued", "suspended", "resumed"]);
 });
 
-it("a suspended voucher expires, and an extension of one that is expired leaves it suspended", async () => {
+it("a suspended voucher expires, and extending it after its expiry leaves it suspended", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: new Date(Date.now() - 1_000) });
   await suspend(id);
   expect(await statusOf(code)).toBe("Expired");

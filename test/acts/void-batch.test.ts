@@ -132,7 +132,7 @@ it("voidBatch without a time limit voids all locked vouchers, each when its lock
   expect(await voiding.voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch with a time limit skips a voucher that stays locked, and voids one that is free by then", async () => {
+it("voidBatch with a time limit skips vouchers that stay locked, and voids those unlocked in time", async () => {
   const { batchId, vouchers } = await issueBatch(3);
   const [stuck = "", freed = ""] = vouchers.map(({ id }) => id);
   const result = await besideTransaction(servers.db, (first) =>

@@ -58,7 +58,7 @@ it.each([
   }
 });
 
-it("titles and totals around printed codes are refused by their line, and codes of one form are not", () => {
+it("a title or total around printed codes is refused with its line; codes of the same form are accepted", () => {
   const faultOf = (...lines: string[]) => {
     const summary = new CodesSummary();
     for (const line of lines) summary.add(line, normaliseCode(line) ?? "");

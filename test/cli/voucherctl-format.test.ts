@@ -70,7 +70,7 @@ function onTerminal(total: number, columns = 80) {
   return { written, clock, progress };
 }
 
-it("a progress line shows how much is done, and after a second the rate and the remaining time", () => {
+it("a progress display shows how much is done, and after a second the rate and the remaining time", () => {
   const { written, clock, progress } = onTerminal(1_000_000);
   progress.advance(1_000);
   clock.ms += 10_000;
@@ -84,7 +84,7 @@ it("a progress line shows how much is done, and after a second the rate and the 
   ]);
 });
 
-it("a progress line is drawn at most ten times a second, and taken away at the end if it was drawn", () => {
+it("a progress display is drawn at most ten times a second, and removed at the end if it was drawn", () => {
   const { written, clock, progress } = onTerminal(100);
   progress.end();
   expect(written).toEqual([]);
@@ -98,7 +98,7 @@ it("a progress line is drawn at most ten times a second, and taken away at the e
   expect(written.slice(10)).toEqual([`\r${CLEAR}`]);
 });
 
-it("a progress line fits on the narrowest terminal, and continues beyond the announced total", () => {
+it("a progress display fits on the narrowest terminal, and continues beyond the announced total", () => {
   const { written, clock, progress } = onTerminal(10, 20);
   clock.ms += 2_000;
   progress.advance(25_000);

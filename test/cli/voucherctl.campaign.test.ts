@@ -397,7 +397,7 @@ describe("text output of voucherctl", () => {
   });
 });
 
-it("org create --sandbox creates a sandbox, and every command that shows something of it says so", async () => {
+it("org create --sandbox creates a sandbox, and every command that shows its data marks it as a sandbox", async () => {
   const mark = { sandbox: true };
   const { id, ...more } = await voucherctl.json("org create --name Tests --sandbox");
   expect(more).toStrictEqual(mark);

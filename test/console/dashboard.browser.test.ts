@@ -88,7 +88,7 @@ it("the queue dashboard has the service's icon and loads nothing from elsewhere"
   expect(otherThanFont(complaints)).toEqual([]);
 });
 
-it("the queue dashboard leads from a job to its voucher, and from a failed one to the runbook", async () => {
+it("the queue dashboard links a job to its voucher, and a failed job to the runbook", async () => {
   const queue = new Queue("redeem", {
     prefix: servers.queuePrefix,
     connection: { url: servers.redisUrl },

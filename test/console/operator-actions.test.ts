@@ -456,7 +456,7 @@ it("the console ends a run that takes too long while its process closes, and iss
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form creates something once: the same form leads to what it created, and a changed form is refused", async () => {
+it("a form creates something once: sent again, it leads to what it created; changed, it is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);
@@ -491,7 +491,7 @@ it("a form creates something once: the same form leads to what it created, and a
   }
 });
 
-it("the form of a key that is sent again shows no key, and says which one it created", async () => {
+it("sending the form of a new key again shows no key, and names the key that it created", async () => {
   const { organizationId } = await makePartner(db);
   const form = { formToken: crypto.randomUUID(), scopes: "voucher.read" };
   const path = `/organizations/${organizationId}/keys/new`;

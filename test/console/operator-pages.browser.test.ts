@@ -108,7 +108,7 @@ it("a search on a phone that finds nothing shows its words, but not in the URL, 
   await expectSound(visited, `operators, nothing found, ${look}`);
 });
 
-it("the search is one line with folded help, and inputs have the page's font, at 360 pixels too", async () => {
+it("the search has one row and folded help, and its inputs use the page's font, even at 360 pixels", async () => {
   for (const width of [1280, 360]) {
     const { page } = await visit(`${api.url}/ops`, { viewport: { width, height: 800 }, javaScriptEnabled: false });
     const search = page.getByRole("search");
@@ -244,7 +244,7 @@ it("the page of the log says what is logged and served, and which witnesses and 
   expect(await page.locator("pre").innerText()).toContain("— w2.test ");
 });
 
-it("the page of the log says why the log is refused, and leads to what to do", async () => {
+it("the page of the log shows why the log is refused, and links to the remedy", async () => {
   // In one step: a running worker reads the anchor.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);

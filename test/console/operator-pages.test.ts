@@ -154,7 +154,7 @@ it("the operator pages list an organization's last redemptions by page, and what
   expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
 });
 
-it("an organization's page shows its name and id, and says so when it has no brands", async () => {
+it("an organization's page shows its name and id, and a sentence if it has no brands", async () => {
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
   expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");
@@ -329,7 +329,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("a search for a key that does not exist or has no organization says so, and is recorded", async () => {
+  it("a search for an unknown key or a key without an organization reports this, and is recorded", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [
@@ -400,7 +400,7 @@ it("the page of a webhook endpoint shows its state and deliveries by page, escap
   }
 });
 
-it("every page about vouchers of a sandbox says so, and no page about live vouchers does", async () => {
+it("every page about a sandbox's vouchers is marked as sandbox, and no page about live vouchers is", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);

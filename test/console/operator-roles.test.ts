@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** All of them, from the table that mounts them. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
-it("each page, form and file admits its role and higher ones, and tells lower ones which role it needs", async () => {
+it("each page, form and file admits its role and higher roles, and tells lower roles which role it needs", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {
@@ -106,7 +106,7 @@ it("the page of operators counts those who can sign in, by role", async () => {
   expect(await read()).toMatchObject({ "Can sign in": "3" });
 });
 
-it("a viewer sees no code, not even that of a used voucher", async () => {
+it("a viewer sees no code, not even the code of a used voucher", async () => {
   const { redeemed } = await exampleOf();
   const open = async (has: OperatorRole) =>
     (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;
@@ -118,7 +118,7 @@ it("a viewer sees no code, not even that of a used voucher", async () => {
   expect(seen).not.toContain(redeemed.code.slice(-4));
 });
 
-it("an operator sees no symbol of a short code of an Active voucher, and only the end of a long one", async () => {
+it("an operator sees no symbol of an Active voucher's short code, and only the end of a long code", async () => {
   for (const [code, shown] of [
     ["ZQ7X", "…"],
     ["ZQ7-X81", "…"],

@@ -39,7 +39,7 @@ const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
 const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
 describe("a pause", () => {
-  it("a pause holds in all shards, for later workers too, until it is resumed, and each act is audited", async () => {
+  it("a pause applies to all shards and later workers until a resume, and both acts are audited", async () => {
     const before = await newestEntry();
     expect((await send("/queues/redeem/pause", { reason: "Postgres is moved" })).location).toBe("/ops/queues/redeem");
     expect(await paused()).toEqual([true, true, true]);
@@ -76,7 +76,7 @@ describe("a pause", () => {
     expect((await open("/queues/redeem")).text).not.toContain("Paused");
   });
 
-  it("a pause needs a reason, and a second one is refused without an entry, so that the first one stays", async () => {
+  it("a pause needs a reason, and a second pause is refused without an entry and leaves the first pause", async () => {
     const before = await newestEntry();
     for (const reason of ["", " ", "x".repeat(501)]) {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
@@ -151,7 +151,7 @@ describe("failed jobs", () => {
     ]);
   });
 
-  it("jobs in other states are neither retried nor removed, and a delayed one is promoted", async () => {
+  it("jobs in other states are neither retried nor removed, and a delayed job is promoted", async () => {
     const before = await newestEntry();
     const voucherId = "vch_none";
     const delayed = await shards[0]?.add("redeem", { voucherId }, { delay: 3_600_000, jobId: "delayed-job" });
@@ -247,7 +247,7 @@ describe("the page of all queues", () => {
 });
 
 describe("while a server is away", () => {
-  it("the queue pages show what Redis says while Postgres is away", async () => {
+  it("the queue pages show Redis's data while Postgres cannot be reached", async () => {
     const proxy = await openTcpProxy(servers.databaseUrl);
     const cut = await startApi({ DATABASE_URL: proxy.url });
     try {

@@ -97,7 +97,7 @@ describe("a named operator", () => {
     expect(await codeOf(brief.headers)).toBe("401 wrong_password");
   });
 
-  it("a rotated token works for the grace period and then no longer, and the new one at once", async () => {
+  it("a rotated token works until its grace period ends, and the new token works at once", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     const graceful = await rotateOperator.run(provisioning(db), id, { grace: 3_600_000 });
     for (const one of [token, graceful.token]) expect(await codeOf(basic(one, name))).toBe("200");
@@ -122,7 +122,7 @@ describe("a named operator", () => {
     expect(lastAcceptedAt - revokedAt).toBeLessThan(1_000);
   });
 
-  it("an operator who is revoked in the middle of a long act is told what was done", async () => {
+  it("if an operator is revoked during a long act, the page shows what was done", async () => {
     const admin = await makeOperator(db, "admin");
     await voidUntilEnded(
       api,
@@ -256,7 +256,7 @@ describe("a proxy's JWT", () => {
     expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
-  it("wrong JWTs refuse no right sign-in from their address, and expired ones are not counted", async () => {
+  it("wrong JWTs do not block valid sign-ins from their address, and expired JWTs are not counted", async () => {
     const address = elsewhere();
     const exp = secondsFromNow(-60);
     const count = async () => (await scrape(plain.metricsUrl)).value("voucher_sign_ins_failed_total") ?? 0;
@@ -296,7 +296,7 @@ describe("a proxy's JWT", () => {
   });
 });
 
-it("failed sign-ins refuse no right one from their address, and signing out asks again", async () => {
+it("failed sign-ins do not block valid sign-ins from their address, and signing out asks again", async () => {
   const address = elsewhere();
   for (let attempt = 0; attempt < 12; attempt += 1) {
     expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
@@ -311,7 +311,7 @@ it("failed sign-ins refuse no right one from their address, and signing out asks
   ]);
 });
 
-it("a flood of wrong sign-ins is limited per address, and refuses no right one", async () => {
+it("a flood of wrong sign-ins is limited per address, and does not block a valid sign-in", async () => {
   const { id, name, token } = await makeOperator(db, "viewer");
   await rotateOperator.run(provisioning(db), id, { grace: 0 });
   const { headers } = await makeOperator(db, "viewer");

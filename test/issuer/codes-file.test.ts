@@ -23,7 +23,7 @@ const newKey = () => makeKey(db, partner.organizationId, { scopes: ["voucher.iss
 const get = (key: string) =>
   fetch(`${api.url}/issuer/batches/${batchId}/vouchers`, { headers: { "x-api-key": key, accept: "text/csv" } });
 
-it("a file of codes waits in a full line, keeps no place between chunks and has its length", async () => {
+it("a file of codes waits beyond the limit, holds no connection between chunks, and states its length", async () => {
   const { key } = await newKey();
   const { issuer } = api.ctx;
   if (issuer === null) throw new Error("there is no issuer");

@@ -41,7 +41,7 @@ function watchChecks(): (keyId: string) => Promise<boolean> {
   };
 }
 
-it("a void of a batch stops when its key is revoked, and says how many vouchers it has voided", async () => {
+it("voiding a batch stops when the key is revoked, and answers how many vouchers were voided", async () => {
   const hasSeen = watchChecks();
   const revokeDuring = async () => {
     const { id, post, revoke } = await issuerOf(partner);

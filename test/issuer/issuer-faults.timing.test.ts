@@ -16,7 +16,7 @@ const makeIssuer = async () => {
 /** A little less than a void waits for one lock. Milliseconds. */
 const NEARLY_A_LOCK_WAIT_MS = 1_700;
 
-it("a void of a batch answers within five seconds while its vouchers stay locked, and a repeat goes on", async () => {
+it("voiding a batch answers within five seconds while vouchers stay locked, and a repeat continues", async () => {
   const { post } = await makeIssuer();
   const { batchId, vouchers } = await issueTestBatch(db, partner, 120);
   const ids = vouchers.map(({ id }) => id);

@@ -80,7 +80,7 @@ it("a reference that was erased issues no second batch, and no table has it", as
   ]);
 });
 
-it("an issue that waits while its reference is issued and erased issues no batch", async () => {
+it("a request to issue that waits while its reference is used and then erased makes no batch", async () => {
   const issueRef = "Mr. Smith's order";
   const path = `products/${partner.productId}/batches`;
   const [first, waited] = await besideTransaction(db, async (outside) => {

@@ -78,7 +78,7 @@ describe("npm start with given servers", () => {
     }
   });
 
-  it("npm start with given servers says what is off, with the variable that switches it on", () => {
+  it("npm start with given servers prints what is off, with the variable that switches it on", () => {
     const off = "marketplace (AUTH_JWKS_URL), receipts (LOG_KEY_FILE), webhooks (WEBHOOK_SECRET)";
     expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);
   });

@@ -51,7 +51,7 @@ describe("npm start on a machine without servers", () => {
     tryPartnerCommands(first.output());
   });
 
-  it("the first npm start prints one line a step, and writes the log of its processes to a file", () => {
+  it("the first npm start prints one line for each step, and writes the log of its processes to a file", () => {
     const [steps = ""] = first.output().split("\nThe API is at ");
     expect(steps.split("\n")).toEqual([
       "Starting Postgres and Redis.",
@@ -320,7 +320,7 @@ describe("npm start on a machine without servers", () => {
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
-  it("npm start ends on Ctrl-C although a worker is frozen, and kills that one", async () => {
+  it("npm start ends on Ctrl-C although a worker is frozen, and kills the frozen worker", async () => {
     const started = startIn(directory, await findSteadyPort());
     await untilReady(started);
     const argumentsOf = (pid: number) =>

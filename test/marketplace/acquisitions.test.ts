@@ -66,7 +66,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
-  it("claims, links and both buy routes give each voucher once, those of the first batch to expire first", async () => {
+  it("claims, links and both buy routes give each voucher once, from the batch that expires first", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });
@@ -216,7 +216,7 @@ it("a buy that meets locked rows skips them while other vouchers are left", asyn
   });
 });
 
-it("a buy that meets locked rows waits for the last ones, and gets the voucher that is unlocked", async () => {
+it("a buy that finds only locked vouchers waits for them, and gets the one that is unlocked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -293,7 +293,7 @@ describe("requests that are ready together", () => {
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
     outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
 
-  it("requests that are ready together share one transaction, and each gets a voucher of its own", async () => {
+  it("requests that are ready together share one transaction, and each gets a different voucher", async () => {
     const partner = await makePartner(servers.db);
     const [soon, late] = [
       await offerBatch(servers.db, partner, 5, { validUntil: inSeconds(3_600) }),
@@ -324,7 +324,7 @@ describe("requests that are ready together", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("requests that are ready together do not fail with one that the database refuses", async () => {
+  it("a request that the database refuses does not fail the requests that share its transaction", async () => {
     const offer = await makeOffer(servers.db, 20);
     const all = users(20);
     await servers.db.query(
@@ -340,7 +340,7 @@ describe("requests that are ready together", () => {
     }
   });
 
-  it("requests that are ready together do not wait for one whose claim is in another transaction", async () => {
+  it("a request whose claim is in another transaction does not delay the requests that are ready with it", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const all = users(20);

@@ -50,7 +50,7 @@ afterAll(async () => {
 const WHEN = ["prepared before there was any voucher", "prepared now"];
 
 describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
-  it.each(WHEN)("the statement reads emptied pages of its index, but no acquired voucher: %s", async (when) => {
+  it.each(WHEN)("the statement scans index pages of acquired vouchers, but reads no such voucher: %s", async (when) => {
     const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
     await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
   });

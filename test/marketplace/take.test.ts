@@ -57,7 +57,7 @@ const BUYS = ROUTES.filter(({ kind }) => kind === "buy");
 const CLAIMS = ROUTES.filter(({ kind }) => kind === "claim");
 
 describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
-  it(`POST ${name} gives the next serial, with the fields of a look-up and where to verify it`, async () => {
+  it(`POST ${name} returns the next serial, with the fields of a look-up and the verifyUrl`, async () => {
     const supply = await makeSupply(2);
     const [issued, next] = supply.vouchers;
     const reply = await take(await as(), supply);

@@ -151,7 +151,7 @@ describe("a user's token", () => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("a malformed token, and one whose key cannot make its signature, get 401", async () => {
+  it("a malformed token, and a token whose algorithm does not fit its key, get 401", async () => {
     const { kid } = key;
     const headers = [
       { alg: "none" },
@@ -277,7 +277,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(2);
   });
 
-  it("keys fetched by HTTP are fetched, and tokens judged, whatever the host's clock says", async () => {
+  it("fetching keys by HTTP and checking tokens do not depend on the host's clock", async () => {
     const [ended = "", valid = ""] = await Promise.all(
       [-50, 30].map((minutes) => signClaims(key, { sub: "user", exp: secondsFromNow(minutes * 60) })),
     );

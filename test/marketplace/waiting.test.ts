@@ -17,7 +17,7 @@ const { servers, as } = useService({ users: true });
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
-it("a buy that waits for a voucher gets another one that is unlocked first", async () => {
+it("a buy that waits for a locked voucher gets another voucher if that is unlocked first", async () => {
   const offer = await makeOffer(servers.db, 2);
   const [stuck, soonFree] = idsOf(offer) as [string, string];
   const buyer = await as();

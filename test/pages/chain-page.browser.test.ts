@@ -235,7 +235,7 @@ it("the verification page says when an entry was erased, and that the history is
   expect(await page.locator("#entry-3 .mark.good").innerText()).toBe("Linked to entry 2");
 });
 
-it("the verification page is amber while an entry is pending, and looks again until it is sealed", async () => {
+it("the verification page is amber while an entry is pending, and reloads until the entry is sealed", async () => {
   const voucher = await issue();
   await appendPending(db, voucher.id, 1);
   const { page } = await visit(addressOf(voucher));
@@ -275,7 +275,7 @@ it("the verification page does not reload while the reader has a hash unfolded o
   await reloaded;
 });
 
-it("the verification page checks a long chain page by page, with the links between the pages", async () => {
+it("the verification page checks a long chain page by page, including the links between pages", async () => {
   const { page, complaints } = await visit(addressOf(long));
   await page.getByText("Every link on this page is valid.").waitFor();
   expect(await page.locator("#verdict strong").innerText()).toMatch(/^Entries 1 to 50 of a longer history\./);

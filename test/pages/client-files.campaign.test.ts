@@ -97,7 +97,7 @@ it.each(CLIENTS)("%s reports an unknown outcome after answers of other servers o
   });
 });
 
-it.each(CLIENTS)("%s says at once why a redeem fails that waiting does not help", async (file, program) => {
+it.each(CLIENTS)("%s reports at once why a redeem fails if waiting does not help", async (file, program) => {
   // A server without TLS, and a host that no name server knows.
   await against(text(200, "{}"), async (url) => {
     for (const [address, why] of [
@@ -133,7 +133,7 @@ it("sandbox-client.mjs reports a refusal only after an answer that proves it", a
 it.each([
   ["back-office.mjs", process.execPath],
   ["back_office.py", "python3"],
-])("%s ends with the sentence of a refusal, also of one that is not the service's", async (file, program) => {
+])("%s ends with the sentence of a refusal, even if a proxy sent the refusal", async (file, program) => {
   for (const [odd, message] of [
     [text(403, '{"message":"x"}'), "/brands answered 403"],
     [text(403, "[]"), "/brands answered 403"],

@@ -433,7 +433,7 @@ it("a referrer's link as JSON shows what a claim through it would give", async (
   expect(await read(soldOut)).toMatchObject({ code: soldOut, ...none });
 });
 
-it("a referrer's link leads to the storefront with its code, and has the QR code of its own address", async () => {
+it("a referrer's link leads to the storefront with its code, and shows its address as a QR code", async () => {
   const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
   const { text } = await open(`/r/${code}`);
   expect(text).toContain(qrCode(`https://vouchers.test/r/${code}`).markup);

@@ -120,7 +120,7 @@ it("a process compares the next start of its server with what others have shared
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
-it("a mark counts once Redis has it or is away, and an older memory never replaces a newer one there", async () => {
+it("a mark counts once Redis has it or is unreachable, and older marks never replace newer ones there", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -214,7 +214,7 @@ it("a former primary whose successor is silent is refused, unless it has a loss 
   expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
 });
 
-it("of two processes on servers that wait, the first takes the place and the other waits for it", async () => {
+it("of two processes on waiting servers, the first makes its server the current one, and the other waits", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const waiting = ["1", "2"].map((started) => ({
     ...openFence(shared.store),

@@ -21,7 +21,7 @@ it("a lifetime closes its resources in reverse order, one after the other, each 
   expect(told).toEqual(["server closes", "server closed", "committer closes", "pool closes", "pool closed"]);
 });
 
-it("a lifetime whose close takes long ends its runs, and one that closes soon does not", async () => {
+it("a lifetime ends its runs if its close takes long, and lets them finish if it closes soon", async () => {
   const long = openLifetime(5);
   long.use({ close: () => new Promise((resolve) => long.endRuns.addEventListener("abort", () => resolve())) });
   await long.close();

@@ -54,7 +54,7 @@ it.each<[string, ServerVerdict, Partial<Memory>, Partial<Recollection>]>([
   expect(judgeServer({ ...MEMORY, ...memory }, { ...WHOLE, ...found })).toBe(verdict);
 });
 
-it("a server that is admitted is named in the memory, with the marks that it has to have", () => {
+it("when a server is admitted, the process remembers it and the marks that it must still have later", () => {
   const server = { timeline: LATER, started: "2", host: "10.0.0.2:5432" };
   const found = { ...WHOLE, ...server };
   const nothing = { newest: null, lasting: null };

@@ -21,7 +21,7 @@ beforeEach(() => {
 
 const isOutdatedNow = () => watch.isOutdated(now.monotonicMs);
 
-it("a request is current in a process that runs", () => {
+it("a request is not outdated while the process has never paused", () => {
   expect(isOutdatedNow()).toBe(false);
   tickOnTime(10);
   pass(1_900);
@@ -35,7 +35,7 @@ it("a request whose first read comes after a pause is outdated, even before the 
   expect(isOutdatedNow()).toBe(true);
 });
 
-it("a request that was read before a pause and is handled after it is outdated", () => {
+it("a request that was read before a pause is outdated if it is handled after the pause", () => {
   const receivedAtMs = now.monotonicMs;
   pass(2_500);
   watch.tick();
@@ -44,7 +44,7 @@ it("a request that was read before a pause and is handled after it is outdated",
   expect(warnings).toBe(1);
 });
 
-it("requests are current again after four ticks in a row were on time", () => {
+it("after a pause, requests are no longer outdated once four ticks in a row were on time", () => {
   pass(2_500);
   watch.tick();
   tickOnTime(3);

@@ -21,7 +21,7 @@ it("a text is normalised up to its longest length in bytes, and not beyond", () 
   expect([isLongerThan("é", 2), isLongerThan("é", 1), isLongerThan("😀", 3)]).toEqual([false, true, true]);
 });
 
-it("the length of a text is counted in code points, and one that has too many UTF-16 units is not read", () => {
+it("the length of a text is counted in code points, and a text with too many UTF-16 units is not read", () => {
   expect(hasAtMost("😀".repeat(128), 128)).toBe(true);
   expect(hasAtMost("😀".repeat(129), 128)).toBe(false);
   const counted = vi.spyOn(Buffer, "byteLength");

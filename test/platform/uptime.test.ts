@@ -29,7 +29,7 @@ it("the uptime is read once in a quarter of a second, and is exact between two r
   expect(reads).toBe(2);
 });
 
-it("the uptime goes on while the machine is suspended, and is known in the next millisecond", () => {
+it("the uptime advances while the machine is suspended, and is known in the next millisecond", () => {
   pass(1);
   now.wall += 3_600_000;
   now.uptime += 3_600_000;

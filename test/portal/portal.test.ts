@@ -165,7 +165,7 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
-  it("days are those of the organization's time zone, with UTC beside each time, as in the CSV", async () => {
+  it("days follow the organization's time zone, with UTC beside each time, as in the CSV", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -316,7 +316,7 @@ it.each([
 });
 
 describe("another organization in the portal", () => {
-  it("the page and the receipt of another organization's order are byte for byte those of an unknown one", async () => {
+  it("the page and receipt of another organization's order are byte for byte those of an unknown order", async () => {
     const paths = [
       ...[(ref: string) => `/orders/${ref}`, (ref: string) => `/orders/${ref}/receipt`],
       ...[(ref: string) => `/orders?externalRef=${ref}`, (ref: string) => `/receipt?externalRef=${ref}`],
@@ -334,7 +334,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("a search for another organization's order or code answers like one that finds nothing", async () => {
+  it("a search for another organization's order or code gets the answer of a search that finds nothing", async () => {
     const answerTo = async (words: string) => {
       const { status, text } = await search(words);
       return { status, text: text.replaceAll(words, "WORDS") };
@@ -441,7 +441,7 @@ it("signing in to the portal refuses a key that can redeem or cannot read", asyn
   }
 });
 
-it("signing in to the portal refuses a key from an address that its allowlist does not have", async () => {
+it("the portal does not sign in a key from an address outside the key's allowlist", async () => {
   expect((await open("", await readerOf(partner, { allowIps: ["198.51.100.7"] }))).status).toBe(403);
   expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
 });
@@ -468,7 +468,7 @@ it("signing in to the portal counts searches that find nothing as look-ups of un
   }
 });
 
-it("no answer of the portal may be stored, and each has the policy of pages without inline code", async () => {
+it("each answer of the portal forbids caching and, by its CSP, inline code", async () => {
   for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
     for (const key of [reader, tillKey, null]) {
       const { headers, text } = await open(path, key);
@@ -480,7 +480,7 @@ it("no answer of the portal may be stored, and each has the policy of pages with
   }
 });
 
-it("every answer of the portal to a sandbox says that it is one, and no other does", async () => {
+it("every answer of the portal to a sandbox is marked as sandbox, and no other answer is", async () => {
   for (const path of ["", "/redemptions", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
     expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
     expect((await open(path)).text, path).not.toContain('id="sandbox"');

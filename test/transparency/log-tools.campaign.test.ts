@@ -106,7 +106,7 @@ function serveEvents(entityId: string, events: object[], hasMore = false): LogSo
 
 const { chains, broken }: Vectors = JSON.parse(readFileSync(VECTORS_FILE, "utf8"));
 
-it("log audit --url reports each event of a history that is sealed or pending when it cannot be", async () => {
+it("log audit --url reports each impossible event: sealed after a pending one, or pending with a hash", async () => {
   await begin();
   await issue(1);
   await run();
@@ -234,7 +234,7 @@ it("log monitor stores no bundle that the checkpoint does not prove, and replace
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor reports a damaged checkpoint of its own with the way out, and changes nothing", async () => {
+it("log monitor reports that its saved checkpoint is damaged and what to do, and changes nothing", async () => {
   await exportTwice();
   await monitor("small");
   const kept = read("seen/checkpoint").toString();

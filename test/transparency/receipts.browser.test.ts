@@ -194,7 +194,7 @@ it("the verification page says that a receipt contradicts a history that was cha
   await photograph(page, "receipt, contradiction");
 });
 
-it("the verification page shows which entries are in the log, and looks again until all are", async () => {
+it("the verification page shows which entries are in the log, and reloads until all are", async () => {
   const { page, complaints } = await visit(first);
   expect(await page.locator("#log").innerText()).toBe(
     "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",

@@ -335,7 +335,7 @@ it("a deleted anchor stops a new process until an operator accepts the loss", as
   expect(await run()).toMatchObject({ refused: null, published: 5 });
 });
 
-it("no checkpoint is served while the anchor cannot be written, and the pass says so", async () => {
+it("no checkpoint is served while the anchor cannot be written, and the pass reports this", async () => {
   const { run } = await begun(5);
   rmSync(files.directory, { recursive: true });
   await issue(1);
@@ -455,7 +455,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("witnesses that contradict a tree keep it out of the anchor, and the log goes on once they agree", async () => {
+it("while witnesses contradict a tree, the anchor does not get it; once they agree, the log continues", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);

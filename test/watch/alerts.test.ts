@@ -54,7 +54,7 @@ it("one of several API processes sends the beginning of a red fault and its end,
   }
 });
 
-it("a fault that another one explains has no message of its own, until it lasts longer than that one", async () => {
+it("a fault that another fault explains sends no message, unless it lasts longer than the other fault", async () => {
   const { startTwo, told } = await open();
   const keepers = await startTwo();
   const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };
@@ -81,7 +81,7 @@ it("new processes send the ends of faults that began before them, and nothing tw
   expect(told()).toEqual(["begin", "end"]);
 });
 
-it("a fault that is gone for less than a minute goes on with its beginning, and without a message", async () => {
+it("a fault that returns within a minute keeps its beginning, and sends no further message", async () => {
   const { start, told } = await open();
   const keeper = await start();
   await look(keeper, [FAULT]);
@@ -91,7 +91,7 @@ it("a fault that is gone for less than a minute goes on with its beginning, and 
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault that one process finds and another does not is neither ended nor told twice", async () => {
+it("a fault that only some processes find is neither ended nor reported twice", async () => {
   const { startTwo, told } = await open();
   const [one, other] = await startTwo();
   for (let looks = 0; looks < 3; looks++) {
@@ -193,7 +193,7 @@ it("faults are recorded without a standby, because a fault may be its absence", 
   expect(setting).toBe("local");
 });
 
-it("an alert goes to no private address unless WEBHOOK_ALLOW_PRIVATE holds", async () => {
+it("an alert is not sent to a private address unless WEBHOOK_ALLOW_PRIVATE allows it", async () => {
   const { receiver, start } = await open({ allowPrivate: false });
   await look(await start(), [FAULT]);
   expect(receiver.received).toEqual([]);

@@ -273,7 +273,7 @@ it("a run with a failed read ends after its requests have ended and are recorded
   expect(receiver.of(endpoint)).toHaveLength(6);
 });
 
-it("a delivery that fails is repeated with the same id and body, later if Retry-After says so", async () => {
+it("a failed delivery is repeated with the same id and body, and later if Retry-After asks for that", async () => {
   const endpoint = await addEndpoint();
   answer = () => 500;
   await redeem((await issue())[0].id);
@@ -402,7 +402,7 @@ it("a run sends at most four requests at once to an endpoint, and one to an endp
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("after the first read of each target, an organization's reads wait in one line", async () => {
+it("after the first read of each target, an organization's reads wait for each other", async () => {
   const owners: string[] = [];
   const webhookReads: Pick<FairSlots, "run"> = {
     run(owner, work) {

@@ -69,7 +69,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("events yields what happens, each event once, and goes on after any of them", async () => {
+  it("events yields each event once, in order, and continues after any event", async () => {
     const { id, code } = await issue();
     const read = async (after?: string) => {
       for await (const event of client().events(after === undefined ? {} : { after }))

@@ -56,7 +56,7 @@ it("the installed command tlog verifies a receipt, and exits 1 for a refusal and
 it.each([
   ["../src/main.ts", 2],
   ["../../../src/cli/main.ts", 1],
-] as const)("%s says 78 for a damaged state, and names a missing folder", async (program, ofUsage) => {
+] as const)("%s exits with 78 for a damaged state, and names a missing folder", async (program, ofUsage) => {
   await writeKeyFile("witness", "witness.test", at("witness.key"));
   const serve = (state: string) => {
     const given = ["--key", at("witness.key"), "--state", state, "--log", key.text, "--port", "0"];

@@ -75,7 +75,7 @@ describe("a witness", () => {
     expect(explain(damaged)).toEqual({ message: expect.stringMatching(/^the anchor .* of this log$/), exitCode: 78 });
   });
 
-  it("a witness reads a request without Content-Length, and rejects one that is too long", async () => {
+  it("a witness reads a request without Content-Length, and rejects a request that is too long", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     const { url, close } = await serveWitness(witness, { port: 0, host: "127.0.0.1" });
     const post = (...chunks: string[]) =>

@@ -81,7 +81,7 @@ it("a later migration takes away default rights on its objects, and keeps those 
   ]);
 });
 
-it("voucherctl db check finds no foreign right after migrations and db roles", async () => {
+it("voucherctl db check reports no rights of other roles once migrations and db roles have run", async () => {
   expect(await run(["roles"], PASSWORD)).toMatchObject({ exitCode: 0 });
   expect(await checkRights()).toEqual([]);
 });
@@ -150,7 +150,7 @@ it("voucherctl db roles refuses roles that serve another database of the server,
   expect(await logIn("pva_api", PASSWORD.PVA_API_PASSWORD, "vouchers")).toBe("pva_api");
 });
 
-it("voucherctl db roles --prefix gives a deployment roles of its own, which later runs and db check know", async () => {
+it("voucherctl db roles --prefix gives a deployment separate roles, which later runs and db check find", async () => {
   const own = { PVA_API_PASSWORD: "of-staging-1234567" };
   expect(await run(["roles", "--prefix", "stg"], own, "staging")).toMatchObject({ exitCode: 0 });
   expect(await logIn("stg_api", own.PVA_API_PASSWORD, "staging")).toBe("stg_api");

@@ -5,7 +5,7 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-it("a call begins although another organization has filled its own places and its own line", async () => {
+it("a call starts although another organization has filled its share of connections and of waiting calls", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
   const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));
@@ -17,7 +17,7 @@ it("a call begins although another organization has filled its own places and it
   await Promise.all(calls);
 });
 
-it("a full line refuses only calls that would wait", async () => {
+it("when as many calls wait as may, only calls that would have to wait are refused", async () => {
   const bulkhead = byOrganization({ connections: 2, waitingMax: 1 });
   const work = makeWork();
   const calls = [
@@ -31,7 +31,7 @@ it("a full line refuses only calls that would wait", async () => {
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("calls of a kind whose places are not divided use all of its connections, in order of arrival", async () => {
+it("calls of a kind without shares use all of its connections, in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
@@ -41,7 +41,7 @@ it("calls of a kind whose places are not divided use all of its connections, in 
   expect(await Promise.all(calls)).toEqual(["1", "2", "3"]);
 });
 
-it("owners take turns, however long their lines are", async () => {
+it("callers take turns, however many calls each has waiting", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const run = (owner: string, name: string) => slots.run(owner, work.named(name));
@@ -56,7 +56,7 @@ it("owners take turns, however long their lines are", async () => {
   expect(slots.waiting).toBe(0);
 });
 
-it("a caller that has left takes no place in the line and none of the connections", async () => {
+it("a caller that has disconnected neither counts as waiting nor takes a connection", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 2 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"));
@@ -72,7 +72,7 @@ it("a caller that has left takes no place in the line and none of the connection
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
-it("a call that waits too long for its place is refused as overloaded, and a running call is not", async () => {
+it("a call that waits too long for a connection is refused as overloaded; a running call is not", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });
@@ -88,7 +88,7 @@ it("a call that waits too long for its place is refused as overloaded, and a run
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
-it("a call for the rest of a begun response waits even in a full line, until its caller leaves", async () => {
+it("a call for the rest of a begun response waits beyond the limit, until its caller disconnects", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const leaving = new AbortController();
@@ -105,7 +105,7 @@ it("a call for the rest of a begun response waits even in a full line, until its
   expect(await Promise.all([...running, continued])).toEqual(["a1", "a2", "a3"]);
 });
 
-it("a caller that leaves at its turn runs nothing and frees its place", async () => {
+it("a caller that disconnects when its turn comes runs nothing and frees its connection", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const leaving = new AbortController();

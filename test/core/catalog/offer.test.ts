@@ -20,7 +20,7 @@ const moments = Object.keys(MOMENTS) as Moment[];
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 
-it("the audience rule says whether supply is open to all, to the brand's owner or by a contract in force", () => {
+it("the audience rule opens supply to all, to the brand's owner, or by a contract in force", () => {
   for (const status of STATUSES) {
     for (const end of moments) {
       const contract = { id: "ctr_1", status, endsAt: momentOf(end) };

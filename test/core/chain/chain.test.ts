@@ -63,7 +63,7 @@ it("the first event of a chain has a previousHash of 64 zeros", () => {
   expect(ANCHOR_NAMESPACE).toBe("VoucherInstance:events");
 });
 
-it("the sealed form of an event omits undefined fields and keeps null and empty ones", () => {
+it("the sealed form of an event omits undefined fields and keeps null and empty fields", () => {
   const data = { nonce: NONCE, note: undefined, ticket: null, reason: "" };
   expect(sealEvent(event(1, { data }), GENESIS_HASH).payload).toContain(
     `"data":{"nonce":"${NONCE}","reason":"","ticket":null}`,

@@ -103,7 +103,7 @@ it("seal jobs that are ready together share one transaction, also for a voucher 
   expect(rows).toHaveLength(1);
 });
 
-it("seal jobs do not wait for one whose voucher is locked, which is sealed afterwards", async () => {
+it("seal jobs do not wait for a job whose voucher is locked; that voucher is sealed later", async () => {
   const ids = await issueIds(2);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   const { waits } = await whileLocked(db, ids.slice(0, 1), async () => {
@@ -114,7 +114,7 @@ it("seal jobs do not wait for one whose voucher is locked, which is sealed after
   expect(await waits).toEqual({ sealed: 1 });
 });
 
-it("seal jobs succeed beside one that fails because its chain cannot be continued", async () => {
+it("seal jobs succeed in a batch with a job that fails because its chain cannot be continued", async () => {
   const ids = await issueIds(3);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   // An event is missing between the last sealed one and the Pending one.

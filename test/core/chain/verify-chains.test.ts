@@ -20,7 +20,7 @@ beforeAll(async () => {
   ]);
 });
 
-it("verifying every chain counts each voucher once over all ranges and names the broken ones in id order", async () => {
+it("verifying every chain counts each voucher once over all ranges, and lists broken chains in id order", async () => {
   const seen: number[] = [];
   const result = await verifyAllChains({ pool: servers.db }, (soFar) => seen.push(soFar.vouchers));
   expect(result).toStrictEqual({

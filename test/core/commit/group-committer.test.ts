@@ -3,7 +3,7 @@ import { GroupCommitter, type Undecided } from "../../../src/core/commit/group-c
 import { BatcherClosed } from "../../../src/platform/batching/batcher.ts";
 import { until } from "../../support/until.ts";
 
-it("while an owner waits for locked rows, places and connections are free for two others who wait", async () => {
+it("while one owner's jobs wait for locked rows, two other owners still find free places and connections", async () => {
   const { committer, waiting, free } = startCommitter();
   let busy = 0;
   const crowd = Array.from({ length: 64 }, async (_, n) => {
@@ -46,7 +46,7 @@ it("a committer pauses between attempts that leave an item undecided without a w
   expect(last - first).toBeGreaterThan(180);
 });
 
-it("an item that stays locked for the longest wait is busy", async () => {
+it("an item that stays locked for the longest wait ends as busy", async () => {
   const committer = openCommitter(async (items) => items.map(() => "locked"), { lockWaitMs: 400 });
   expect(await committer.submit({ owner: "one", row: "a row" })).toBe(0);
 });

@@ -96,7 +96,7 @@ it("completeUntil waits for events that are not sealed yet", async () => {
   await until(async () => Date.parse((await till.feed()).body.completeUntil) > occurredAt.getTime());
 });
 
-it("an erased event stays in its place, without its payload", async () => {
+it("an erased event keeps its position in the feed, without its payload", async () => {
   const { code, id } = await issue();
   expect((await till.redeem({ code, externalRef: "to be erased" })).status).toBe(200);
   const before = await untilListed(till, "", id, 2);
@@ -154,7 +154,7 @@ it("a call that waits ends when the process closes, and when its time is over", 
   expect((await till.feed({ after: cursor, wait: "1" })).body.events).toEqual([]);
 });
 
-it("a sandbox has a feed too, which says so", async () => {
+it("a sandbox has a feed, whose answers are marked as sandbox", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
   const { key } = await makeKey(servers.db, sandbox.organizationId);
@@ -206,7 +206,7 @@ it.each([
   expect(body.error).toEqual(typeof sentence === "string" ? sentence : expect.stringMatching(sentence));
 });
 
-it("a cursor of another organization, and one of another list, is refused", async () => {
+it("the feed refuses a cursor of another organization or of another list", async () => {
   const { cursor } = await readAll(till);
   const redemptions = (await till.redemptions()).body.nextCursor;
   for (const [client, after] of [

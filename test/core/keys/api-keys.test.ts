@@ -13,7 +13,7 @@ import {
 const KEYS = Array.from({ length: 4 }, () => makeApiKey(randomBytes));
 const PRINTABLE = Array.from({ length: 95 }, (_, index) => String.fromCharCode(0x20 + index));
 
-it("an API key begins with pvk_ and goes on in Crockford base32", () => {
+it("an API key is pvk_ followed by Crockford base32", () => {
   for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
 });
 

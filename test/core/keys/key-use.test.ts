@@ -79,7 +79,7 @@ it("a key's last use is written again when a minute has passed, and not before",
   expect((await findLastUse(id))?.getTime()).toBeGreaterThan(late?.getTime() ?? 0);
 });
 
-it("the last uses of a rotated key's secrets are apart; one before the rotation is of the old secret", async () => {
+it("after a rotation, each secret has its own last use, and an earlier use counts for the old secret", async () => {
   const { id, key } = await newKey();
   await backdateUse(id, 61);
   const before = await findLastUse(id);

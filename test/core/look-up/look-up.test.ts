@@ -88,14 +88,14 @@ it("a look-up finds a code that was imported before codes were compared without 
   expect((await shop.lookUp("may.2026/x")).body.voucher.id).toBe(id);
 });
 
-it("a look-up finds the voucher of its own organization when another one imported the same code", async () => {
+it("a look-up finds its own organization's voucher although another organization imported the same code", async () => {
   const [theirs] = await issueVouchers(servers.db, stranger, 1, { codes: ["SHARED-CODE"] });
   const ours = await issueImported("SHARED-CODE");
   expect((await shop.lookUp("shared code")).body.voucher.id).toBe(ours);
   expect((await foreign.lookUp("shared code")).body.voucher.id).toBe(theirs?.id);
 });
 
-it("a look-up by a ticket, live or ended, answers like one by its voucher's code", async () => {
+it("a look-up by a ticket, live or ended, gives the same answer as by the voucher's code", async () => {
   const { id, code } = await service.issue();
   const same = async (ticket: string, client = shop) => {
     const { status, body } = await client.lookUp(ticket);
@@ -149,7 +149,7 @@ it("a look-up shows a reservation's ticket to the holder alone, and its token to
   for (const { body } of [toHolder, toOther]) expect(JSON.stringify(body)).not.toContain(held.token);
 });
 
-it("a look-up shows no reservation after its time, although the row still says Live", async () => {
+it("a look-up shows no reservation after its time, although the row's state is still Live", async () => {
   // On a busy machine, the first answer may come after the end: then another reservation is judged.
   const { code, ticket, first } = await until(async () => {
     const { code } = await service.issue();
@@ -172,7 +172,7 @@ function visible({ status, body, headers }: Reply) {
   return { status, fields: Object.keys(body), rest, names: [...headers.keys()], shown };
 }
 
-it("a look-up answers unknown, foreign and malformed codes and tickets with the same 404, byte for byte", async () => {
+it("a look-up gets the same 404, byte for byte, for unknown, malformed and other organizations' codes", async () => {
   const theirs = await issueVoucher(servers.db, stranger);
   const { ticket } = (await foreign.reserve(theirs.code)).body;
   const unknown = visible(await shop.lookUp("7Q4K-9MZX-2HTB-W8RC"));

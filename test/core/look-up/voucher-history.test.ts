@@ -10,7 +10,7 @@ const SHARED_CODE = "SPRING-2026";
 
 const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
-it("findVouchers finds a redeemed voucher by each identifier, in all organizations or only in its own", async () => {
+it("findVouchers finds a redeemed voucher by each identifier, in all organizations or in a given one", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
@@ -46,7 +46,7 @@ const history = (idCodeOrTicket: string, organizationId: string | null = null) =
     ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
     : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
-it("findVouchers finds the vouchers of all organizations with a code, or that of one organization", async () => {
+it("findVouchers finds the vouchers with a code in all organizations, or in one organization", async () => {
   const owners = [one, other];
   const validUntil = new Date(Date.now() - 1_000);
   for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });

@@ -74,7 +74,7 @@ it("the business metrics name at most 100 brands, and count the others together"
   }
 });
 
-it("requests are counted by route pattern, method and status, with one label for all unknown ones", async () => {
+it("requests are counted by route pattern, method and status, with one label for all unknown routes", async () => {
   const { code } = await issue();
   const route = "/partner/vouchers/:codeOrTicket";
   const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>
@@ -139,7 +139,7 @@ it("batches are counted with their items: concurrent look-ups share one statemen
   expect(grown("voucher_batch_duration_seconds_sum")).toBeGreaterThan(0);
 });
 
-it("batches of reservations are reported by the API, and those of redeems by the worker", async () => {
+it("the API reports batches of reservations, and the worker batches of redeems", async () => {
   const { code } = await issue();
   const [reservations, redeems] = [{ batch: "reservations" }, { batch: "redeem" }];
   const before = { api: await scrape(api.metricsUrl), worker: await scrape(worker.metricsUrl) };
@@ -155,7 +155,7 @@ it("batches of reservations are reported by the API, and those of redeems by the
 });
 
 describe("the backlog", () => {
-  it("the backlog counts live reservations and not expired ones", async () => {
+  it("the backlog counts live reservations, without expired ones", async () => {
     const before = (await reported("voucher_live_reservations")) ?? 0;
     const [reserved, over] = [await issue(), await issue()];
     const { body } = await till.reserve(reserved.code);

@@ -72,7 +72,7 @@ afterAll(async () => {
   files.remove();
 });
 
-it("the parser of expressions finds each metric with its label matchers, and reports unknown ones", () => {
+it("the parser of expressions finds each metric with its label matchers, and reports unknown metrics", () => {
   const expression = [
     'sum by (route, le) (rate(a_bucket{code=~"x|y", s!="z"}[5m]))',
     "/ ignoring(state) (b:c:d > 0) or vector(0) and max(up == 1) offset 5m",

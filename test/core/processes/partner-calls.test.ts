@@ -162,7 +162,7 @@ it("an organization's calls are the last 200 of an hour, in pages below 100 kB, 
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
-it("refused and failed calls are kept apart from answered ones, and those over a limit are one line", async () => {
+it("refused and failed calls are listed apart from answered ones; calls over a limit share one entry", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const note = (status: number, requestId: string, errorCode: string | null) => {
@@ -182,7 +182,7 @@ it("refused and failed calls are kept apart from answered ones, and those over a
   expect((await pageOf(organizationId, "?key=key_1")).text).toMatch(/<strong>[\d,]+ calls<\/strong>/);
 });
 
-it("a call whose key no process knows is found by its request id, and the search says where else to look", async () => {
+it("a call with an unknown key is found by its request id, and the search names other places to search", async () => {
   const requestId = crypto.randomUUID();
   await call("GET", "/partner/redemptions", `${keys.till.key.slice(0, -1)}0`, requestId);
   await until(async () => (await search(requestId)).status === 303);

@@ -104,7 +104,7 @@ it("a change of a key's limits must name one", async () => {
   await expect(change(id, {})).rejects.toThrow(InvalidValues);
 });
 
-it("the overview is told of keys that have used 80 % of a limit", async () => {
+it("the overview lists keys that have used 80 % of a daily limit", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 5 });
   const found = async () => (await selectUsedCaps(db, 100)).find(({ keyId }) => keyId === id);
   await redeemAtOnce(tills, 3, "few");

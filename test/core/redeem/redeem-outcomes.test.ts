@@ -290,7 +290,7 @@ it("the sweeper deletes old ends in statements of ten thousand until its time is
   expect(await removeEnds(worker, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(10_001);
 });
 
-it("an answer is confirmed while the sweeper begins a new generation of reference_ends", async () => {
+it("an answer is confirmed while the sweeper starts a new generation of reference_ends", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await outside.query("UPDATE reference_generation SET generation = generation + 1");
     await awaitConfirmation(api.ctx, api.ctx.deployment.serverId);

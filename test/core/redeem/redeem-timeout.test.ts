@@ -16,7 +16,7 @@ const { api, servers, partner, keys, till, issue } = useService({
   env: { REDEEM_WAIT_MS: String(WAIT_MS) },
 });
 
-it("a redeem without a worker answers 503 after the wait, and says that this attempt redeemed nothing", async () => {
+it("a redeem without a worker gets 503 after the wait, which promises that the attempt redeems nothing", async () => {
   const voucher = await issue();
   const before = await dumpRows(servers.db);
   const added = vi.spyOn(api.ctx.redeemQueue, "addAndWait");

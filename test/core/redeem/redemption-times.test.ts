@@ -50,7 +50,7 @@ afterAll(() => servers.close());
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
-  it("an uncommitted redemption bounds completeUntil for later ones too, and is listed after its commit", async () => {
+  it("completeUntil stays before an uncommitted redemption, which is listed after its commit", async () => {
     const slow = await issue();
     const quick = await besideTransaction(servers.db, async (outside) => {
       const redeemedAt = await now();
@@ -103,7 +103,7 @@ describe("a redemption that is inserted and not committed", () => {
   });
 });
 
-it("a redemption in the closed time is refused as outdated, and one at its end is not", async () => {
+it("a redemption before the closed time is refused as outdated, and a redemption at that time is not", async () => {
   await advanceCompleteUntil(worker.pool, FAR);
   const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
   const closedUntil = rows[0]?.closed_until as Date;
@@ -212,7 +212,7 @@ describe("the closed time", () => {
     expect(await findComplete()).not.toEqual(complete);
   });
 
-  it("the closed time goes back only when an operator trusts the clock, which leaves an audit entry", async () => {
+  it("only `db trust-clock` moves the closed time back, and writes an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await advanceCompleteUntil(worker.pool, FAR);

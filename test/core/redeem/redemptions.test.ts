@@ -98,7 +98,7 @@ it("the list of redemptions reads completeUntil at most once a second, however m
   expect(times.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000);
 });
 
-it("the list of redemptions accepts cursors signed by a configured secret, and none by a removed one", async () => {
+it("the list of redemptions accepts cursors that a configured secret signed, and no others", async () => {
   const { cursor } = await readAll(till, {});
   for (const [secrets, status] of [
     ["a-new-secret-of-some-length,test-reservation-token-secret", 200],
@@ -143,7 +143,7 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   expect((await get("?from=yesterday")).status).toBe(400);
 });
 
-it("a file of redemptions that has begun waits in a full line, and is complete", async () => {
+it("a begun file of redemptions waits even when no more calls may wait, and is complete", async () => {
   const to = await untilComplete();
   const { listed } = await readAll(till, { to: to.toISOString() });
   const { pages } = readAllRedemptions(api.ctx, partner, {}, to);
@@ -295,7 +295,7 @@ it("a redemption is found by every spelling of its reference, and lists and read
   expect(rows).toEqual([{ external_ref: "Café 7" }]);
 });
 
-it("a list of redemptions refuses a reference that is given twice, or together with Accept: text/csv", async () => {
+it("the list of redemptions refuses a reference that is given twice, or together with Accept: text/csv", async () => {
   expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
   const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
     key: keys.till.key,

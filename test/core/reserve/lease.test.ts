@@ -117,7 +117,7 @@ it("a lease from the future, as after Redis's clock was set back, refuses no key
   expect(await leaseTicket(id)).toBe(reply.body.ticket);
 });
 
-it("a lease that was taken over leaves the first reservation in place", async () => {
+it("taking over a lease leaves the first reservation unchanged", async () => {
   const { id, code } = await issue();
   const { first, second } = await whileLocked(servers.db, [id], async () => {
     const first = reserveVoucher(delayed.ctx, holder, code);

@@ -61,7 +61,7 @@ it("a token's hash is its SHA-256 in lower-case hex", () => {
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 });
 
-it("the expected hash of a reservation's token is that of the token that its secret signs", () => {
+it("the expected hash of a reservation's token is the hash of the token that the recorded secret signs", () => {
   const secrets = nameTokenSecrets([NEW, OLD]);
   const expected = sha256(Buffer.from(hmac(OLD, TICKET).toString("base64url"))).toString("hex");
   expect(expectedTokenHash(secrets, { ticket: TICKET, tokenSecretId: idOf(OLD) })).toBe(expected);

@@ -192,7 +192,7 @@ it("a lease without a row does not refuse its own key", async () => {
   expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
 });
 
-it("a reservation holds for its holder and against others after Redis has lost everything", async () => {
+it("a reservation still serves its holder and refuses others after Redis has lost everything", async () => {
   const voucher = await issue();
   const held = (await shop.reserve(voucher.code)).body;
   await servers.redis.flushdb();

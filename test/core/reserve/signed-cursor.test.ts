@@ -8,7 +8,7 @@ type Secrets = ReturnType<typeof nameTokenSecrets>;
 const CURSOR = [1_800_000_000_123, "vch_1", null, 7];
 const TEXT = signCursor(FIRST, "redemptions", "org_1", CURSOR);
 
-it("a cursor is read as it was written, and its text has 16 bytes of MAC before the place", () => {
+it("a cursor is read as it was written, and its text has 16 bytes of MAC before the position", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
 });
@@ -38,6 +38,6 @@ it("a cursor is refused for another organization, even if one id begins with the
   expect(verifyCursor(FIRST, "redemptions", "org_", TEXT)).toBeNull();
 });
 
-it("a cursor of one list is refused for another", () => {
+it("a list refuses a cursor of another list", () => {
   expect(verifyCursor(FIRST, "events", "org_1", TEXT)).toBeNull();
 });

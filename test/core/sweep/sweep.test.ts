@@ -338,7 +338,7 @@ async function openOwn(count: number, env: Record<string, string> = {}) {
   return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
 }
 
-it("chains are all verified in turn, and a broken one stays recorded until a later round finds it intact", async () => {
+it("all chains are verified in turn, and a broken chain stays recorded until a round finds it intact", async () => {
   const { own, other, vouchers } = await openOwn(250);
   await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
   const broken = vouchers[123]?.id ?? "";

@@ -74,7 +74,7 @@ it("the check symbol detects any wrong symbol at any position, and any swap of t
   }
 });
 
-it("a voucher code is checked in every spelling", () => {
+it("the check symbol of a voucher code is verified in every spelling", () => {
   const code = makeVoucherCode((size) => new Uint8Array(size).map((_, index) => index % 2));
   expect(code.startsWith("0101-0101")).toBe(true);
   expect(hasValidCheckSymbol(code)).toBe(true);
@@ -110,7 +110,7 @@ it("a redeem code is random in all of its twelve symbols", () => {
   }
 });
 
-it("a redeem code is accepted in every spelling, and no other text is", () => {
+it("a redeem code is accepted in every spelling, and other texts are refused", () => {
   for (const text of ["1Q4K-9MZX-2HTB", "lq4k 9mzx2htb*"]) expect(normaliseRedeemCode(text)).toBe("1Q4K-9MZX-2HTB");
   for (const text of ["7Q4K-9MZX-2HTU", "7Q4K-9MZX-2HT", "7Q4K-9MZX-2HTB-W", "", "\0"])
     expect(normaliseRedeemCode(text), text).toBeNull();
@@ -182,7 +182,7 @@ it("normaliseCode ignores white space, dashes, format characters and three marks
   }
 });
 
-it("normaliseTicket finds a ticket in capitals, compatibility forms or with a line feed, and nothing else", () => {
+it("normaliseTicket reads a ticket in capitals, in compatibility forms or with a line feed, and nothing else", () => {
   const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
   for (const text of [
     ticket,
@@ -212,7 +212,7 @@ it("normaliseCode leaves what it has normalised as it is", () => {
   );
 });
 
-it("normaliseCode reads two writings of a code that differ in case, separators and look-alikes alike", () => {
+it("normaliseCode maps spellings that differ in case, separators or look-alikes to the same code", () => {
   const lookAlikes: Record<string, string[]> = { "0": ["0", "O", "o"], "1": ["1", "I", "i", "L", "l"] };
   const written = (symbol: string) =>
     fc

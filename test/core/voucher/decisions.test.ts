@@ -204,7 +204,7 @@ describe("decideRedeem", () => {
     }
   });
 
-  it("the cases of decideRedeem reach every line of the documented order", () => {
+  it("the cases of decideRedeem cover every step of the documented order", () => {
     const firsts = CASES.map((given) => ORDER.findIndex(([applies]) => applies(given)));
     expect([...new Set(firsts)].sort((a, b) => a - b)).toEqual(ORDER.map((_, index) => index));
   });

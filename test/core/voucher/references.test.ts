@@ -28,7 +28,7 @@ it.each([
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("earlierFormOf returns the form that releases up to 0.1.0 stored, if it differs, and formsOf tries it first", () => {
+it("earlierFormOf returns what releases up to 0.1.0 stored, if that differs, and formsOf lists it first", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
@@ -61,7 +61,7 @@ it("a job keeps its reference as the API wrote it, because an API of another rel
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
 });
 
-it("a reference goes into a path only if proxies keep all its characters", () => {
+it("the client puts a reference into a path only if proxies keep all its characters", () => {
   const survivors = ["A", "order-1", "a_b.c~d", "...", ".a"];
   const others = ["", ".", "..", "a/b", "a b", "ä", "a%2F", "/a", "a/", "a\n"];
   expect([...survivors, ...others].filter(survivesInPath)).toEqual(survivors);

@@ -43,7 +43,7 @@ it.each([
   expect(headers.get("vary")).toMatch(/\baccept-language\b/i);
 });
 
-it.each(LANGUAGES)("an unknown code and a foreign one get the same bytes in the language %s", async (language) => {
+it.each(LANGUAGES)("unknown and other organizations' codes get the same bytes in the language %s", async (language) => {
   const { code: known } = await issue();
   const answers = new Set<string>();
   for (const code of [known, "7Q4K-9MZX-2HTB-W8RC", newId("rsv")]) {
@@ -58,7 +58,7 @@ it.each(LANGUAGES)("an unknown code and a foreign one get the same bytes in the 
   expect([...answers][0]).toContain(JSON.stringify(translateInto(language)("errors.voucher_not_found")).slice(1, -1));
 });
 
-it("a release of nothing says why in the reader's language, and a successful release has no sentence", async () => {
+it("a release without effect gives a reason in the reader's language; a successful one has no sentence", async () => {
   const { code } = await issue();
   const { ticket } = (await service.till.reserve(code)).body;
   const release = (accepted: string) => ask("POST", "/partner/vouchers/release", accepted, { ticket });

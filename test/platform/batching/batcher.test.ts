@@ -65,7 +65,7 @@ it("a batcher refuses with BatcherFull only items that would wait beyond waiting
 
 const ownerOf = (item: string) => item.split(" ")[0] ?? "";
 
-it("a batcher gives places to owners in turn, so another owner's item is in the next batch", async () => {
+it("a batcher takes items of owners in turn, so another owner's item is in the next batch", async () => {
   const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
   const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
   const running = await next();

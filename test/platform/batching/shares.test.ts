@@ -10,7 +10,7 @@ it("an owner alone gets three quarters of the places, and each further owner sti
   expect(shares.hasRoom("e")).toBe(true);
 });
 
-it("an owner that releases its places finds as many again", () => {
+it("an owner that has released its places can take as many again", () => {
   const shares = new Shares(8);
   expect(fill(shares, "a")).toBe(6);
   for (let n = 0; n < 6; n++) shares.release("a");

@@ -54,7 +54,7 @@ it.each([
   await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
 });
 
-it("redemptions_closed and reference_generation have one row each, and closed times are milliseconds", async () => {
+it("redemptions_closed and reference_generation have one row each, closed times whole milliseconds", async () => {
   const second = { singleton: false };
   await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
   const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
@@ -776,7 +776,7 @@ describe("the events of a chain", () => {
     await forbidden(ONCE, [update(SEAL), update(UNSEAL)], [voucherId]);
   });
 
-  it("an event gets its place in the log when it is sealed, or once after that", async () => {
+  it("an event gets its log slot when it is sealed, or once after that", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("log_slot = 4096"), [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -1009,7 +1009,7 @@ describe("referrer contracts", () => {
     await accepted(...contract({ user_id })());
   });
 
-  it("a contract has links to products of its own brand only", async () => {
+  it("a contract's links are only for products of the contract's brand", async () => {
     const { productId: product_id, brandId: brand_id } = partner;
     const link = { code: newId("ctr"), contract_id: await contractIn("Active"), product_id, brand_id };
     const foreign = { ...link, code: newId("ctr"), product_id: stranger.productId };
@@ -1055,7 +1055,7 @@ it("a leaf batch either waits with its hashes or is placed without them, once", 
   await accepted(places, [[7]]);
 });
 
-it("the id of a leaf batch is the last one that its session has drawn, and has 41 bits", async () => {
+it("a leaf batch's id is the last one that its session drew from the sequence, of at most 41 bits", async () => {
   const leaf = { leaves: 1, hashes: bytes(1) };
   for (const id of ["nextval('log_batch_ids') + 1", "nextval('log_batch_ids') - 1", "0 * nextval('log_batch_ids')"])
     await rejected(TRIGGER, "the last one that this session drew", ...logBatch(leaf, id)());

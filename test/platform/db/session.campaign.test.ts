@@ -257,7 +257,7 @@ describe("schemas", () => {
     expect((await migrateDatabase(ownerOf(database))).length).toBeGreaterThan(20);
   });
 
-  it("a schema that was renamed is refused until its functions look there, and the sentence names them", async () => {
+  it("a renamed schema is refused until its functions search it, and the sentence names these functions", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
@@ -314,7 +314,7 @@ describe("functions", () => {
   });
 });
 
-it("a database behind a Unix socket is migrated and redeems", async () => {
+it("migrations and redeems work over a Unix socket to the database", async () => {
   const database = await makeDatabase();
   const { port } = new URL(postgres.url(database));
   const at = ({ name, password }: typeof OWNER) =>

@@ -27,7 +27,7 @@ afterEach(() => pool.end());
 
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
-it("a transaction waits for locks as long as it says, and only until its end", async () => {
+it("a transaction's lock timeout is as long as it sets, and applies only until its end", async () => {
   const timeout = async (tx: pg.PoolClient) => (await tx.query("SHOW lock_timeout")).rows[0].lock_timeout;
   const within = await inTransaction(pool, async (tx) => {
     await waitForLocks(tx, 4_321);

@@ -339,7 +339,7 @@ it("a caller's request id is echoed, in a refusal too", async () => {
   }
 });
 
-it("a request id of other symbols, or one that is sent twice, is replaced by a new one", async () => {
+it("a request id with other symbols, or sent twice, is replaced by a new id", async () => {
   const ids = new Set<string | null | undefined>();
   const wrong = ["9".repeat(129), "", "a b", "<script>", 'a"b', "a,b", "a/b", "größe", "a\tb", "a\\b"];
   for (const id of wrong) ids.add(await answered(id));
@@ -373,7 +373,7 @@ describe("requests that reach no route", () => {
     expect(reply.headers["x-request-id"]).toEqual(expect.any(String));
   });
 
-  it("the API answers in JSON to addresses in absolute form and to ones that no URL parser takes", async () => {
+  it("the API answers in JSON to addresses in absolute form and to addresses that no URL parser accepts", async () => {
     for (const target of ["http://x/nowhere", "http://[::bad/healthz", "http://x:99999999/", "http://a:b@c:d/", "*"]) {
       const reply = await sendRaw(`OPTIONS ${target}`);
       expect([404, 405, 400], target).toContain(reply.status);

@@ -19,7 +19,7 @@ const WHOLE = 32 * 2 ** 20;
 /** curl's status for a file with fewer bytes than its length. */
 const PARTIAL = 18;
 
-it.each(WAYS)("a file does not look whole if its process is killed meanwhile: %s", async (way) => {
+it.each(WAYS)("a client can tell that a file is cut if its process is killed meanwhile: %s", async (way) => {
   const server = startNode(["test/support/serve-large-file.ts"], {});
   onTestFinished(() => void server.child.kill("SIGKILL"));
   const port = await untilStarted(() => /^\d+\n/.exec(server.output())?.[0]);

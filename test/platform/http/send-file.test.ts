@@ -73,7 +73,7 @@ it.each([
   ["is too large", { bytesMax: 8 }, 400, "invalid_request", SHORTER],
   ["takes too long", { makeMs: 50 }, 503, "overloaded", SHORTER],
   ["finds too little disk left by the others", { totalMax: 8 }, 503, "overloaded", /busy/],
-] as const)("a file that %s is refused, and leaves its place", async (_, limits, status, code, sentence) => {
+] as const)("a file that %s is refused, and frees its place", async (_, limits, status, code, sentence) => {
   const hanging = makeGate();
   const { open, isFree } = await serve(async function* () {
     yield "id,code\n";
@@ -88,7 +88,7 @@ it.each([
   await isFree();
 });
 
-it("a reader has two files at a time, and all readers together have the places of the process", async () => {
+it("a reader may have two files at a time, and all readers together as many as the process allows", async () => {
   const gate = makeGate();
   const { open } = await serve(
     async function* () {

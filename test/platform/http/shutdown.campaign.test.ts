@@ -16,7 +16,7 @@ const REDEEM_WAIT_MS = 5_000;
 
 const { servers, keys, issue } = useService({ apis: [], workers: [] });
 
-it("an API that is told to stop answers what is under way, ends that connection and closes", async () => {
+it("a stopping API answers running requests, ends their connections and closes", async () => {
   // No worker runs, so the redeem is under way until its wait is over.
   const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
   const { code } = await issue();
@@ -84,7 +84,7 @@ it("an API process that gets Ctrl-C twice first answers what is under way, also 
   agent.destroy();
 });
 
-it("an API that is told to stop does not wait for connections without a request or with half of one", async () => {
+it("a stopping API does not wait for connections without a request or with half a request", async () => {
   const api = await startApi(servers);
   const { hostname, port } = new URL(api.url);
   const sockets = [connect(Number(port), hostname), connect(Number(port), hostname)];
@@ -94,7 +94,7 @@ it("an API that is told to stop does not wait for connections without a request 
   await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
 });
 
-it("an API that is told to stop answers the first request of an open connection, then ends it", async () => {
+it("a stopping API answers the first request of an open connection, then ends the connection", async () => {
   const api = await startApi(servers, {}, CONNECTION_LIMITS);
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);

@@ -6,7 +6,7 @@ import { useService } from "../../support/use-service.ts";
 
 const { servers } = useService({ apis: [], workers: [] });
 
-it("an API that is told to stop ends idle connections after two seconds, or at once without any", async () => {
+it("a stopping API ends idle connections after two seconds, and stops at once if there is none", async () => {
   const measure = async () => {
     const idle = await startApi(servers, {}, CONNECTION_LIMITS);
     const unused = await startApi(servers, {}, CONNECTION_LIMITS);

@@ -51,7 +51,7 @@ it("a limit on misses counts every miss in Redis, and calls it no more once the 
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-it("a limit on misses counts a look-up that failed as neither hit nor miss", async () => {
+it("a limit on misses counts a failed look-up neither as a hit nor as a miss", async () => {
   const { limiter, guard, misses } = await open(counting.newName(), { limit: 1 });
   const failing = () =>
     limiter.guard(

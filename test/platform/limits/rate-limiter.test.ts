@@ -126,7 +126,7 @@ it("what a rate limiter remembers is bounded, however many addresses call", asyn
 
 // Each of them waits for its own window to end.
 describe.concurrent("a rate limiter whose window ends", () => {
-  it("a rate limiter whose window ends says when, leaves nothing in Redis, and lets the caller through", async () => {
+  it("a rate limiter says when its window ends, then leaves nothing in Redis and admits the caller", async () => {
     const name = counting.newName();
     const limiter = await openLimiter(name, { limit: 3, seconds: 1 });
     await until(async () => (await burst(limiter, 5)) < 5);

@@ -232,7 +232,7 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("the address that a limit counts is the one that the trusted proxy added, not one from the caller", async () => {
+  it("a limit counts the address that the trusted proxy added, not an address that the caller sent", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);

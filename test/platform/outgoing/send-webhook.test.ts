@@ -75,7 +75,7 @@ it("an address that is not public is refused in a URL, and as each of a name's a
   expect(receiver.connections).toBe(0);
 });
 
-it("an address that is not public is left out, and the name's other ones are used", async () => {
+it("a private address of a name is left out, and the name's other addresses are used", async () => {
   const secret = await receive();
   const good = await receive({ host: "127.0.0.2", port: secret.port });
   for (const addresses of [
@@ -96,7 +96,7 @@ it("an address of the family that works is used although the name has many of th
   expect(await makeSender({ resolve: async () => [...others, "::1"] })(`http://hooks.test:${port}/`)).toEqual(OK);
 });
 
-it("an address that is not public is never reached by a name that changes at the second look-up", async () => {
+it("a private address from a name's second look-up is never connected to", async () => {
   const secret = await receive();
   // The same port at an address that nothing else uses.
   const good = await receive({
@@ -227,7 +227,7 @@ it("an answer without an end is read up to 16 kB, and its status counts", async 
 
 it.each(
   HOSTILE_KINDS,
-)("an answer without an end ends within the one limit of an attempt, and leaves no connection: %s", async (kind) => {
+)("an endless answer is cut at the time limit of the attempt, and leaves no connection: %s", async (kind) => {
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();

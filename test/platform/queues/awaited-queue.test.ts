@@ -136,7 +136,7 @@ it("one message has all replies that a worker sends at the same time", async () 
   listener.disconnect();
 });
 
-it("a job whose worker died three times runs again, and one whose worker died a fourth time fails", async () => {
+it("a job runs again after its worker died three times, and fails after the fourth time", async () => {
   const callAfter = async (deaths: number) => {
     const id = newJobId();
     const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
@@ -493,7 +493,7 @@ it("a job with too much data is unknown at once and is not added", async () => {
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("one owner has 250 jobs in the queue, and 1 250 callers in line who get replies or learn of the close", async () => {
+it("an owner may have 250 queued jobs and 1 250 waiting callers, who get replies or learn of the close", async () => {
   const asked = Array.from({ length: 1_499 }, () => call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(true);
   asked.push(call(1, 2));
@@ -523,7 +523,7 @@ it("one owner has 250 jobs in the queue, and 1 250 callers in line who get repli
   );
 });
 
-it("a caller whose wait ends in line gets unknown, and its job is never added", async () => {
+it("a caller whose wait ends before its job is added gets unknown, and the job is never added", async () => {
   for (let n = 0; n < 250; n++) void call(1, 2);
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject(isUnknown("no job was added within 100 ms"));

@@ -7,7 +7,7 @@ import { slotOf } from "../../../src/platform/redis/slots.ts";
 /** The slot by the library that ioredis uses. */
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
 
-it("the slot of a hash tag is the one that Redis Cluster computes", () => {
+it("the slot of a hash tag equals the slot that Redis Cluster computes", () => {
   // From the specification of Redis Cluster: the CRC-16 of 123456789 is 0x31c3.
   expect(slotOf("123456789")).toBe(0x31c3 % 16_384);
   for (let n = 0; n < 200; n++) expect(slotOf(`tag:${n}:ü`)).toBe(librarySlot(`{tag:${n}:ü}`));

@@ -30,14 +30,14 @@ it("db check accepts a cluster with equal numbers of shards, and names addresses
   expect(more).toEqual([]);
 });
 
-it("db check names a foreign server and a silent node, and nothing for one address of a cluster", async () => {
+it("db check reports another kind of server and a silent node, and nothing for one address of a cluster", async () => {
   const single = new URL(servers.redisUrl).host;
   expect(await check(`redis://${address(cluster)},${single}`)).toMatchObject([{ code: "redis_no_cluster" }]);
   expect(await check(`redis://${address(cluster)},127.0.0.1:1`)).toMatchObject([{ code: "redis_node_silent" }]);
   expect(await check(`redis://${address(cluster)}`)).toEqual([]);
 });
 
-it("db check names a number of shards that is no multiple of the masters, and the next one that is", async () => {
+it("db check reports a number of shards that is no multiple of the masters, and the next multiple", async () => {
   const [risk] = await check(cluster.url, "4");
   expect(risk).toMatchObject({
     code: "redis_shards",

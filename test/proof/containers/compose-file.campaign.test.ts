@@ -40,7 +40,7 @@ it("docker-compose.yml starts two workers, or as many as WORKERS in .env says, w
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml demands each secret but the log's, without which only the log does not start", () => {
+it("docker-compose.yml refuses to start without a secret; without the log's secret, all but the log starts", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }

@@ -61,7 +61,7 @@ describe("docker compose", () => {
     assert.match(receipt, /^c2sp\.org\/tlog-proof@v1\n/);
   });
 
-  it("prints a key and a code of a sandbox with the service demo", async () => {
+  it("prints a key and a code of a sandbox by the compose service `demo`", async () => {
     const printed = await deployment.compose("run", "--rm", "-T", "demo");
     const [, address, code, key = ""] = /API=(\S+) CODE=(\S+)\n +export KEY=(pvt_\S+)/.exec(printed) ?? [];
     assert.equal(address, URL, printed);

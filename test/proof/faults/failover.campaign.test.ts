@@ -205,7 +205,7 @@ it("a read-only database is disconnected when it became read-only after the conn
   await removed;
 });
 
-it("a process accepts a synchronous standby, and refuses another one that was promoted from before", async () => {
+it("a process accepts a promoted synchronous standby, and refuses a standby that lacks commits", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);

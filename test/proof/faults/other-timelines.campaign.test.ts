@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => servers?.close());
 
-it("copies wait while the original makes marks, and one takes its place when it hangs, for good", async () => {
+it("copies wait while the original makes marks, and if it hangs, one copy replaces it for good", async () => {
   const { postgres, open, makeMarks } = await openOriginal();
   const backup = await postgres.startHotCopy({ promoted: true });
   let originals = [open(postgres.url), open(postgres.url)];

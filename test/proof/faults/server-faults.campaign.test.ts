@@ -316,7 +316,7 @@ const REFUSED = "the database server is refused";
 /** How often each process of the original has refused its server, in earlier tests too. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
-it("a hot copy that is refused and then promoted answers 503 and changes nothing; the original goes on", async () => {
+it("a promoted copy that was refused answers 503 and changes nothing; the original continues", async () => {
   for (const each of cluster.apis) await untilRedeems(each);
   const refusals = countRefusals();
   const { id, body } = newOrder();
