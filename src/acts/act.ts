@@ -14,7 +14,7 @@ import type { AuditContext } from "./with-audit-entry.ts";
 /** The name of a field in one face: `--valid-until`, "Valid until" or `validUntil`. */
 export type NameOf = (field: string) => string;
 
-/** What is wrong with a field: a sentence without a full stop. Field names in it are those of a face. */
+/** What is wrong with a field: a sentence without a full stop, with the field names of a face. */
 export interface Problem {
   field: string;
   say: (nameOf: NameOf) => Sentence;
@@ -86,7 +86,10 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   on: EntityKind | null;
   /** Whether the act also works without such an entity. */
   mayStandAlone?: true;
-  /** The kind of entity that the act creates. `run` returns its `id`. An opened form creates at most one. */
+  /**
+   * The kind of entity that the act creates. `run` returns the entity's `id`. A form that is shown once creates at most
+   * one entity.
+   */
   creates?: EntityKind;
   /** The lowest role that may perform the act. */
   role: OperatorRole;
@@ -124,7 +127,9 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   response?: z.ZodObject;
   /** Returns the result of an earlier call that this call repeats. The act then checks no rules and does nothing. */
   repeated?(ctx: AuditContext, id: string, values: Values<F>): Promise<Result | null>;
-  /** Performs the act in a transaction with its audit entry. `id` names the entity of `on`; it is empty without one. */
+  /**
+   * Performs the act in a transaction with its audit entry. `id` names the entity of `on`; `id` is empty without `on`.
+   */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
   /** A sentence that says what was done. */
   said(result: Result, values: Values<F>, id: string): string;
@@ -143,7 +148,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
 /** An act whose `run` checks its rules first. `Deps` is what it needs from its process besides the audit context. */
 export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
   extends Omit<Definition<F, Result, Deps>, "run"> {
-  /** @throws InvalidValues; the errors of the act; UnusableDatabase when no standby confirms what it would tell. */
+  /** @throws InvalidValues; the errors of the act; UnusableDatabase when no standby confirms the answer. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
   /** Makes the compiler reject an act in a table whose process lacks what the act needs. */
   readonly needs?: (deps: Deps) => void;
@@ -156,8 +161,8 @@ export const sayNamesake = (id: string, name: string): string => `There is alrea
 export const CREATED = z.object({ id: text("The id of what was created.") });
 
 /**
- * Declares an act. All that it tells is confirmed by the synchronous standbys: its result, also if it only repeats an
- * earlier one, and its refusals.
+ * Declares an act. The synchronous standbys confirm all that the act answers: its result, even if it only repeats an
+ * earlier result, and its refusals.
  */
 export function act<const F extends Fields, Result extends object, Deps extends object = object>(
   definition: Definition<F, Result, Deps>,

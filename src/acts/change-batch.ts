@@ -19,7 +19,7 @@ export interface BatchChange<Done extends string> extends VoucherChange {
   done: Done;
   /** Leaves out vouchers that end at this time or later. */
   endsBefore?: Date;
-  /** Leaves out vouchers whose histories say something else about their suspension. */
+  /** Leaves out vouchers whose histories have another state of suspension. */
   suspension?: Suspension | "none";
 }
 
@@ -86,7 +86,8 @@ export async function changeBatch<Done extends string>(
   const findRanges = async function* () {
     for (let after = 0; after < size; ) {
       const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE, endsBefore, suspension });
-      // Serials have no gaps, so the change does not apply to skipped vouchers. A short range is the last one.
+      // Serials have no gaps, so the change does not apply to skipped vouchers. A range that is not full is the last
+      // range.
       const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
       total.alreadyFinal += last - after - range.length;
       after = last;

@@ -189,7 +189,7 @@ interface Work {
   lock: Lock;
   person: ErasedPerson;
   reason: string | null;
-  /** What was written after this time stays. */
+  /** Whatever was written after this time is kept. */
   upTo: Date | null;
   choose?: Choose;
 }

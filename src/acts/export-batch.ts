@@ -63,8 +63,8 @@ async function recordReading(ctx: AuditContext, batchId: string, codes: number):
 }
 
 /**
- * Reads codes for a caller that cannot take back what it got. Commits the audit entry before the first chunk. Each step
- * is passed to `run`, which gives it a connection.
+ * Reads codes. A code that was sent cannot be taken back, so the audit entry is committed before the first chunk. Each
+ * step is passed to `run`, which gives it a connection.
  */
 export async function* readCodes(
   run: <T>(step: (ctx: AuditContext) => Promise<T>) => Promise<T>,

@@ -6,10 +6,10 @@ import { ENDS_SCHEMA, extendLocked, tooEarly } from "./extend-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Gives every Active or Expired voucher of a batch a later end as `extendById` does, except those that end then or
- * later. Runs as {@link changeBatch}. When it has reached all of them, the batch itself, whose windows and listings end
- * with it, gets the end too. A repeat changes nothing.
- * @throws InvalidValues for an end before that of the batch; AppError `unavailable` during an upgrade.
+ * Gives every Active or Expired voucher of a batch a later end as `extendById` does, except vouchers that already end
+ * then or later. Runs as {@link changeBatch}. After all vouchers, the batch itself gets the end; its windows and
+ * listings end with the batch. A repeat changes nothing.
+ * @throws InvalidValues for an end before the batch's end; AppError `unavailable` during an upgrade.
  */
 export async function extendBatch(
   ctx: AuditContext,

@@ -20,7 +20,7 @@ export const tooEarly = (floor: Date): InvalidValues =>
 
 /**
  * Gives an Active or Expired voucher a later end, which makes it Active, and appends the sealed event in the same
- * transaction. Its reservation goes on. Changes nothing if the voucher has this end already.
+ * transaction. A reservation of the voucher continues. Changes nothing if the voucher has this end already.
  * @throws InvalidValues; AppError `voucher_not_found`, `voucher_used`, `voucher_voided`; `unavailable` during an
  * upgrade.
  */

@@ -65,7 +65,7 @@ interface Kind {
     hint?(field: Field): string;
     /** What an empty form contains. By default the field's initial value. */
     initial?(field: Field): readonly string[];
-    /** Reads what was entered. By default as the field reads what is typed. */
+    /** Reads the form's value. By default as the field reads a typed value. */
     read?(field: Field): z.ZodType;
   };
   /** A property of a JSON body. */
@@ -316,7 +316,7 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed: orWord(field, { "": null }), json: field.json.nullable(), initial: null };
 }
 
-/** A limit that people change. Left out, it stays as it is. The word `none` lifts it. */
+/** A limit that people change. Without a value, the limit stays as it is. The word `none` removes the limit. */
 export function limit(field: Field<number>): Field<number | "none" | null> {
   const { json: _, ...shown } = optional(field);
   return {

@@ -33,7 +33,7 @@ export interface IssueInput {
   windows: Partial<Record<WindowKind, Window>>;
   /** Exactly `count` printed codes to import, or null to generate new ones. */
   codes: ReadLines | null;
-  /** The organization's own reference, under which it issues at most one batch, with the terms that were asked for. */
+  /** The organization's own reference, and the terms that it asked for. One reference issues at most one batch. */
   reference?: IssueReference | null;
 }
 
@@ -63,7 +63,8 @@ interface IssueResult {
 }
 
 /**
- * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Has two chunks in memory.
+ * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Keeps at most two chunks in
+ * memory.
  * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
  * @throws ReferenceTaken; AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown
  * product, `unavailable` while another batch is issued under the same reference.
@@ -136,7 +137,7 @@ async function writeInChunks(
   if (chunk.length > 0) await write(chunk);
 }
 
-/** Claims the reference. Waits for a transaction that issues under the same one. */
+/** Claims the reference. Waits for a transaction that issues under the same reference. */
 async function claimReference(tx: Transaction, organizationId: string, batchId: string, reference: IssueReference) {
   const claimed = insertIssueReference(tx, { organizationId, batchId, ...reference }).catch((cause: unknown) => {
     throw isLockTimeout(cause) ? new AppError("unavailable", undefined, { cause }) : cause;

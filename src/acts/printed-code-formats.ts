@@ -46,7 +46,7 @@ export class CodesSummary {
     if (/^\d{15}0+$/.test(codeKey)) this.rounded += 1;
   }
 
-  /** A sentence that says why these codes cannot be the printed ones; null if nothing suggests that. */
+  /** A sentence with the reason why these codes cannot be the printed codes; null if nothing suggests that. */
   findFault(): string | null {
     const isAlone = this.count > 1 && this.withoutDigit === 1;
     if (!/\d/.test(this.first) && (isAlone || /codes?$/i.test(this.first.trim()))) {
@@ -61,8 +61,9 @@ export class CodesSummary {
   }
 
   /**
-   * Whether the first or the last code has a sign that no code between them has, or, of two codes, only this one; or a
-   * word that the opposite one does not have, and a length of its own.
+   * Whether the first or the last code is probably a title or a total. It then has a sign that no code in between has
+   * (with two codes: that the other code does not have), or a word that the other end does not have and a length that
+   * no other code has.
    */
   #differs(code: string, opposite: string): boolean {
     const word = WORD.exec(code)?.[0].trim();

@@ -54,10 +54,10 @@ export function parseErasures(text: string): Erasures {
 }
 
 /**
- * Repeats the erasures of a list in a database that was restored to an earlier time. What was written after an erasure
- * stays: an event or a reason that occurred later, a member that was added later. The keys of the replaced texts are
- * in the backup, so users and references of batches are found by these texts. Can be interrupted and repeated. What it
- * tells is confirmed by the synchronous standbys.
+ * Repeats the erasures of a list in a database that was restored to an earlier time. Whatever was written after an
+ * erasure is kept: a later event or reason, a member that was added later. The keys of the replaced texts are in the
+ * backup, so users and references of batches are found by these texts. Can be interrupted and repeated. The synchronous
+ * standbys confirm the result.
  */
 export function replayErasures(
   ctx: AuditContext,

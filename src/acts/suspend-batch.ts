@@ -10,13 +10,13 @@ import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entr
 
 /** How long the sweeper leaves the histories of a batch to the call that has suspended or resumed it. Milliseconds. */
 const FOLLOW_MS = 10_000;
-/** Pause between two looks at the transactions of calls. Milliseconds. */
+/** Pause between two checks of the transactions of calls. Milliseconds. */
 const LOOK_MS = 20;
 
 /**
- * Suspends all vouchers of a batch at once, by one row. Returns when their histories say so; with an `endBy`, perhaps
- * before. In both cases, no call that had read the batch before can still redeem. Runs as {@link changeBatch}. A repeat
- * changes only what is left.
+ * Suspends all vouchers of a batch at once, by one row. Returns once all histories have the suspended event; with an
+ * `endBy`, perhaps earlier. In both cases, no call that read the batch before its suspension can still redeem. Runs as
+ * {@link changeBatch}. A repeat changes only the remaining vouchers.
  * @throws AppError as {@link changeBatch}; `voucher_busy` if such a call does not end; `unavailable` during an upgrade.
  */
 export async function suspendBatch(

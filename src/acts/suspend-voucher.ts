@@ -11,9 +11,9 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 export const SUSPENSIONS_SCHEMA = 42;
 
 /**
- * Suspends a voucher, and appends the sealed event in the same transaction. Its reservation goes on, and so does its
- * time: an Expired one can be suspended too, so that an extension does not make it usable. Changes nothing if it is
- * suspended alone already.
+ * Suspends a voucher, and appends the sealed event in the same transaction. Its reservation and its validity continue
+ * to run. An Expired voucher can be suspended too, so that an extension does not make it usable. Changes nothing if the
+ * voucher itself (not its batch) is suspended already.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`; `unavailable` during an upgrade.
  */
 export function suspendById(ctx: AuditContext, voucherId: string, reason: string): Promise<void> {
@@ -25,9 +25,9 @@ export function suspendById(ctx: AuditContext, voucherId: string, reason: string
 }
 
 /**
- * Resumes a voucher, which is then what it would be without the suspension, and appends the sealed event in the same
- * transaction. Changes nothing if it is not suspended.
- * @throws AppError as {@link suspendById}; `voucher_suspended` while its batch is suspended, and the voucher with it.
+ * Resumes a voucher, which then has the state that it would have without the suspension, and appends the sealed event
+ * in the same transaction. Changes nothing if it is not suspended.
+ * @throws AppError as {@link suspendById}; `voucher_suspended` while the voucher's batch is suspended.
  */
 export function resumeById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<void> {
   return changeUnlessFinal(ctx, voucherId, async (tx, voucher, now) => {

@@ -17,7 +17,7 @@ type Given = Record<string, unknown>;
 /** What a command adds to an act: options, files and texts, and what the act needs from its process. */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
-  /** What is wrong with well-formed options beyond the rules of the act, as a sentence. Null for nothing. */
+  /** A sentence about well-formed options that break a rule of the command line. Null if they are right. */
   findProblem?(options: Given): string | null;
   /** How the command line names the act's entity, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };

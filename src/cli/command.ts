@@ -88,7 +88,7 @@ export interface CommandContext extends AdminContext, Interaction {
   databaseUrl: string;
   /** Null when no Redis is configured. */
   redisUrl: string | null;
-  /** The value of QUEUE_SHARDS, which must be that of the API processes and workers. */
+  /** The value of QUEUE_SHARDS. It must be the same as in the API processes and workers. */
   queueShards: Config["queueShards"];
   /** The environment. With embedded servers, includes the settings of webhooks and of the running `npm start`. */
   env: NodeJS.ProcessEnv;
@@ -98,7 +98,7 @@ type Options = Record<string, OptionOf<unknown>>;
 
 /**
  * A verb that uses the servers. `--org`, `--brand` and `--product` may be names. A wrong command line is refused before
- * anything is asked of a server.
+ * the command connects to a server.
  */
 export function verb<Given extends Options>(spec: VerbOf<CommandContext, Given>): Verb {
   return verbWithoutServers<Given>({

@@ -89,7 +89,10 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
   return program;
 }
 
-/** The verbs of a noun: those of its acts, for which the noun may have a verb of its own, and its further ones. */
+/**
+ * The verbs of a noun: one for each of its acts, unless the noun declares a verb in its place, and the noun's further
+ * verbs.
+ */
 function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
   const ofActs = acts.flatMap((act) => {
     const found = Object.entries(own).find(([verb]) => `${noun} ${verb.split(" ")[0]}` === act.name);

@@ -101,8 +101,8 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
 }
 
 /**
- * The link of a job: for a failed job the runbook, otherwise the page of what the job is about, or the runbook without
- * one.
+ * The link of a job. A failed job leads to the runbook, any other job to the page of its voucher or endpoint, or to the
+ * runbook if it has no such page.
  */
 function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["about"], operations: string) {
   const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });

@@ -10,7 +10,7 @@ import type { Page, Visit } from "./visit.ts";
 /** Maximum number of calls on one page. */
 const PAGE_MAX = 100;
 
-/** An organization's calls of the last hour: all calls, those of one key, or those with one request id. */
+/** An organization's calls of the last hour: all calls, the calls of one key, or the calls with one request id. */
 export const callsPage: Page<DepsOf<typeof readCalls>> = async (visit) => {
   const { ctx, site, id } = visit;
   const organization = await findOrganization(ctx.pool, id);

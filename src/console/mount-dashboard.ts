@@ -77,7 +77,7 @@ function noRedis(cause: unknown): AppError {
 }
 
 async function loadBoard(ctx: DashboardDeps, seesCredentials: boolean): Promise<RequestHandler> {
-  // Before Redis is asked: loading holds the event loop, which would look like a Redis that does not answer.
+  // Before the first request to Redis: loading blocks the event loop, which would look as if Redis did not answer.
   const { buildBoard } = await import("./board.ts");
   const views = await ctx.queueViews.open().catch((cause: unknown) => {
     throw noRedis(cause);

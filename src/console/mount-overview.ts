@@ -12,7 +12,8 @@ import { actingOf } from "./sign-in/signed-in.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
 /**
- * How long a process serves the overview that it has read, so that many open pages cost as much as one. Milliseconds.
+ * How long a process serves the same copy of the overview, so that many open pages cost as much as one page.
+ * Milliseconds.
  */
 const MAX_AGE_MS = 1_000;
 /**

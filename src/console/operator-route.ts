@@ -12,7 +12,7 @@ export interface OperatorRoute {
   handlers: readonly RequestHandler[];
 }
 
-/** Mounts the routes in order, each for its role and higher ones, and names them for logs and metrics. */
+/** Mounts the routes in order, each for its role and higher roles, and names them for logs and metrics. */
 export function mountOperatorRoutes(router: Router, routes: readonly OperatorRoute[]): void {
   for (const { method, path, role, handlers } of routes) {
     const nameRoute: RequestHandler = (_request, response, next) => {

@@ -199,7 +199,8 @@ function exchange(root: string, staging: string): string | null {
   if (before !== null) renameSync(database, before);
   renameSync(join(staging, "postgres"), database);
   save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
-  // Existing keys and the existing anchor of the log are newer than the backup. The anchor shows what was lost.
+  // Keep existing keys and the log's existing anchor: they are newer than the backup, and the anchor shows what the
+  // restore lost.
   for (const name of readdirSync(staging)) {
     if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
   }

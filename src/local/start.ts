@@ -187,7 +187,7 @@ async function stopNow(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** Waits for the joined processes, which end by themselves once this start is forgotten. */
+/** Waits for the processes that joined this `npm start`. They end by themselves once its file entry is removed. */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
   const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);

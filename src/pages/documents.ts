@@ -173,7 +173,7 @@ ${groupDocuments(all).map(({ title, pages }) => {
 const readProgram = (href: string) =>
   /\.(mjs|py|php|sh)$/.test(href) ? (DOCUMENTS.find(({ name }) => name === href)?.text ?? null) : null;
 
-/** The address for a link in a document: another served file, or outside the documents. Null if it is not served. */
+/** Where a link leads: to another served file, or to an address outside the documents. Null for a file not served. */
 function addressOf(
   { basePath }: Site,
   all: readonly ServedDocument[],

@@ -25,7 +25,7 @@ const STOCK_KEPT_MS = 60_000;
 interface Look {
   at: Date;
   attention: Attention[];
-  /** Faults that have ended a minute ago or less, or whose end is not told yet. */
+  /** Faults that ended within the last minute, or whose end was not reported yet. */
   ended: Pick<RecordedFault, "what" | "subject" | "endedAt">[];
   standing: Standing;
 }

@@ -102,7 +102,7 @@ const ISSUED_UNDER_REFERENCE = ISSUED.extend({
 });
 
 interface Issued extends z.output<typeof ISSUED> {
-  /** Whether the reference had issued this batch before; `otherBatch`: whether it had issued another one. */
+  /** Whether the reference had issued this batch before; `otherBatch`: whether it had issued another batch. */
   alreadyIssued: boolean;
   otherBatch?: true;
 }

@@ -126,7 +126,7 @@ SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
                      SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
 -- name: try_lock_texts(id, kind, text)
--- Takes locks of texts without waiting. Returns the vouchers of which another transaction has one.
+-- Takes locks of texts without waiting. Returns the vouchers with a text that another transaction has locked.
 SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 
@@ -163,8 +163,8 @@ SELECT r.voucher_id AS "voucherId", r.up_to AS "erasedAt",
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- The replaced references of the redemptions and batches that were erased since a time, with the time until which their
--- erasure erased: that of the batch, if there is one, because a replay finds references by their batches.
+-- The replaced references of the redemptions and batches that were erased since a time, with the time up to which the erasure erased what was
+-- written. If there is a batch, its time counts, because a replay finds references by their batches.
 SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_batch), max(f.of_order)) AS "erasedAt"
   FROM (SELECT rd.organization_id, rd.external_ref AS reference, NULL::timestamptz AS of_batch, w.up_to AS of_order
           FROM (SELECT r.voucher_id, max(r.up_to) AS up_to FROM erasures AS r WHERE r.erased_at >= $1::timestamptz

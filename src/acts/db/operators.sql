@@ -32,5 +32,5 @@ UPDATE operator_tokens AS t SET expires_at = grace.ends_at
 RETURNING t.expires_at AS "expiresAt";
 
 -- name: revoke_operator(id)
--- Revokes an operator. A second revocation keeps the time of the first one.
+-- Revokes an operator. A second revocation keeps the time of the first revocation.
 UPDATE operators AS o SET revoked_at = coalesce(o.revoked_at, statement_timestamp()) WHERE o.id = $1::text;

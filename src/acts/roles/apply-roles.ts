@@ -27,7 +27,7 @@ const granteeNames = (prefix: string) => GRANTEES.map((grantee) => granteeName(p
 
 const read = (file: URL) => readFileSync(file, "utf8");
 const REVOKES = read(new URL("./revokes.sql", import.meta.url));
-/** All grants: those of `grants.sql`, and those of wings. */
+/** All grants: from `grants.sql`, and from the wings. */
 const readAll = (ofWings: readonly URL[]) =>
   [new URL("./grants.sql", import.meta.url), ...ofWings].map(read).join("\n");
 /** A prefix has the characters of an SQL name only, so it needs no quotes. */
@@ -56,7 +56,7 @@ export interface AppliedGrantees {
  * Creates the missing roles and gives each role the rights of `grants.sql` in this database, and takes them from the
  * roles of another prefix. Run it after each migration.
  * @param tx a transaction of the owner, who must be allowed to create roles if one is missing or gets a password.
- * @param options the prefix of the roles' names, by default the one that the deployment has; the grants of wings; and
+ * @param options the prefix of the roles' names, by default the deployment's present prefix; the grants of wings; and
  * passwords of visible ASCII characters. A role with a password can log in; only the password's SCRAM verifier leaves
  * this process. Null changes nothing.
  * @throws AppError `invalid_request`, when the roles have rights in another database, or in excess of `grants.sql`.

@@ -16,12 +16,12 @@ BEGIN
 END
 $$;
 
--- PUBLIC may run no function of the service. Statements of all roles call this one.
+-- PUBLIC may run no function of the service. Statements of all roles call this function.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
--- Statements that read when a voucher ends call this one.
+-- Statements that read when a voucher ends call this function.
 GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO pva_api, pva_admin;
--- Statements that read whether a voucher is suspended call this one.
+-- Statements that read whether a voucher is suspended call this function.
 GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
 -- Histories, and triggers on what may be erased, call these.
@@ -85,7 +85,7 @@ GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api
 GRANT SELECT, INSERT ON voucher_events TO pva_api;
 GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON voucher_events TO pva_api;
 
--- The leaves of sealed events wait here for their places in the log.
+-- The leaves of sealed events wait here for their positions in the log.
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_api;
 GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;

@@ -11,8 +11,8 @@ import { formOf } from "./act-form.ts";
 import type { Action } from "./action.ts";
 
 /**
- * The forms of all acts, those of wings included. A form of a wing stands in place of the one that follows from its
- * act. An act on queues has one form for each queue.
+ * The forms of all acts, including the wings' acts. A form that a wing declares replaces the form made from the act. An
+ * act on queues has one form for each queue.
  */
 export function formsOf<Deps>(
   queues: readonly QueueSettings[],

@@ -12,10 +12,10 @@ const PRODUCTS_MAX = 1_000;
 /** The values of a form by field, as the browser sent them. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
 
-/** The hidden field whose random value names one opening of a form. */
+/** Hidden field with a random token, new each time the form is shown. The form is carried out once for each token. */
 export const FORM_TOKEN = "formToken";
 
-/** The page of an action: its place, its title, and `content`. */
+/** The page of an action: the links to its parents, its title, and `content`. */
 export function renderPage(
   site: Site,
   { is: [, , title] }: Action<never>,

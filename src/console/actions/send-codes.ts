@@ -40,7 +40,7 @@ export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   };
 }
 
-/** The labels of a batch's active vouchers, to print on A4 and cut. By default of the first ones. */
+/** The labels of a batch's active vouchers, to print on A4 and cut. By default the first vouchers. */
 export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
@@ -73,7 +73,7 @@ function serialsOf({ body }: Request, size: number): Serials {
   throw new AppError("invalid_request", `Choose serials from 1 to ${size}, at most ${LABELS_MAX} at a time.`);
 }
 
-/** The place of the sheets in the page. */
+/** Stands in the page where the sheets are inserted. */
 const SHEETS = new Html("<!-- sheets -->");
 
 /** @param count how many labels the sheets have; null before any are shown. */

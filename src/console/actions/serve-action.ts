@@ -109,7 +109,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     try {
       const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
       if (namesake !== null) {
-        // The entity with the same name may be the one that this form has created.
+        // This form itself may have created the entity with the same name.
         await confirmed(console.pool, () => assertNotSent(console.pool, act.audited));
         return refuse(409, { name: namesake }, true);
       }
@@ -143,7 +143,7 @@ const SENT_BEFORE =
 /** SQLSTATE insufficient_privilege. */
 const NOT_ALLOWED = "42501";
 
-/** Turns an error into one that tells the operator what it means. */
+/** Turns an error into an error whose sentence explains it to the operator. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   if ((cause as { code?: unknown }).code === NOT_ALLOWED) {
     const sentence = "Nothing was done: the database role of OPS_DATABASE_URL may not do this.";

@@ -18,8 +18,8 @@ export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): 
 
 /**
  * Admits operators who sign in: by HTTP Basic (RFC 7617) with a name and the operator's token, or any name and
- * OPS_TOKEN; or by the JWT that a proxy adds. Each is too long to guess, so all are verified, however many wrong ones
- * came from the same address.
+ * OPS_TOKEN; or by the JWT that a proxy adds. Tokens and JWTs are too long to guess, so each is verified, even after
+ * many wrong attempts from the same address.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
  * instead of a 401 after too many failed sign-ins from the address.
  */

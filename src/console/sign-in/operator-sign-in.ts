@@ -130,7 +130,7 @@ export class OperatorSignIn {
   }
 }
 
-/** Throws AppError `unavailable` in place of an error that says that Postgres does not respond. */
+/** Replaces an error that means "Postgres does not respond" by AppError `unavailable`. */
 function throwUnchecked(cause: unknown): never {
   if (!isDatabaseUnavailable(cause)) throw cause;
   throw new AppError("unavailable", (t) => t("inDetail.signInUnchecked"), { cause });

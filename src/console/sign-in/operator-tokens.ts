@@ -12,7 +12,7 @@ export interface TokenOperator {
   /** The token's subject, which the issuer gives to one person only. Null if it has none, or if it is the name. */
   subject: string | null;
   role: OperatorRole | null;
-  /** What the JWT has in the place of a role, as a sentence. */
+  /** A sentence with the claim's values that gave no role. */
   found: string;
   /** When the JWT expires, on the database's clock. Milliseconds. */
   expiresAt: number;
@@ -56,8 +56,8 @@ const LOOKALIKES =
 const isName = (text: string) => /[\p{L}\p{N}]/u.test(text.replaceAll(UNSEEN, ""));
 
 /**
- * A name, in which each character that could pass for another one or for none is shown by its code point, such as
- * `\u{202e}`: what is unseen, compatibility forms such as full-width letters, and look-alikes beside Latin letters.
+ * A name in which each misleading character is shown by its code point, such as `\u{202e}`: invisible characters,
+ * compatibility forms such as full-width letters, and look-alikes beside Latin letters.
  */
 export function showName(name: string): string {
   const byCode = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
@@ -92,7 +92,7 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 
 /**
  * The values of a claim: a list, a text with values between commas, or an object with values as its names. Blanks do
- * not separate values, because group names contain them: "Billing admin" is one.
+ * not separate values, because group names contain blanks, such as "Billing admin".
  */
 function valuesOf(claim: unknown): string[] {
   if (typeof claim === "string") return claim.split(",");

@@ -3,8 +3,8 @@ import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /**
- * The caller of a call: the organization or visitor whose share of the places it uses, and a signal that aborts once
- * the caller has left.
+ * The caller of a call: the organization or visitor whose share of the connections it uses, and a signal that aborts
+ * once the caller has disconnected.
  */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
@@ -27,13 +27,13 @@ export type Bulkhead<Who extends Share> = <T>(
 /** Runs each call at once: for programs of administration, which make one call at a time. */
 export const runAtOnce = <T>(_requester: unknown, call: () => Promise<T>): Promise<T> => call();
 
-/** How a call waits for its place. */
+/** How a call waits for its connection. */
 export interface PlaceWait {
   /** Longest wait. After it, the call gets `overloaded`. Milliseconds. */
   maxMs?: number;
   /**
-   * Set if the call reads the next part of a file. It is not refused when too many calls wait: what was read before
-   * would be lost. A file has at most one such call at a time.
+   * Set if the call reads the next part of a file. Such a call is not refused when too many calls wait, because the
+   * parts read before would be lost. A file has at most one such call at a time.
    */
   continues?: boolean;
 }
@@ -48,7 +48,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   return async (requester, call, { maxMs, continues = false } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
-    // If the kind's places are not divided, each call counts as an owner of its own.
+    // If the kind's connections are not shared out, each call counts as a separate owner.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");

@@ -1,10 +1,10 @@
 /**
- * Who shares the places of a kind of caller; with `none`, they are not divided. A visitor is a signed-in user, or the
- * address of an anonymous caller.
+ * Who shares the connections of a kind of caller; with `none`, nobody has a share. A visitor is a signed-in user, or
+ * the address of an anonymous caller.
  */
 export type Share = "organization" | "visitor" | "none";
 
-/** The connections that a kind of caller has for itself, and how many of its calls may wait for one. */
+/** The connections that only this kind of caller uses, and how many of its calls may wait for a connection. */
 export interface CallerKind<Who extends Share = Share> {
   /** The calls of this kind, as `docs/design/callers.md` lists them. */
   calls: string;
@@ -12,15 +12,15 @@ export interface CallerKind<Who extends Share = Share> {
   share: Who;
   /** Maximum number of waiting calls. Each further one gets `overloaded`. */
   waitingMax: number;
-  /** Maximum number of waiting calls of one organization or visitor, so that it cannot take all places. */
+  /** Maximum number of waiting calls of one organization or visitor, so that it cannot use up `waitingMax`. */
   waitingMaxEach: number;
 }
 
 const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
 
 /**
- * Kinds of callers whose calls are not batched: each call has a connection to Postgres of its own. No kind uses a
- * connection of another. Where connections are shared, one caller never gets all of them.
+ * Kinds of callers whose calls are not batched: each call takes one Postgres connection from the pool of its
+ * kind. Where callers share a pool, none of them can take all of it.
  */
 export const CALLER_KINDS = {
   /** While as many calls wait as may, the last of them starts within half a second, if chains have the usual length. */
@@ -77,7 +77,7 @@ export const ISSUER_CALLS = kind({
   waitingMaxEach: 10,
 });
 
-/** Connections of batched calls: many callers share each statement, so none of them waits for a place. */
+/** Connections of batched calls: many callers share each statement, so no call waits for a connection of its own. */
 const BATCHED_CONNECTIONS = {
   "look-up batches": 2,
   "batch of confirmations": 1,

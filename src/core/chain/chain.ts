@@ -79,7 +79,7 @@ export interface Seal {
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
   const fields = sealedFields(event, event.occurredAt.toISOString(), previousHash);
-  // `canonicalize` returns undefined only for a value that JSON omits. An object is not one.
+  // `canonicalize` returns undefined only for a value that JSON omits, which an object never is.
   const payload = canonicalize({ ...fields, data: event.data }) as string;
   return { previousHash, recordHash: hash("sha256", payload), payload };
 }

@@ -25,10 +25,10 @@ const VOUCHERS_MAX = 500;
 
 /**
  * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number.
- * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips damaged vouchers, and
- * locked ones: the batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on
- * the events: every reader sees a voucher past `validUntil` as Expired. Extended
- * vouchers follow, in order of their own ends.
+ * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips damaged and locked
+ * vouchers: the batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the
+ * events: every reader sees a voucher past `validUntil` as Expired. Extended vouchers follow, in order of their own
+ * ends.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers are of any batch.
  */
@@ -48,7 +48,7 @@ export async function recordExpiries(
   return count;
 }
 
-/** Does the same for vouchers whose own end has passed. Locked ones stay due for a later pass. */
+/** Does the same for vouchers whose own end has passed. Locked vouchers stay due for a later pass. */
 async function recordExtended(ctx: Deps, untilMs: number): Promise<number> {
   let count = 0;
   let isMore = true;

@@ -28,8 +28,8 @@ const VOUCHERS_MAX = 500;
 
 /**
  * Continues the histories of vouchers whose batch was suspended or resumed, in case the call ended before its work.
- * Returns the number of events. Skips damaged vouchers, and locked ones, to which a later pass returns. A suspension
- * holds without its event, and a resumption counts from it.
+ * Returns the number of events. Skips damaged vouchers. Skips locked vouchers, to which a later pass returns. A
+ * suspension takes effect before its event, a resumption only with its event.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  */
 export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<number> {
@@ -68,10 +68,10 @@ async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspensio
   return { recorded: changed, isWhole: locked.size === range.length, last };
 }
 
-/** A change that brings histories up to date. `suspension`: what those say that may lack the event. */
+/** A change that brings histories up to date. `suspension`: the state of the histories that may lack the event. */
 type HistoryChange = VoucherChange & { suspension: Suspension | "none" };
 
-/** Adds the event to the histories that do not say yet that the batch is suspended. */
+/** Adds the suspended event to the histories of a suspended batch that lack it. */
 export function batchSuspension(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   return {
     suspension: "none",
@@ -83,7 +83,7 @@ export function batchSuspension(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   };
 }
 
-/** Adds the event to the histories that do not say yet that the batch was resumed. */
+/** Adds the resumed event to the histories of a resumed batch that lack it. */
 export function batchResumption(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   return {
     suspension: "batch",
@@ -110,8 +110,8 @@ export async function resumeLocked(
 }
 
 /**
- * The events of locked vouchers that are suspended with their batch, and whose histories do not say so yet. `since` is
- * the time from which calls were refused for it.
+ * Makes the suspended event that the history of a locked voucher still lacks after its batch was suspended. Its `since`
+ * is the time from which calls were refused because of the batch's suspension.
  */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,
@@ -130,7 +130,9 @@ export async function lackingSuspensions(
   );
 }
 
-/** Appends one event to the history of each locked voucher, and sets what the histories say. */
+/**
+ * Appends one event to the history of each locked voucher, and sets the state of its suspension in the voucher's row.
+ */
 export async function writeSuspension(
   tx: Transaction,
   vouchers: readonly LockedVoucher[],

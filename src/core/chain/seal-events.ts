@@ -47,7 +47,7 @@ export async function openSinks(tx: Transaction): Promise<EventSinks> {
 
 /** What a transaction writes for its sealed events. */
 interface Appended {
-  /** Statements that write the events, their leaves and their places in the outbox. */
+  /** Statements that write the events, their leaves and their rows in the outbox. */
   writes: PreparedStatements;
   /** How far the chains' heads advance. The caller must write this to the vouchers. */
   advances: ChainAdvance[];

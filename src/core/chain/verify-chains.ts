@@ -13,7 +13,7 @@ const RANGE_VOUCHERS = 2_000;
 /** Ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
 const CONCURRENCY = 2;
 
-/** Number of chains verified in one turn of the event loop: about two milliseconds, so that redemptions go on. */
+/** Number of chains verified in one turn of the event loop: about two milliseconds, so that redemptions continue. */
 const PIECE_CHAINS = 100;
 
 /** A limit that no chain reaches: the largest SQL integer. */

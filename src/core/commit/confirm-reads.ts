@@ -14,8 +14,8 @@ export type Confirmations = Batcher<string, boolean>;
 
 /**
  * Opens the batcher that waits for the synchronous standbys. It uses one connection. One transaction confirms all reads
- * that wait, so none is refused for lack of a place. The waiting calls are bounded by the connections that the process
- * accepts.
+ * that wait, so no read is refused because too many wait. The waiting calls are bounded by the connections that the
+ * process accepts.
  */
 export function openConfirmations(ctx: {
   pool: pg.Pool;
@@ -34,8 +34,8 @@ export interface Confirming {
 }
 
 /**
- * Runs `read`. If its result `isFinal`, then waits until the synchronous standbys have what was read: until then, a
- * failover could undo it, so no response may call it final.
+ * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read. Until then a
+ * failover could undo the data, so no response may call the result final.
  * @throws AppError `unavailable` when another server has become the primary: it may lack what was read.
  */
 export async function readConfirmed<T>(

@@ -22,8 +22,8 @@ export interface GroupCommitterOptions<Item, Result> {
   /** The name of what an undecided item waits for. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
   /**
-   * The owner of an item. All items of a group have the same one. Owners share batches, connections and places of the
-   * slow path.
+   * The owner of an item. All items of a group have the same owner. Owners share batches, connections and the capacity
+   * of the slow path.
    */
   ownerOf: (item: Item) => string;
   /** The result of an item that stays locked for `lockWaitMs`, or that finds no room on the slow path. */
@@ -33,18 +33,16 @@ export interface GroupCommitterOptions<Item, Result> {
   /** Longest wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
   /**
-   * Maximum number of items that wait for a batch. The slow path has places of its own. A locked item without such a
-   * place waits only in a group that makes progress.
+   * Maximum number of items that wait for a batch. The slow path has a separate capacity. When it is used up, a locked
+   * item waits only in a group that makes progress.
    */
   waitingMax: number;
   /**
-   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is ever refused for lack of a
-   * place.
+   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is ever refused because too
+   * many wait.
    */
   isBounded?: true;
-  /**
-   * Connections of the slow path, each of which may wait for one group. The fast path has one connection of its own.
-   */
+  /** Connections of the slow path, each of which may wait for one group. The fast path has one separate connection. */
   slowConnections: number;
 }
 
@@ -97,15 +95,15 @@ interface Group<Item, Result> {
  *   groups wait at the same time, each on a connection of its own.
  *
  * When the fast path's transaction cannot get another lock, its items move to the slow path, where each group waits
- * alone. The slow path has a number of places, which owners share, and a group has half as many. A locked
- * item without a place waits only in a group that makes progress. So neither many locks nor many requests for one lock
- * delay other items.
+ * alone. The slow path has a limited capacity, which owners share; one group may use half of it. When it is used up, a
+ * locked item waits only in a group that makes progress. So neither many locks nor many requests for one lock delay
+ * other items.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
   readonly #fastPath: Batcher<Item, Result | Undecided>;
   readonly #work = new OpenWork();
-  /** Places of items that join a later batch after their pause. */
+  /** The capacity for items that join a later batch after their pause. */
   readonly #skipped: Shares;
   /** When an item last counted as locked, on the monotonic clock. Milliseconds. */
   #countedLockedAt = Number.NEGATIVE_INFINITY;
@@ -167,7 +165,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     });
   }
 
-  /** Whether an item without a place may wait in a group: only if the group makes progress. */
+  /** Whether an item may wait in a group beyond the capacity: only if the group makes progress. */
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;

@@ -14,9 +14,10 @@ type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_
 
 /**
  * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF`
- * without a proof does not compile. A caller of redeem may give the money back after a refusal that says something of
- * the voucher or of the reference, so these need the proof `ended`, which is a write. The others say only that this
- * attempt was not carried out, and leave open what an earlier one has done: a caller above its limits costs no write.
+ * without a proof does not compile. A caller of redeem may give the money back after a refusal about the voucher or the
+ * reference. So such a refusal needs the proof `ended`, which is a write. Any other refusal only means that this
+ * attempt was not carried out, and leaves open whether an earlier attempt redeemed. So a caller above its limits costs
+ * no write.
  */
 const PROOFS = {
   redeemVoucher: {
@@ -72,9 +73,9 @@ export function toRefusal(error: unknown): AppError {
 const OPEN_OUTCOMES: ReadonlySet<string> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
 
 /**
- * Runs what an answer still needs once the change that it tells of is committed, by this attempt or an earlier one.
- * After a commit, no answer may say that nothing was changed: an error that says so becomes `unavailable`, and the
- * repeat of the call then tells of the change.
+ * Runs the rest of an answer after its change was committed, by this attempt or an earlier attempt. After a commit, no
+ * answer may say that nothing was changed: such an error becomes `unavailable`, and a repeat of the call returns the
+ * change.
  */
 export function answerAfterCommit<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

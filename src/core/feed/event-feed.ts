@@ -9,10 +9,13 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 const LOOK_EVERY_MS = 250;
 /** Shortest interval at which a process moves the end of the feed. Milliseconds. */
 const MOVE_EVERY_MS = 100;
-/** Maximum number of events that a look reads. If there are more, all calls that wait look for themselves. */
+/** Maximum number of events that one search reads. If there are more, each waiting call searches for itself. */
 const LOOK_EVENTS_MAX = 5_000;
 
-/** The owner of a look, which is for all organizations. It has no signal: a caller that leaves must not end it. */
+/**
+ * The owner of a search, which is for all organizations. It has no signal: a caller that disconnects must not end the
+ * search.
+ */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 interface Deps {
@@ -64,8 +67,8 @@ export class EventFeed {
 
   /**
    * Waits for an event of the organization after this slot, without a connection. Returns the slot after which there
-   * may be one, which is the same for all calls that it wakes. Null if the caller has left, the time is over or the
-   * process closes.
+   * may be such an event: the same slot for all calls that are woken together. Null if the caller has left, the time is
+   * over or the process closes.
    */
   async waitForEvents(
     { organizationId, signal }: Requester<"organization">,
@@ -104,7 +107,7 @@ export class EventFeed {
     return [...this.#waiting.values()].reduce((total, { size }) => total + size, 0);
   }
 
-  /** Ends the calls that wait. Later ones do not wait. */
+  /** Ends the waiting calls. Later calls do not wait. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#rest();
@@ -127,7 +130,7 @@ export class EventFeed {
     for (const id of organizationIds) for (const resolve of this.#waiting.get(id) ?? []) resolve(after);
   }
 
-  /** Looks for events after those of the last look. Skips a look while the one before goes on. */
+  /** Looks for events that are newer than the last search saw. Does nothing while a search is running. */
   #look(): void {
     if (!this.#isLooking) this.#looking = this.#findNew();
   }

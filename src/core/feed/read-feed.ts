@@ -40,7 +40,7 @@ interface Deps extends Confirming {
 /** A page of the feed. */
 interface Page {
   events: FeedEvent[];
-  /** The last event that was read, of any organization. Null before the first one. */
+  /** The last event that was read, of any organization. Null before the first event. */
   place: FeedPlace | null;
   end: FeedEnd;
   /** Whether the page reaches the end. */

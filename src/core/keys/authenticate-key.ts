@@ -81,8 +81,8 @@ export class KeyAuthenticator {
 
   /**
    * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its
-   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query. However many wrong
-   * ones its address sends, a right one is looked up: secrets are too long to guess.
+   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query. A right secret is
+   * looked up even if its address sends many wrong secrets: secrets are too long to guess.
    * @param address the caller's address.
    * @throws BatcherFull, or what the database threw.
    */

@@ -11,6 +11,6 @@ export interface Caller {
   capped?: boolean;
   /** Whether the key has the scope `voucher.issue`, which lists codes. */
   issues?: boolean;
-  /** Aborts once the caller has left, so that its calls take no place in a line. */
+  /** Aborts once the caller has disconnected, so that its calls no longer wait. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -99,7 +99,7 @@ function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): voi
 /** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
 const PIECE = 64;
 
-/** Records a backlog in place of the last one. Removes each value that could not be measured. */
+/** Replaces the recorded backlog by a new one. Removes each value that could not be measured. */
 async function recordBacklog(
   metrics: Omit<ApiMetrics, keyof Scrapable>,
   backlogs: readonly WingBacklog<unknown>[],

@@ -1,4 +1,6 @@
-/** The bound of each bucket of latencies is the one before times this number, so a percentile is at most 10 % wrong. */
+/**
+ * The bound of each bucket of latencies is the previous bound times this number, so a percentile is at most 10 % wrong.
+ */
 const BUCKET_GROWTH = 1.2;
 /** The last bucket: eleven hours. */
 const BUCKETS_MAX = 96;

@@ -20,7 +20,7 @@ const SPANS = {
 const keyOf = (deployment: Pick<DeploymentIdentity, "id">, span: string, atMs: number) =>
   `${reportPrefix(deployment)}:${span}:${atMs}`;
 
-/** Each process adds those of its keys with the most calls, and with the most calls over a limit. */
+/** Each process adds its keys with the most calls, and its keys with the most calls over a limit. */
 const KEYS_MAX = 20;
 
 /** What is known of a request when its response has ended. */
@@ -46,7 +46,8 @@ interface Deps {
 
 /**
  * Counts refusals, latencies of redeems and times of jobs, for the plots of operators. Each process adds its counts of
- * a minute and an hour to those of the others in Redis. They are approximate: what Redis does not take is lost.
+ * a minute and an hour to those of the others in Redis. They are approximate: counts that Redis does not accept are
+ * lost.
  */
 export class MinuteCounts implements Closable {
   readonly #ctx: Deps;

@@ -40,7 +40,7 @@ const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
 const NO_ROUTE = "none";
-/** Methods that have their own label. All others share one, because callers can send any method. */
+/** Methods that have their own label. All other methods share a label, because callers can send any method. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** A UUID, or 128 bits in hex as trace ids have them: it names nothing but the request. */

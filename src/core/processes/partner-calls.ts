@@ -17,7 +17,9 @@ const LISTS = {
 } as const;
 type List = keyof typeof LISTS;
 const LIST_NAMES = Object.keys(LISTS) as List[];
-/** Maximum number of an organization's calls that are read: those of both lists, and the counts of refused floods. */
+/**
+ * Maximum number of an organization's calls that are read: the calls of both lists, and the counts of refused floods.
+ */
 export const CALLS_MAX = 2_000;
 /** Calls over a limit are counted for each of these. Milliseconds. */
 const MINUTE_MS = 60_000;
@@ -75,7 +77,7 @@ const keysOf = (prefix: string, list: List, organizationId: string) => {
   };
 };
 
-/** The Redis key of the counts of an organization's calls over a limit in a minute. */
+/** The Redis key that holds how many calls of an organization were refused over a limit in one minute. */
 const limitedKey = (prefix: string, organizationId: string, minuteMs: number) =>
   `${prefix}:limited:${organizationId}:${minuteMs}`;
 
@@ -106,8 +108,8 @@ export class PartnerCalls {
   }
 
   /**
-   * Keeps a call in memory until the next write. Costs no round trip. A call over a limit is only counted, because a
-   * flood of them tells no more than one.
+   * Keeps a call in memory until the next write. Costs no round trip. Calls over a limit are only counted, because a
+   * flood of them shows no more than one call.
    */
   note(ofOrganization: string | null, call: NotedCall): void {
     const organizationId = ofOrganization ?? NO_ORGANIZATION;

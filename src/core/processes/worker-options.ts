@@ -18,7 +18,7 @@ export interface WorkerDeps {
   counts: Pick<MinuteCounts, "observeJob">;
 }
 
-/** The options that all workers of a process share, and the number of jobs that this one runs at once. */
+/** The options that all workers of a process share, with the number of jobs that this worker runs at once. */
 export function workerOptions(deps: WorkerDeps, concurrency: number): WorkerOptions {
   const { config, pool, deployment, log, metrics } = deps;
   return {

@@ -107,7 +107,7 @@ export class Canary implements Closable {
     }
   }
 
-  /** Whether a worker has committed a canary. One of an earlier release does not know canaries, and says so. */
+  /** Whether a worker has committed a canary. A worker of an earlier release does not know canaries, and replies so. */
   async #send(voucherId: string): Promise<boolean> {
     const { redeemQueue, process, config } = this.#ctx;
     const job: CanaryJob = { voucherId, organizationId: "canary", processId: process.id };

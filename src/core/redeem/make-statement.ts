@@ -12,7 +12,7 @@ export interface Reads {
   partnerCalls: Bulkhead<"organization">;
 }
 
-/** Redemptions that one statement reads. */
+/** Redemptions that one query reads. */
 const PAGE_MAX = 1_000;
 
 /**

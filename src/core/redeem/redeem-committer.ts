@@ -244,8 +244,8 @@ function decideBatch(
         return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
       }
       case "redeemed_before":
-        // The first delivery's COMMIT may have been cut off. This one waits for the standbys, because the row lock is
-        // in the write-ahead log.
+        // The first delivery may have committed without its wait for the standbys. The COMMIT of this transaction waits
+        // for them, because its row lock was written to the write-ahead log.
         return {
           reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
           consumedTicket: null,

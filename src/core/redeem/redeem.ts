@@ -15,7 +15,8 @@ export interface RedeemAttempt {
    * Whether the reference was ended since the attempt's first read: a caller has been told that nothing is redeemed.
    */
   isEnded: boolean;
-  /** Whether the voucher would exceed the key's daily limit. Only a worker can tell. */
+  /** Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit; in any case the
+   * database refuses what exceeds it. */
   isOverCap?: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
@@ -43,7 +44,7 @@ export type RedeemDecision =
 
 /**
  * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
- * used, voided, expired, ended reservation, wrong token, reserved by another key, daily limit. Pure.
+ * used, voided, expired, suspended, ended reservation, wrong token, reserved by another key, daily limit. Pure.
  * @param reservation the voucher's reservation in state Live, if any. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.

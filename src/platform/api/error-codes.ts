@@ -72,11 +72,11 @@ export type ErrorCode = keyof typeof ERRORS;
 /** An error code, and what goes with it. */
 export interface ErrorKind extends ErrorDescription {
   code: string;
-  /** What it says unless the error says more. */
+  /** The sentence of an error with this code, unless the error has a more specific sentence. */
   sentence: Sentence;
-  /** The heading of its page, if it is not that of its status. */
+  /** The heading of the error's page, if it differs from the heading of the status. */
   heading?: Sentence;
-  /** Set if it ends by itself within seconds, so that its page looks again. */
+  /** Set if the cause ends by itself within seconds: the error's page then reloads. */
   looksAgain?: true;
 }
 

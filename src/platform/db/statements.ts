@@ -37,7 +37,7 @@ export function readStatements(file: URL): Record<string, ReadStatement> {
 /** Where to find the value of a column in the values of a row. */
 interface Place {
   name: string;
-  /** Position of the value. For a group, that of its first member, which is null if there is no group. */
+  /** Index of the value in the row. For joined columns, the index of the first, whose value is null without a match. */
   at: number;
   /** The members of a group; null for a single column. */
   members: readonly { name: string; at: number }[] | null;

@@ -14,7 +14,8 @@ const READ_ONLY_TRANSACTION = "25006";
 const IN_FAILED_TRANSACTION = "25P02";
 const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
-/** Raised by `assert_row_count`: the state that the transaction decided on has changed. */
+/** The state that the transaction decided on has changed. Raised by `assert_row_count`, and by triggers (daily limits,
+ * `closed_until`, erased references). */
 const DECIDED_ON_OLD_STATE = "VS001";
 /** The SQLSTATE of a notice that is not a warning. */
 const SUCCESSFUL_COMPLETION = "00000";
@@ -141,8 +142,8 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
 }
 
 /**
- * Whether the transaction conflicted with another one, or a read with the recovery of a standby. It may succeed when it
- * is repeated on the new state.
+ * Whether the error is a conflict: with another transaction or, for a read on a standby, with the standby's recovery. A
+ * repeat may succeed.
  */
 export function isRetryable(error: unknown): boolean {
   return [SERIALIZATION_FAILURE, DEADLOCK_DETECTED, DECIDED_ON_OLD_STATE].some((code) => hasSqlState(error, code));

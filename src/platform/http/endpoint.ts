@@ -70,7 +70,7 @@ interface Definition<
   path: Path;
   /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless `ownErrors` lists them. */
   operationId: string;
-  /** The operation's errors, if {@link ERRORS_OF} does not have it. */
+  /** The operation's errors, if {@link ERRORS_OF} does not list the operation. */
   ownErrors?: readonly (ErrorCode | ErrorKind)[];
   /** A title of a few words, without a full stop. */
   summary: string;
@@ -287,8 +287,8 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 }
 
 /**
- * Mounts a route. Other methods get 405 with `Allow`. Unless the route limits its callers, each address has a limit,
- * which is checked before a method's last handler: the earlier handlers only decide the form of the response.
+ * Mounts a route. Other methods get 405 with `Allow`. Requests are limited per address, unless the route limits its
+ * callers. The check comes just before the last handler, because the earlier handlers only choose the response's form.
  */
 export function mount(
   router: Router,

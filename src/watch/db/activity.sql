@@ -1,5 +1,6 @@
 -- name: find_trusted_at
--- When an operator last confirmed the clock. Read before the time up to which is counted, so that the next pass sees a later change.
+-- When an operator last confirmed the clock. Each pass reads this before it reads the end of the time that it counts. So the next pass sees a
+-- confirmation that comes between the two reads.
 SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: lock_activity(clock_trusted_at?, until, hours_max)

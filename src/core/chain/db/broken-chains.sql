@@ -15,8 +15,8 @@ SELECT count(*)::int AS broken
   FROM (SELECT 1 FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int) AS l;
 
 -- name: find_damaged(voucher_id)
--- Returns those of the locked vouchers whose chains accept no further event: the events after the sealed head are not
--- the Pending ones up to the head. OFFSET 0 keeps a plan that was made for few events from reading all of them.
+-- Returns the locked vouchers whose chains accept no further event: the events after the sealed head are not exactly the Pending events up to the
+-- head. OFFSET 0 keeps a plan that was made for few events from reading all of them.
 SELECT v.id FROM vouchers AS v
  CROSS JOIN LATERAL (SELECT count(*) AS unsealed, count(*) FILTER (WHERE e.record_hash IS NULL AND e.sequence <= v.last_sequence) AS pending
                        FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.sealed_sequence OFFSET 0) AS c

@@ -5,7 +5,7 @@ import { Statements } from "../../../platform/db/statements.ts";
 export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url));
 
 export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer }, { limit: integer });
-/** Those of the locked vouchers whose chains accept no further event. Set them aside: they would fail their batch. */
+/** The locked vouchers whose chains accept no further event. Leave them out: they would fail their batch. */
 export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId: arrayOf(text) });
 export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });
 const markWholeChains = sql.execute("mark_whole_chains", { after: text, last: text, broken: arrayOf(text) });

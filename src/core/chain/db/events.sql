@@ -59,9 +59,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: find_logged_event(voucher_id, sequence)
--- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
--- payload is null after it was erased. The leaf index is null until the event has a place in the log. The served
--- checkpoint may not contain the leaf yet.
+-- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The payload is null after it was
+-- erased. The leaf index is null until the event has a position in the log. The served checkpoint may not contain the leaf yet.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
@@ -132,6 +131,5 @@ SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: insert_log_batch(id, leaves, hashes)
--- Adds the leaves of a transaction. They wait in this table for their places in the log.
--- A hash has 32 bytes.
+-- Adds the leaves of a transaction. They wait in this table for their positions in the log. A hash has 32 bytes.
 INSERT INTO log_batches (id, leaves, hashes) VALUES ($1::bigint, $2::int, $3::bytea);

@@ -37,9 +37,9 @@ const LOGGED_HASH = {
   voucherId: text,
   sequence: integer,
   recordHash: bytea,
-  /** Whether the event belongs to a batch of leaves. The batch may still wait for its place in the log. */
+  /** Whether the event belongs to a batch of leaves. The batch may still wait for its position in the log. */
   hasSlot: boolean,
-  /** Null if the event has a payload. Otherwise whether a later sealed event says that it was erased. */
+  /** Null if the event has a payload. Otherwise whether a later sealed event lists the event as erased. */
   isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**

@@ -18,8 +18,8 @@ SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
  ORDER BY e.log_slot OFFSET $3::int - 1 LIMIT 1;
 
 -- name: select_feed_events(organization_id, after_slot, last_slot, event_types, scanned, limit)
--- An organization's events among the next ones of the feed, of all types if none is given. The scan is bounded: the
--- feed has the events of all organizations.
+-- An organization's events among the next events of the feed, of all types if none is given. The scan is bounded: the feed has the events of all
+-- organizations.
 SELECT e.log_slot AS slot, e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
@@ -34,7 +34,7 @@ SELECT e.log_slot AS slot, e.voucher_id AS "voucherId", e.sequence, e.event_type
  ORDER BY e.log_slot LIMIT $6::int;
 
 -- name: count_next_events(after_slot, last_slot, scanned)
--- The number of each organization's events among the next ones of the feed.
+-- The number of each organization's events among the next events of the feed.
 SELECT (SELECT v.organization_id FROM vouchers AS v WHERE v.id = e.voucher_id) AS "organizationId", count(*)::int AS events
   FROM (SELECT o.voucher_id FROM voucher_events AS o WHERE o.log_slot > $1::bigint AND o.log_slot <= $2::bigint
          ORDER BY o.log_slot LIMIT $3::int) AS e

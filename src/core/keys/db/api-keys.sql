@@ -35,7 +35,7 @@ ON CONFLICT (key_id) DO UPDATE SET last_used_at = coalesce(EXCLUDED.last_used_at
 SELECT FROM api_keys AS k WHERE k.id = $1::text AND (k.revoked_at IS NOT NULL OR k.expires_at <= clock_timestamp());
 
 -- name: find_any_key
--- One row if there is any key, even a revoked or expired one.
+-- One row if there is any key, even a revoked or expired key.
 SELECT FROM api_keys AS k LIMIT 1;
 
 -- name: insert_key(id, organization_id?, label?, scopes, allow_ips, expires_at?, max_per_day?, max_amount_per_day_usd?)
@@ -95,7 +95,7 @@ UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
 RETURNING s.expires_at AS "expiresAt";
 
 -- name: revoke_key(id)
--- Revokes a key. A second revocation keeps the time of the first one.
+-- Revokes a key. A second revocation keeps the time of the first revocation.
 UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys(organization_id, before?, limit?)

@@ -49,7 +49,7 @@ const LISTED_KEY = {
   oldSecretsUsedAt: orNull(timestamptz),
   maxPerDay: orNull(integer),
   maxAmountPerDayUsd: orNull(numeric),
-  /** What it has redeemed today, UTC. Counted only while it has a daily limit. */
+  /** How much the key has redeemed today, UTC. Counted only while the key has a daily limit. */
   redemptionsToday: integer,
   amountTodayUsd: numeric,
   oldSecretsUntil: orNull(timestamptz),
@@ -148,8 +148,8 @@ export interface CapLeft {
 }
 
 /**
- * Locks the caps of keys until the transaction ends, and reads what is left of them on the day of a time. Keys without
- * a cap are left out.
+ * Locks the caps (daily limits) of keys until the transaction ends, and reads how much of each is left on the day of a
+ * time. Keys without a cap are left out.
  */
 export async function lockKeyCaps(
   tx: Transaction,
@@ -162,7 +162,8 @@ export async function lockKeyCaps(
 }
 
 /**
- * Gives a key other caps, which count all that it has redeemed today. Waits for transactions that redeem by it.
+ * Gives a key other daily limits, which count all that the key has redeemed today. Waits for transactions that redeem
+ * by it.
  */
 export async function changeKeyCaps(tx: Transaction, id: string, caps: KeyCaps): Promise<void> {
   await lockCaps(tx, [id]);

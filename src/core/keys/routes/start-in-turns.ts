@@ -16,8 +16,8 @@ const IN_TURN = 128;
 
 /**
  * Starts requests in turns: a turn of the event loop reads from all connections, and a thousand requests together would
- * stop the process for a tenth of a second. Beyond the first ones of a turn, organizations share the starts with each
- * other, and with all users and visitors.
+ * stop the process for a tenth of a second. After the first starts of a turn, organizations take turns with each other
+ * and with all users and visitors.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const slots = new FairSlots(IN_TURN);

@@ -262,7 +262,8 @@ export function selectLastRedemptions(
   });
 }
 
-/** A reference with its last end, as an attempt's first read saw it. A later end makes the attempt void. */
+/** A reference and its last end, as an attempt's first read saw them. If the reference was ended again since, the
+ * attempt is too late. */
 interface SeenReference extends ExternalRef {
   /** The version of the reference's last end; 0 without one. */
   seenEnd: number;
