@@ -15,6 +15,7 @@ export function renderMonthPage(
   const [from, to] = [startOfMonth(month, locale), startOfMonth(addMonths(month, 1), locale)];
   const { t, markup } = locale;
   const title = t("portal.ofMonth", { month: locale.month(month) });
+  const statement = t("portal.statement", { month: locale.month(month) });
   const days = daysBetween(`${month}-01`, `${addMonths(month, 1)}-01`);
   const begun = days.filter((day) => startOfDay(day, locale) < completeUntil);
   const main = html`<h1>${title}</h1>
@@ -22,7 +23,8 @@ export function renderMonthPage(
 ${to <= completeUntil ? t("portal.inMonth") : markup("portal.monthEnds", { time: locale.time(completeUntil) })}</p>
 <p class="fine">${t("portal.zone", { zone: locale.timeZone })}</p>
 <p class="screen">\
-<a href="${path}.csv?from=${from.toISOString()}&to=${to.toISOString()}">${t("portal.monthCsv")}</a></p>
+<a href="${path}.csv?from=${from.toISOString()}&to=${to.toISOString()}">${t("portal.monthCsv")}</a> · \
+<a href="${portalPath(site, "statement")}?month=${month}">${statement}</a></p>
 <form class="check" action="${path}" method="get"><label for="month">${t("portal.anotherMonth")}</label>
 <div class="row"><input id="month" name="month" type="month" value="${month}" placeholder="2026-11" required> \
 <button type="submit">${t("portal.show")}</button></div></form>

@@ -10,6 +10,7 @@ import { receiptQuery, redemptionsQuery } from "../core/redeem/api/redemptions.t
 import { sumRedemptions } from "../core/redeem/db/redemptions.ts";
 import { listRedemptions, readAllRedemptions } from "../core/redeem/list-redemptions.ts";
 import { findRedemption } from "../core/redeem/read-redemption.ts";
+import { readStatement, readStatementFile } from "../core/redeem/read-statement.ts";
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
@@ -40,6 +41,7 @@ import {
 } from "./portal-frame.ts";
 import { DAY_PAGE_MAX, type DaySum, OVERVIEW_DAYS, renderDayPage, renderOverview } from "./redemption-pages.ts";
 import { SPREADSHEET_LANGUAGES, type SpreadsheetLanguage, spreadsheetCsv } from "./spreadsheet.ts";
+import { renderStatementPage } from "./statement-page.ts";
 
 const periodQuery = z.object({
   day: z.iso.date(problem("noDay")).optional(),
@@ -83,6 +85,7 @@ async function readerOf(deps: PortalDeps, response: Response): Promise<PortalCal
 
 /** The dependencies of the portal. */
 type PortalDeps = DepsOf<typeof listRedemptions> &
+  DepsOf<typeof readStatement> &
   DepsOf<typeof findOrders> &
   DepsOf<typeof findRedemption> &
   DepsOf<typeof readVoucherHistory> &
@@ -117,6 +120,8 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
     mount(router, deps, { path: PORTAL_PATH + path, methods: { get: [...guard, handler] }, limitsCallers: true });
   serve("/redemptions", page(deps, redemptionsPage(deps)));
   serve("/redemptions.csv", redemptionsFile(deps));
+  serve("/statement", page(deps, statementPage(deps)));
+  serve("/statement.csv", statementFile(deps));
   const ofOrders = ofWings.flatMap(({ order }) => order ?? []);
   serveOrders(serve, deps, ofOrders);
   for (const further of pages) serve(further.path, page(deps, furtherPage(deps, further)));
@@ -200,6 +205,17 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
     };
     await deps.sendFile(response, { headers, parts: spreadsheetCsv(pages, language) });
   };
+}
+
+function statementPage(deps: PortalDeps): Render {
+  return async (caller, { query }) =>
+    renderStatementPage(deps.config, caller, await readStatement(deps, caller, String(query.month)));
+}
+
+/** The file that the statement's hash covers, so it is the same in all languages. */
+function statementFile(deps: PortalDeps): RequestHandler {
+  return async ({ query }, response) =>
+    deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
 }
 
 function serveOrders<Deps extends PortalDeps>(serve: Serve, deps: Deps, ofWings: readonly OrderPart<Deps>[]): void {

@@ -17,19 +17,25 @@ export const OVERVIEW_DAYS = 31;
 /** Maximum redemptions on one page of a day. It keeps the page below 100 kB. */
 export const DAY_PAGE_MAX = 100;
 
-/** The sum of one day, product and key. */
-export type DaySum = Omit<RedemptionSum, "period"> & { day: string };
+/** The sum of one product and key. */
+export type Sum = Pick<
+  RedemptionSum,
+  "brand" | "productId" | "productName" | "keyId" | "keyLabel" | "redemptions" | "cents"
+>;
 
-function add(sums: readonly DaySum[], field: "redemptions" | "cents"): number {
+/** The sum of one day, product and key. */
+export type DaySum = Sum & { day: string };
+
+function add(sums: readonly Sum[], field: "redemptions" | "cents"): number {
   return sums.reduce((total, sum) => total + sum[field], 0);
 }
 
 /** The number and the value of redemptions, as cells. Exact below 2^53 cents. */
-function total(sums: readonly DaySum[], { count, usd }: Locale): [redemptions: string, value: string] {
+function total(sums: readonly Sum[], { count, usd }: Locale): [redemptions: string, value: string] {
   return [count.format(add(sums, "redemptions")), usd.format(add(sums, "cents") / 100)];
 }
 
-export function renderTotal(sums: readonly DaySum[], locale: Locale): Html {
+export function renderTotal(sums: readonly Sum[], locale: Locale): Html {
   const { t } = locale;
   const [shown, value] = total(sums, locale);
   return html`<strong>${t("portal.total", { shown, count: add(sums, "redemptions"), value })}</strong>`;
@@ -122,7 +128,7 @@ export function renderDays(
 }
 
 /** The last row of a table of sums. */
-function totalRow(sums: readonly DaySum[], locale: Locale): (Html | string)[] {
+function totalRow(sums: readonly Sum[], locale: Locale): (Html | string)[] {
   return [locale.t("portal.sumOfAll"), ...total(sums, locale)];
 }
 
@@ -138,36 +144,48 @@ function renderPeriod(
   return renderSection(id, title, lead, ...renderSumTables(title, sums, locale));
 }
 
-/** A table by product and a table by key. No table without redemptions. */
-export function renderSumTables(title: string, sums: readonly DaySum[], locale: Locale): Html[] {
-  if (sums.length === 0) return [];
-  return [
-    renderSums(title, "product", sums, locale, ({ productName }) => html`<bdi>${productName}</bdi>`),
-    renderSums(title, "key", sums, locale, renderKey),
-  ];
+/** What tables of sums group by. */
+const GROUPINGS = {
+  brand: { caption: "portal.byBrand", idOf: ({ brand }: Sum) => brand, name: ({ brand }: Sum) => isolate(brand) },
+  product: {
+    caption: "portal.byProduct",
+    idOf: ({ productId }: Sum) => productId,
+    name: ({ productName }: Sum) => isolate(productName),
+  },
+  key: { caption: "portal.byKey", idOf: ({ keyId }: Sum) => keyId, name: renderKey },
+} as const;
+
+const isolate = (name: string) => html`<bdi>${name}</bdi>`;
+
+/** A table for each grouping, by default one by product and one by key. No table without redemptions. */
+export function renderSumTables(
+  title: string,
+  sums: readonly Sum[],
+  locale: Locale,
+  groupings: readonly (keyof typeof GROUPINGS)[] = ["product", "key"],
+  rowsMax = ROWS_MAX,
+): Html[] {
+  return sums.length === 0 ? [] : groupings.map((column) => renderSums(title, column, sums, locale, rowsMax));
 }
 
-/** A table with a row for each product or key, the largest values first. */
+/** A table with a row for each brand, product or key, the largest values first. */
 function renderSums(
   title: string,
-  column: "product" | "key",
-  sums: readonly DaySum[],
+  column: keyof typeof GROUPINGS,
+  sums: readonly Sum[],
   locale: Locale,
-  renderName: (sum: DaySum) => Html,
+  rowsMax: number,
 ): Html {
-  const groups = [...Map.groupBy(sums, (sum) => sum[`${column}Id`]).values()].toSorted(
-    (a, b) => add(b, "cents") - add(a, "cents"),
-  );
-  const rest = groups.slice(ROWS_MAX);
-  const rows = groups
-    .slice(0, ROWS_MAX)
-    .map((group) => [...group.slice(0, 1).map(renderName), ...total(group, locale)]);
+  const { caption, idOf, name } = GROUPINGS[column];
+  const groups = [...Map.groupBy(sums, idOf).values()].toSorted((a, b) => add(b, "cents") - add(a, "cents"));
+  const rest = groups.slice(rowsMax);
+  const rows = groups.slice(0, rowsMax).map((group) => [...group.slice(0, 1).map(name), ...total(group, locale)]);
   const { t } = locale;
   if (rest.length > 0)
     rows.push([t("portal.others", { count: locale.count.format(rest.length) }), ...total(rest.flat(), locale)]);
   return renderTable(
-    t(column === "product" ? "portal.byProduct" : "portal.byKey", { period: title }),
-    ([column, "redemptions", "sum"] as const).map((name) => t(`portal.columns.${name}`)),
+    t(caption, { period: title }),
+    ([column, "redemptions", "sum"] as const).map((each) => t(`portal.columns.${each}`)),
     rows,
     t("portal.none"),
     { total: totalRow(sums, locale) },

@@ -11,6 +11,9 @@ const COUNT = 12;
 /** Names of 200 characters that would change a page that did not escape and isolate them. */
 const NAME = `<img src=x onerror=document.title=1>\u202eلا&quot;`.padEnd(200, "W");
 
+/** A month with more brands, products and keys than its page shows. */
+const STATEMENT = "/portal/statement?month=2024-02";
+
 const env = { BASE_URL: "http://localhost", WEBHOOK_SECRET: "the root secret of the tests of the portal" };
 const { api, servers, db } = useService({ apis: [env] });
 let reader: string;
@@ -46,6 +49,7 @@ beforeAll(async () => {
     const headers = { authorization: `Basic ${Buffer.from(`zoe:${reader}`).toString("base64")}` };
     return (await (await fetch(`${api.url}/portal`, { headers })).text()).includes(`${COUNT} redemptions`);
   });
+  await keepStatement(organizationId);
 });
 
 describe.each(LOOKS)("on a %s", (look, options) => {
@@ -53,6 +57,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["overview", "/portal", 200],
     ["day", "/portal/redemptions", 200],
     ["month", `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`, 200],
+    ["statement", STATEMENT, 200],
     ["order", "/portal/orders/order-of-the-page", 200],
     ["webhook endpoints", "/portal/webhooks", 200],
     ["unknown order", "/portal/orders/none", 404],
@@ -127,16 +132,43 @@ it("a person of a partner sees a plot whose bars are visible and as high as the 
 it("a bookkeeper reads each table on a phone without scrolling sideways, and prints only figures", async () => {
   const [, phone] = LOOKS[1];
   const { page } = await visit(`${api.url}/portal`, { ...phone, locale: "de-DE" });
-  for (const path of ["", "/redemptions", `/redemptions?month=${new Date().toISOString().slice(0, 7)}`]) {
-    await page.goto(`${api.url}/portal${path}`);
+  const month = `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`;
+  for (const path of ["/portal", "/portal/redemptions", month, STATEMENT]) {
+    await page.goto(`${api.url}${path}`);
     const wide =
       "[...document.querySelectorAll('.scroll')].filter((part) => part.scrollWidth > part.clientWidth).length";
     expect([path, await page.evaluate(wide)]).toEqual([path, 0]);
-    await photograph(page, `portal${path.replace(/=.*/, "")}, German, phone`);
+    await photograph(page, `${path.slice(1).replace(/=.*/, "")}, German, phone`);
     await page.emulateMedia({ media: "print" });
     for (const part of ["nav", "form", "footer"]) expect(await page.locator(part).first().isVisible()).toBe(false);
     expect(await page.getByRole("table").first().isVisible()).toBe(true);
-    await photograph(page, `portal${path.replace(/=.*/, "")}, German, paper`);
+    await photograph(page, `${path.slice(1).replace(/=.*/, "")}, German, paper`);
     await page.emulateMedia({ media: null });
   }
 });
+
+it("the statement of a month is on one side of A4, however many names it has and however long they are", async () => {
+  const { page } = await visit(api.url + STATEMENT, { javaScriptEnabled: false, locale: "de-DE" });
+  expect(await page.getByRole("row").count()).toBe(3 * (1 + 8 + 1 + 1));
+  const pdf = (
+    await page.pdf({ format: "A4", margin: { top: "10mm", right: "10mm", bottom: "10mm", left: "10mm" } })
+  ).toString("latin1");
+  expect(pdf.match(/\/Type \/Page\b/g)).toHaveLength(1);
+  await page.setViewportSize({ width: 360, height: 740 });
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+});
+
+/** Keeps a final statement as if the service had made it. */
+async function keepStatement(organizationId: string) {
+  const lines = Array.from({ length: 30 }, (_, n) => {
+    const [brand, productName, keyLabel] = Array(3).fill(`${n} ${NAME}`);
+    const ids = { productId: `prd_${n}`, productKey: `p${n}`, keyId: `key_${n}` };
+    return { brand, productName, keyLabel, redemptions: 1_000, amountUsd: 19_990, ...ids };
+  });
+  const [firstRedeemedAt, lastRedeemedAt] = ["2024-02-01T00:00:00.000Z", "2024-02-29T23:59:59.999Z"];
+  const head = { organizationId, month: "2024-02", final: true, completeUntil: "2024-03-01T00:00:00.000Z" };
+  const sums = { redemptions: 30_000, amountUsd: 599_700, firstRedeemedAt, lastRedeemedAt };
+  await db.query("INSERT INTO statements (organization_id, month, content) VALUES ($1, '2024-02', $2)", [
+    ...[organizationId, JSON.stringify({ ...head, ...sums, lines, rowsHash: "5c".repeat(32) })],
+  ]);
+}

@@ -165,6 +165,33 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
+  it("a month's page leads to its statement, which has the sums and the file that the API serves", async () => {
+    await openOverview();
+    const month = daysAgo(0).slice(0, 7);
+    const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
+    for (const [shown, sentence] of [
+      [month, "The statement is not final."],
+      [before, "This statement is final and never changes."],
+    ] as const) {
+      expect((await open(`/redemptions?month=${shown}`)).text).toContain(`href="/portal/statement?month=${shown}">`);
+      const { text } = await open(`/statement?month=${shown}`);
+      const { body } = await till.statement(shown);
+      const sum = `$${body.amountUsd.toLocaleString("en-US", { minimumFractionDigits: 2 })}`;
+      expect(text).toMatch(new RegExp(`<strong>${body.redemptions} redemptions?, ${sum.replace("$", "\\$")}</strong>`));
+      expect(text).toContain(sentence);
+      if (body.final) expect(text).toContain(`<code>${body.rowsHash}</code>`);
+      const { brand, keyLabel, keyId } = body.lines[0];
+      for (const name of ["Brand", "Product", "Key"]) expect(text).toContain(`<th scope="col">${name}</th>`);
+      expect(text).toContain(`<td><bdi>${escaped(brand)}</bdi></td><td class="figure">${body.redemptions}</td>`);
+      expect(text).toContain(keyLabel === null ? `<code>${keyId}</code>` : `<bdi>${escaped(keyLabel)}</bdi>`);
+      const headers = { "x-api-key": tillKey, accept: "text/csv" };
+      const served = await fetch(`${api.url}/partner/statements/${shown}`, { headers });
+      const file = await open(`/statement.csv?month=${shown}`);
+      expect(file.text).toBe(await served.text());
+      expect(file.headers.get("content-disposition")).toBe(`attachment; filename=statement-${shown}.csv`);
+    }
+  });
+
   it("days follow the organization's time zone, with UTC beside each time, as in the CSV", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
@@ -196,6 +223,8 @@ describe("the numbers of the portal", () => {
     ]) {
       expect((await open(`/redemptions${query}`)).status, query).toBe(400);
     }
+    for (const path of ["/statement", "/statement?month=2026-13", "/statement.csv?month=2026"])
+      expect((await open(path)).status, path).toBe(400);
   });
 });
 
@@ -375,6 +404,8 @@ const PATHS = [
   "/orders?externalRef=order-of-the-portal",
   "/receipt?externalRef=order-of-the-portal",
   "/webhooks",
+  "/statement?month=2026-10",
+  "/statement.csv?month=2026-10",
 ];
 
 it.each([

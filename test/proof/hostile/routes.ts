@@ -16,7 +16,17 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/robots.txt": [""],
   "/.well-known/security.txt": [""],
   "/portal": [
-    ...["", "/redemptions", "/redemptions.csv", "/orders", "/orders/:externalRef", "/receipt", "/webhooks"],
+    ...[
+      "",
+      "/redemptions",
+      "/redemptions.csv",
+      "/statement",
+      "/statement.csv",
+      "/orders",
+      "/orders/:externalRef",
+      "/receipt",
+      "/webhooks",
+    ],
     "/orders/:externalRef/receipt",
   ],
   "/ops": [
