@@ -32,7 +32,10 @@ export interface Wing<Core = never, Service = never, Own extends object = object
   workers?: Readonly<Record<string, () => Promise<{ prepare: PrepareWorker<Service> }>>>;
   /** Opens its tasks in a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
-  /** Its acts, whose verbs, forms and endpoints follow from them. A form or verb of its own comes in place of them. */
+  /**
+   * Its acts, whose verbs, forms and endpoints follow from them. A form or verb that the wing declares replaces the
+   * form or verb of the act.
+   */
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
   start?: () => Promise<StartPart>;

@@ -22,7 +22,7 @@ const PORTION_MS = 2_500;
 /** What such an act has done to a voucher. */
 type Participle = "voided" | "extended" | "suspended" | "resumed";
 
-/** What is particular to the endpoint of an act that changes a batch in portions. */
+/** How the endpoint of an act that changes a batch in portions differs from other endpoints. */
 interface BatchPortions<Done extends Participle> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;
@@ -79,7 +79,10 @@ export function batchPortionsEndpoint<F extends Fields, Done extends Participle>
   });
 }
 
-/** Runs the act until the given time on the monotonic clock. Returns what it has changed until then. */
+/**
+ * Runs the act until the given time on the monotonic clock. Returns how many vouchers were changed, were final before,
+ * and remain.
+ */
 async function runPortion<F extends Fields, Done extends Participle>(
   ctx: IssuerCall,
   act: Act<F, BatchResult<Done>>,

@@ -33,7 +33,7 @@ export interface IssuerCall extends AuditContext, LinkSite {
   whileKeyWorks<T>(run: (assertGoing: () => void) => Promise<T>): Promise<T>;
 }
 
-/** The same error for an entity that does not exist and for one of another organization. */
+/** The same error for an unknown entity and for an entity of another organization. */
 export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
 /** Longest wait of a change of vouchers for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */

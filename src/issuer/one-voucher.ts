@@ -22,7 +22,7 @@ export const typedCode = filledTextUpTo(CODE_INPUT_MAX, "The voucher's code, in 
 
 type Deps = IssuerDeps & MissGuard;
 
-/** What is particular to the endpoint of an act on one voucher. */
+/** How the endpoint of an act on one voucher differs from other endpoints. */
 interface OneVoucher<F extends Fields, Response extends z.ZodObject, Needs> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;

@@ -178,7 +178,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
     await runTar(["-xf", file, "-C", staging, "--no-same-owner"]);
     if (process.getuid?.() === 0) spawnSync("chown", ["-R", "postgres:postgres", join(staging, "postgres")]);
     return await lockUsers(root, async () => {
-      // A process may have started since the first look.
+      // A process may have started since the first check.
       assertUnused(root);
       // A server keeps writing into a directory that is renamed, and could then no longer be found.
       await stopLastServers(root);
@@ -189,7 +189,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
   }
 }
 
-/** Exchanges the present files for the unpacked ones. Returns the directory of the earlier database, if any. */
+/** Exchanges the present files for the unpacked files. Returns the directory of the earlier database, if any. */
 function exchange(root: string, staging: string): string | null {
   const { postgresPassword, reservationTokenSecret, webhookSecret, opsToken } = JSON.parse(
     readFileSync(join(staging, "servers.json"), "utf8"),

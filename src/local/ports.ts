@@ -12,7 +12,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Finds the first free port from this one on that is not in `taken`. @throws Error when there is none. */
+/** Finds the first free port from `from` on that is not in `taken`. @throws Error when there is none. */
 export async function firstFreePort(from: number, taken: readonly number[] = []): Promise<number> {
   for (let port = from; port <= 65_535; port += 1) {
     if (taken.includes(port)) continue;

@@ -8,7 +8,7 @@ import { installDebianPackages, onPath } from "./debian-packages.ts";
 export interface LocalRedis {
   directory: string;
   port: number;
-  /** Without one, every user of the machine may use the server. */
+  /** Without a password, every user of the machine may use the server. */
   password?: string | undefined;
 }
 

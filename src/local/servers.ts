@@ -26,7 +26,9 @@ export interface ServiceServers {
   secrets: Partial<Pick<SavedServers, "reservationTokenSecret" | "webhookSecret" | "opsToken">>;
 }
 
-/** The servers to use: configured ones, and an embedded one in place of each server that is not configured. */
+/**
+ * The servers to use: the configured servers, and an embedded server in place of each server that is not configured.
+ */
 export interface ChosenServers extends ServiceServers {
   /** Ends this process's use of the embedded servers. The last process that uses them also stops them. */
   release(): Promise<void>;

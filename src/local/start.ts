@@ -28,7 +28,8 @@ import { StartLog } from "./start-log.ts";
 import { readStartOptions } from "./start-options.ts";
 
 // `npm start`: starts servers, migrates, starts API and worker processes and, the first time, makes a demo. Ctrl-C
-// stops everything. Until the service is ready it prints one line a step, and its processes log to a file.
+// stops everything. Until the service is ready, `npm start` prints one line for each step, and its processes log to a
+// file.
 const wanted = readStartOptions();
 
 /** Longest wait until joined processes have finished their work. Milliseconds. */

@@ -32,8 +32,8 @@ const READ_CONCURRENCY = 2;
  */
 const LOCK_WAIT_MS = 3_000;
 /**
- * How long a request waits for one particular lock before it looks again for any free voucher. Most transactions hold a
- * row for a few milliseconds. Milliseconds.
+ * How long a request waits for one particular lock before it searches again for any free voucher. Most transactions
+ * hold a row for a few milliseconds. Milliseconds.
  */
 const LOCK_SLICE_MS = 200;
 /** Maximum number of waiting requests in one process. Its callers have as many connections. */
@@ -43,8 +43,8 @@ const WAITING_MAX = 10_000;
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
  * from each batch, as many as are requested. A request that finds only locked vouchers waits together with all others
- * for the same source. It waits for one voucher, and looks five times a second for another one, in each batch that is
- * open and has vouchers at that time.
+ * for the same source. The request waits for one voucher, and five times a second searches each batch that is then open
+ * and has vouchers for another voucher.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();

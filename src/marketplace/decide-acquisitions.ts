@@ -194,7 +194,8 @@ export async function readPickedState(
 
 /**
  * Decides candidates one after another, on the state in memory. All their acquisitions are written together. An
- * undecided candidate gets the batches that have vouchers now: some may have got their first ones since its last read.
+ * undecided candidate gets the batches that have vouchers now: a batch may have got its first vouchers since the
+ * candidate's last read.
  */
 export function decideAcquisitions(
   deps: DecideDeps,
@@ -272,7 +273,7 @@ async function readDistinctSources(
   return new Map([...wanted.keys()].map((key, index) => [key, sources[index] as Source]));
 }
 
-/** The first candidate of each acquisition. Later ones repeat it and need no voucher of their own. */
+/** The first candidate of each acquisition. Later candidates repeat the acquisition and need no further voucher. */
 export function distinctByKey(candidates: readonly Candidate[]): Candidate[] {
   return [...new Map(candidates.toReversed().map((one) => [acquisitionKey(one.key), one])).values()].reverse();
 }

@@ -40,7 +40,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     completeUntil: openCompleteUntil({ ...confirming, partnerCalls }),
     eventFeed: new EventFeed({ ...service, partnerCalls }),
     preservedSince: openPreservedSince(pool),
-    /** Dependencies of the portal, which has connections of its own instead of those of partners' calls. */
+    /** Dependencies of the portal, which uses separate connections, not the connections of partners' calls. */
     inPortal: {
       partnerCalls: portalReads,
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),

@@ -12,7 +12,7 @@ type OwnWing = Wing<ApiCore, WorkerService, any>;
 /** Checks that this service gives a wing all that its parts take. */
 export const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>): OwnWing => one;
 
-/** All wings. To remove one, delete its folder and its line. */
+/** All wings. To remove a wing, delete its folder and its line here. */
 export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency), wing(webhooks)];
 
 /** The files with the grants of all wings. */

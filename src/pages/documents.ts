@@ -68,7 +68,7 @@ export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
 /** All served files, with those that wings name. */
 export const allDocuments = (ofWings: readonly string[]): ServedDocument[] => [...DOCUMENTS, ...readDocuments(ofWings)];
 
-/** The documents by the headings of the tree. Those of wings that it does not know are last. */
+/** The documents by the headings of the tree. Documents of wings that the tree does not list come last. */
 function groupDocuments(all: readonly ServedDocument[]): { title: string; pages: ServedDocument[] }[] {
   const rest = new Set(all.filter(({ sentAs }) => sentAs === null));
   const groups = GROUPS.map(({ title, names }) => {

@@ -13,7 +13,7 @@ import { Html, html } from "./html.ts";
 for (const language of [bash, javascript, json, php, python, typescript])
   hljs.registerLanguage(language.name, language);
 
-/** Says what a link leads to: its address, or the text of a file. Null if that is not served. */
+/** Returns where a link leads: an address, or the text of a file. Null if the file is not served. */
 export type ReadLink = (href: string) => string | null;
 
 /** A program in one language. */
@@ -47,7 +47,7 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
       postprocess: (markup) =>
         markup
           .replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>')
-          // A screen reader has nothing to say of an empty heading.
+          // A screen reader cannot read out an empty heading.
           .replaceAll(/<th(?: [^>]*)?><\/th>/g, "<td></td>"),
     },
     renderer: {

@@ -12,7 +12,7 @@ import { pageHeaders } from "./page-headers.ts";
 
 /** A part of a document under one heading, as the index has it. */
 export interface IndexedSection {
-  /** Its place in the list of all sections. */
+  /** Its index in the list of all sections. */
   id: number;
   /** The address below the base path. */
   address: string;

@@ -1,6 +1,6 @@
 /**
- * Whether an address has `#`, `/` or `?` in its user or password as it is, which ends them: such an address names
- * another host. A parameter may have an `@`.
+ * Whether an address has an unencoded `#`, `/` or `?` in its user or password. Such a character ends them, so the
+ * address names another host. A parameter may have an `@`.
  */
 export function hasBareSeparator(url: string): boolean {
   return /^[a-z]+:\/\/(?:[^/?#]*[/#][^?=]*|[^@/?#]*\?[^=]*)@/i.test(url);

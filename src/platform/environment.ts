@@ -243,7 +243,7 @@ export const VARIABLES = {
     .default(620)
     .transform((seconds) => seconds * 1_000)
     .meta({ title: "KEEP_ALIVE_SECONDS" }),
-  /** The room for a request's line and headers. A JWT of many groups may come in two of them. Bytes. */
+  /** The room for a request's line and headers. A request may carry a JWT of many groups in two headers. Bytes. */
   headersMax: integer(8, 256)
     .default(32)
     .transform((kilobytes) => kilobytes * 1_024)

@@ -1,6 +1,6 @@
 /**
- * How long a run may go on once the process closes: long enough for usual runs, and a third of the time that a process
- * has to close. Milliseconds.
+ * How long a run may continue once the process closes: long enough for usual runs, and a third of the time that a
+ * process has to close. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
 

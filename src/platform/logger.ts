@@ -68,7 +68,7 @@ function openWithoutWaiting(): number {
 
 /**
  * Buffers lines and writes them once per turn of the event loop, and when the process exits. While the output accepts
- * nothing, because its reader is stopped or the disk is full, lines wait in a bounded buffer; further ones are dropped
+ * nothing, because its reader is stopped or the disk is full, lines wait in a bounded buffer; further lines are dropped
  * and counted. So no call waits for the log.
  */
 function openStandardOutput(): DestinationStream {
@@ -77,7 +77,7 @@ function openStandardOutput(): DestinationStream {
   const output = destination({ dest: fd, sync: true, ...bounds, retryEAGAIN: () => false });
   let pendingBytes = 0;
   let isFlushScheduled = false;
-  /** Why the last attempt failed, until the next one. */
+  /** Why the last attempt failed, until the next attempt. */
   let failure: NodeJS.ErrnoException | null = null;
   const flush = () => {
     failure = null;

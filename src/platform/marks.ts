@@ -16,13 +16,16 @@ export interface ServerStart {
   readonly host: string;
 }
 
-/** What was seen of a deployment's database, on the server that it names. Never changed, only replaced. */
+/**
+ * What a process remembers of the deployment's database, and of the server on which it saw it. Never changed, only
+ * replaced.
+ */
 export interface Memory extends ServerStart {
   /** The newest mark whose COMMIT, or that of a later transaction, returned without a warning. */
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
   readonly lasting: Mark | null;
-  /** All accepted losses that were committed before the newest mark, and perhaps later ones. */
+  /** All accepted losses that were committed before the newest mark, and perhaps later losses. */
   readonly acceptedLosses: readonly string[];
 }
 
@@ -84,7 +87,7 @@ export interface ServerReading {
   readonly acceptedLosses: readonly string[];
 }
 
-/** The memory after a mark was confirmed on the server of the memory. */
+/** The new memory after the server that the memory names has confirmed a mark. */
 export function remember(memory: Memory, { newest, older, isReplicated, acceptedLosses }: ServerReading): Memory {
   const confirmed = isReplicated ? newest : older;
   const lasting = isNewer(confirmed, memory.lasting) ? confirmed : memory.lasting;
@@ -97,7 +100,7 @@ export function isNewer(mark: Mark | null, other: Mark | null | undefined): bool
 
 const union = (some: readonly string[], others: readonly string[]) => [...new Set([...some, ...others])];
 
-/** What the processes of a deployment share: what was seen last, on the one server that they use. */
+/** What the processes of a deployment share: what they saw last, and on which server. They all use this server. */
 export interface SharedText {
   /** Empty when nothing is there. */
   readonly text: string;
@@ -107,7 +110,7 @@ export interface SharedText {
 
 /** After this time without a new mark, another server may replace the server that shared the marks. Milliseconds. */
 export const SERVER_GONE_MS = 4_000;
-/** The same for a server that lacks the last marks, so that one that has them is first. Milliseconds. */
+/** The same for a server that lacks the last marks, so that a server with the marks comes first. Milliseconds. */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
 /** Whether a memory names this start of a server. */

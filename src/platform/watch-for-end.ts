@@ -5,7 +5,7 @@ const LOOK_EVERY_MS = 400;
 
 /**
  * Checks again and again, until the signal aborts, whether the key or sign-in that a long act depends on has ended. A
- * check that fails says nothing: the next one follows.
+ * check that fails has no effect: the next check follows.
  * @returns a signal that aborts once a check has found an end.
  */
 export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): AbortSignal {

@@ -7,7 +7,7 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** A month, or the one that is some months later: `YYYY-MM`. */
+/** The month that is this many months later: `YYYY-MM`. */
 export function addMonths(month: string, months: number): string {
   const start = new Date(`${month}-01`);
   start.setUTCMonth(start.getUTCMonth() + months);

@@ -55,7 +55,7 @@ const periodQuery = z.object({
 const asTime = (given: unknown, use: TimeUse) =>
   typeof given === "string" && given.length === 10 ? (readTime(given, use)?.toISOString() ?? given) : given;
 
-/** The reference in the path or, without one, in the query. */
+/** The reference in the path or, if the path has none, in the query. */
 function referenceOf({ params, query }: Request): string {
   return String(params.externalRef ?? validate(receiptQuery, query).externalRef);
 }
@@ -170,7 +170,7 @@ async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string):
   return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
 }
 
-/** The page of a month or a day, by default the present one. */
+/** The page of a month or a day, by default of the present month. */
 function redemptionsPage(deps: PortalDeps): Render {
   return async (caller, { query: { cursor, ...query } }) => {
     const { locale } = caller;

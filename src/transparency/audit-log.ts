@@ -21,9 +21,9 @@ const CHUNK_BUNDLES = 256;
 
 interface TlogAudit extends Problems {
   leaves: number;
-  /** Sealed events whose batch has a place in the tree. */
+  /** Sealed events whose batch has a position in the tree. */
   events: number;
-  /** Sealed events whose batch has no place in the tree yet. */
+  /** Sealed events whose batch has no position in the tree yet. */
   waiting: number;
   /** Events without a payload that later events name as erased. Their hashes are compared like all others. */
   erased: number;
@@ -182,7 +182,7 @@ export async function auditTlog(
   return audit;
 }
 
-/** Counts an event without a payload. Reports it unless a later event says that it was erased. Returns it. */
+/** Counts an event without a payload. Reports the event unless a later event lists it as erased. Returns the event. */
 function countErased(event: LoggedHash, audit: TlogAudit, report: (event: LoggedHash, problem: string) => void) {
   if (event.isErased) audit.erased += 1;
   if (event.isErased === false) report(event, "has no payload, and no later event says that it was erased");

@@ -86,7 +86,7 @@ function findLinkProblem(
   return previousHash === previous.recordHash ? null : "is not linked";
 }
 
-/** A service of an earlier release does not say whether it keeps payloads. */
+/** A service of an earlier release does not send `payloadKept`. */
 const servedEvent = publicEvent.extend({ payloadKept: z.boolean().default(true) });
 const servedChain = publicChain.extend({ events: z.array(servedEvent) });
 

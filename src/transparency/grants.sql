@@ -11,7 +11,7 @@ GRANT SELECT, UPDATE (size, root) ON log_tree TO pva_log;
 GRANT SELECT, INSERT, UPDATE (size, root, note, policy, published_at) ON log_published TO pva_log;
 GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 
--- voucherctl begins, shows and audits the log. Only the owner of the database retires one.
+-- voucherctl begins, shows and audits the log. Only the owner of the database retires a log.
 GRANT SELECT ON log_bundles, log_tiles, log_lost, log_retirements TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
 -- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their places.

@@ -40,7 +40,7 @@ interface Recovered {
   leaves: number;
   /** The appended leaves whose events this database has lost. */
   lost: LeafRun[];
-  /** The number of leaves that only this database had. They got new places. */
+  /** The number of leaves that only this database had. They got new positions. */
   added: number;
   /** The number of leaves of the largest known checkpoint that the copy lacks. */
   missing: number;

@@ -107,11 +107,11 @@ export class Sequencer {
 
   /**
    * Sends the served checkpoint to the witnesses again, so nothing new is signed. Before the first checkpoint, sends
-   * that of the empty tree. The witnesses that do not respond must be too few for a quorum, because a quorum could have
-   * cosigned a tree that this database has lost.
+   * the checkpoint of the empty tree. The witnesses that do not respond must be too few for a quorum, because a quorum
+   * could have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
-   * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger one, or when too few witnesses
+   * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger tree, or when too few witnesses
    * respond.
    */
   async #compareWithWitnesses({ published, server }: Integrated, isRemembered: boolean): Promise<void> {
@@ -128,7 +128,7 @@ export class Sequencer {
       );
     }
     // Before the first checkpoint, a witness shows that it knows the log only if it has cosigned a tree larger than the
-    // empty one.
+    // empty tree.
     const knowing = asked.filter(
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
     );

@@ -36,7 +36,7 @@ function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string
     endedAt === null
       ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
       : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
-  // In Slack, angle brackets make links and notify everyone in the channel. These look like them.
+  // In Slack, angle brackets make links and notify everyone in the channel. These characters look like angle brackets.
   const shown = text
     .replaceAll("<", "‹")
     .replaceAll(">", "›")

@@ -21,16 +21,16 @@ import { inTime } from "./in-time.ts";
  */
 export type Severity = "red" | "amber" | "grey";
 
-/** A fault as one look finds it. */
+/** A fault as one search finds it. */
 export interface Finding {
   what: string;
   /** Who or what is affected. */
   subject: string;
   /** The operator page of the subject, as segments after `/ops`. */
   page?: readonly string[];
-  /** When it began. By default the time of the first look that found it. */
+  /** When the fault began. By default the time of the first search that found it. */
   since?: Date | null;
-  /** Another severity than that of its kind. */
+  /** The severity, if it differs from the severity of its kind. */
   severity?: Severity;
 }
 

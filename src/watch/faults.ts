@@ -121,7 +121,7 @@ function findPausedQueues(facts: Facts): Finding[] | null {
 /** The longest wait of a job that is no fault: longer than a deploy. Milliseconds. */
 const WAITS_MAX_MS = 60_000;
 
-/** Queues whose jobs wait. A queue that needs no worker may have jobs only while it has one. */
+/** Queues whose jobs wait. A queue that needs no worker counts only while it has a worker. */
 function findWaitingJobs(facts: Facts): Finding[] | null {
   const found = facts.settings.flatMap(({ name, needs }): Finding[] => {
     const isServed = (facts.processes ?? []).some(({ isUp, queues }) => isUp && queues.includes(name));

@@ -20,14 +20,12 @@ import {
 import { knownId, nowOf, type Severity } from "./facts.ts";
 import { compareFaults, type Fault } from "./faults.ts";
 
-/**
- * A fault has ended when looks have missed it for this long. Each message is tried once in this time. Seconds.
- */
+/** A fault has ended when no search has found it for this long. Each message is tried once in this time. Seconds. */
 const TOLD_AFTER_S = 60;
 /** For how long Redis remembers that a fault was told while Postgres is away. Milliseconds. */
 const TOLD_KEPT_MS = 600_000;
 
-/** Something that an operator should look at. */
+/** Something that needs an operator's attention. */
 export interface Attention {
   severity: Severity;
   what: string;
@@ -40,7 +38,7 @@ export interface Attention {
   page: readonly string[] | null;
 }
 
-/** What a look has found. */
+/** What a search has found. */
 export interface Found {
   found: readonly Attention[];
   /** The kinds that it could not judge. Their faults stay. */
@@ -59,16 +57,16 @@ type Deps = AlertSending & {
 };
 
 /**
- * Keeps in Postgres since when each fault exists, and tells ALERT_URL of red ones: one message says that a fault has
- * begun, and one that it has ended. While Postgres is away, a process knows the faults of its last look, and Redis
- * chooses the process that tells. What was told then is recorded once Postgres is back.
+ * Records in Postgres since when each fault exists, and sends messages about red faults to ALERT_URL: one when a fault
+ * begins, and one when it ends. While Postgres cannot be reached, a process uses the faults of its last search, and
+ * Redis chooses the process that sends. These messages are recorded once Postgres is back.
  */
 export class FaultKeeper implements Closable {
   readonly #ctx: Deps;
   #last: readonly Attention[] = [];
   /** Faults of which ALERT_URL was told that they have begun, as far as Postgres has recorded it. */
   #told = new Set<string>();
-  /** Those of which this process has told while Postgres was away, and when it last tried. */
+  /** The faults about which this process has sent a message without Postgres, and when it last tried. */
   readonly #toldAlone = new Map<string, Attention>();
   readonly #triedAtMs = new Map<string, number>();
   #telling: Promise<void> | null = null;
@@ -82,7 +80,7 @@ export class FaultKeeper implements Closable {
   readonly #isOpen = ({ endedAt, kind }: RecordedFault) =>
     endedAt === null && this.#ctx.faults.some(({ name }) => name === kind);
 
-  /** Keeps what a look has found. Returns the faults with their beginnings, worst first. Never rejects. */
+  /** Records what a search has found. Returns the faults with their beginnings, worst first. Never rejects. */
   async keep({ found, unknown, recorded }: Found): Promise<Attention[]> {
     const known = recorded?.filter(this.#isOpen).map(toAttention) ?? this.#last;
     const lasting = recorded?.filter(({ told }) => told !== "end").map(toAttention) ?? this.#last;
@@ -103,12 +101,15 @@ export class FaultKeeper implements Closable {
     await this.#telling;
   }
 
-  /** Resolves once the messages of the last look are sent. */
+  /** Resolves once the messages of the last search are sent. */
   async told(): Promise<void> {
     await this.#telling;
   }
 
-  /** Records in Postgres which faults began, changed or ended, and what was told without it. Never rejects. */
+  /**
+   * Records in Postgres which faults began, changed or ended, and which messages were sent without Postgres. Never
+   * rejects.
+   */
   async #record(
     recorded: readonly RecordedFault[],
     found: readonly Attention[],
@@ -144,7 +145,7 @@ export class FaultKeeper implements Closable {
     }
   }
 
-  /** Begins to send messages that are due, unless earlier ones are still being sent. */
+  /** Begins to send the due messages, unless earlier messages are still being sent. */
   #tell(hasPostgres: boolean): void {
     const { config, log } = this.#ctx;
     if (config.alerts.url === null || this.#telling !== null || this.#closed) return;
@@ -175,8 +176,8 @@ export class FaultKeeper implements Closable {
   }
 
   /**
-   * Which process sends the message about a fault: this one, another one, or none because it was sent. Without Redis,
-   * each process sends it.
+   * Which process sends the message about a fault: this process, another process, or none because the message was sent.
+   * Without Redis, each process sends it.
    */
   async #claim(name: string): Promise<"mine" | "other" | "told"> {
     if (knownId(this.#ctx.deployment) === null) return "mine";
@@ -201,7 +202,9 @@ const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
   VouchersJobsFail: ["VouchersNothingRedeemed", "VouchersServerAway", "VouchersShardAway"],
 };
 
-/** The fault of a look that explains another one; undefined if none does. A pause explains faults of its queue. */
+/**
+ * The fault among these that explains the given fault; undefined if none does. A pause explains faults of its queue.
+ */
 export function findExplanation<Each extends Explained>(one: Explained, all: readonly Each[]): Each | undefined {
   const queue = one.runbook === "VouchersQueueBacklog" ? one.subject : redeemQueue.name;
   return all.find(
@@ -247,7 +250,7 @@ async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
 
 /**
  * Sends the messages that are due to ALERT_URL: a red fault has begun, or has ended. Any number of processes may do so
- * at once, because each message is taken by one. One that is not accepted is due again after a minute.
+ * at once, because only one process takes each message. A message that is not accepted is due again after a minute.
  */
 async function tellFaults(ctx: Deps): Promise<void> {
   const due = await takeUntold(ctx.pool, TOLD_AFTER_S);

@@ -36,7 +36,7 @@ export type OverviewDeps = Pick<FactDeps, "pool" | "redis" | "deployment" | "con
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
-/** Maximum number of organizations to choose from: the newest ones. */
+/** Maximum number of organizations to choose from: the newest organizations. */
 const ORGANIZATIONS_MAX = 200;
 /** Longest wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
@@ -46,8 +46,8 @@ const LATENCY_MINUTES = 5;
 const KEYS_SHOWN_MAX = 10;
 
 /**
- * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are those of
- * the whole deployment. What a server does not answer is empty or null.
+ * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are always
+ * of the whole deployment. Data that a server does not return is empty or null.
  */
 export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { redis, deployment, config } = ctx;

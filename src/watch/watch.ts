@@ -9,13 +9,13 @@ import { type FactDeps, type Facts, gatherFacts, readStanding, STOCK, type Stand
 import { allFaults, answeredElsewhereMs, type Fault } from "./faults.ts";
 import { type Attention, FaultKeeper } from "./keep-faults.ts";
 
-/** Pause between two looks. Milliseconds. */
+/** Pause between two searches. Milliseconds. */
 const LOOK_EVERY_MS = 2_000;
-/** How long a process uses its last look again. Milliseconds. */
+/** How long a process reuses its last search. Milliseconds. */
 const KEPT_MS = 500;
 /**
- * How long a server must be unusable before this process says so of itself. Longer than canaries may be silent, because
- * a server that is away for all processes is another fault. Milliseconds.
+ * How long a server must be unusable before this process reports itself as not ready. Longer than canaries may be
+ * silent, because a server that is away for all processes is another fault. Milliseconds.
  */
 const UNREADY_MS = SILENT_MS + 2_000;
 /** How long a process uses stock again, which changes slowly and costs much. Milliseconds. */
@@ -44,7 +44,7 @@ export class FaultWatch implements Closable {
   #unreadySinceMs: number | null = null;
   /** Since when the canaries of another process are answered in time. */
   #othersAnsweredSinceMs: number | null = null;
-  /** Looks for faults, or returns the last look. Never rejects. */
+  /** Searches for faults, or returns the last result. Never rejects. */
   readonly look = shareFor(KEPT_MS, () => this.lookAnew());
 
   constructor(ctx: Deps) {
@@ -55,7 +55,8 @@ export class FaultWatch implements Closable {
   }
 
   /**
-   * Looks from now on, even if no operator has a page open. Without operator pages and ALERT_URL, only judges itself.
+   * Searches from now on, even if no operator has a page open. Without operator pages and ALERT_URL, the process only
+   * checks itself.
    */
   start(): void {
     const { config, log } = this.#ctx;

@@ -66,7 +66,7 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  // This read finds the organization, whose turn the next ones take. A target has one run at a time.
+  // This read finds the organization, in whose turn the next reads wait. A target has one run at a time.
   const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;

@@ -42,8 +42,8 @@ export interface WebhookDeps {
 }
 
 /**
- * While places are free, an insert fails only when a concurrent insert took the same place. So this number of attempts
- * suffices unless endpoints are deleted meanwhile.
+ * While the organization may have more endpoints, an insert fails only when a concurrent insert took the same `place`.
+ * So this many attempts suffice unless endpoints are deleted meanwhile.
  */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 

@@ -116,7 +116,7 @@ class LockedOrganizations {
     this.#ids.add(id);
   }
 
-  /** Takes the organization that has waited the longest, if it is time to wait for one. */
+  /** Takes the organization that has waited the longest, unless the pause after a locked target still runs. */
   takeNext(): string | undefined {
     const [id] = this.#ids;
     if (id === undefined || performance.now() < this.#waitAt) return undefined;

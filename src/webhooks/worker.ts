@@ -37,7 +37,7 @@ type Deps = WorkerDeps &
  * process takes no jobs of this queue. Effect: due deliveries are sent and their results recorded, in the order of each
  * voucher's events. While the standbys do not have an event, its deliveries wait. Second delivery: requests may be sent
  * twice with the same id. The first result that is recorded counts. After a crash: each request whose result was not
- * recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds one.
+ * recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds a new job.
  */
 export function prepare(service: Deps) {
   const { secret } = webhookVariables.of(service.config);

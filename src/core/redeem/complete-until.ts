@@ -17,9 +17,9 @@ const ALL_ORGANIZATIONS = { organizationId: "" };
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Returns a function that reads the time before which redemptions are complete, and confirms it, which also confirms
- * every earlier redemption. Before that, it moves the time forward, at most once a second. All functions and processes
- * share the time, so that it never goes back for a caller that reaches another process.
+ * Returns a function that moves forward the time before which redemptions are complete, at most once a second, then
+ * reads this time and confirms it. That also confirms every earlier redemption. All functions and processes share the
+ * time, so a caller that reaches another process never gets an earlier time.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

@@ -26,14 +26,14 @@ type ReferenceOutcome =
   | { kind: "elsewhere" };
 
 /**
- * Maximum number of references in one transaction, the same as in a batch of redemptions: each takes a place in the
+ * Maximum number of references in one transaction, the same as in a batch of redemptions: each takes an entry in the
  * server's table of locks.
  */
 const BATCH_MAX = 128;
 /** Maximum number of requests that may wait in one process. */
 const WAITING_MAX = 4_000;
 /**
- * Pauses between attempts to end a reference that another transaction holds. A redemption holds it for a few
+ * Pauses between attempts to end a reference that another transaction has locked. A redemption locks it for a few
  * milliseconds. Milliseconds.
  */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
@@ -68,7 +68,7 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
 /**
  * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed
  * before a response says that nothing was redeemed. Tries again for some hundred milliseconds while another transaction
- * holds the reference.
+ * has locked the reference.
  */
 export async function endReference(
   { referenceEnds }: { referenceEnds: ReferenceEnds },

@@ -35,7 +35,7 @@ export const redeemJob = z.object({
 });
 export type RedeemJob = z.output<typeof redeemJob>;
 
-/** A job that redeems nothing. Its reply shows that a redeem would get one. */
+/** A job that redeems nothing. Its reply shows that a redeem would get a reply. */
 const canaryJob = z.object({
   /** Belongs to no voucher. It leads to the shard that is asked. */
   voucherId: z.string(),

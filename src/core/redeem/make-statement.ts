@@ -63,7 +63,7 @@ export function statementFile(
 }
 
 /**
- * The first moment of a month, UTC, and that of the next one.
+ * The first moment of a month, UTC, and the first moment of the next month.
  * @throws AppError `invalid_request` for no month.
  */
 export function rangeOf(month: string): { from: Date; to: Date } {

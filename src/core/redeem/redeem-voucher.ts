@@ -205,9 +205,9 @@ function recordRedeemWait(
 }
 
 /**
- * The one exit of a redeem: proves what was found, then answers. Before it answers that nothing was redeemed, it ends
- * every attempt of the reference so far, including its own job, which may be delivered again after its reply. If it
- * finds a redemption meanwhile, it answers with that.
+ * The one exit of a redeem: proves what was found, then answers. Before an answer that nothing was redeemed, this
+ * function ends every attempt of the reference so far, including the call's own job, which may be delivered again after
+ * its reply. If a redemption is found meanwhile, the answer is that redemption.
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a
  * transaction may redeem at present.
  */
@@ -233,8 +233,8 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * Makes the response from the redemption with the request's reference. If it is of another voucher, marks the response,
- * and logs and counts it.
+ * Makes the response from the redemption with the request's reference. If that redemption is of another voucher, marks,
+ * logs and counts the response.
  */
 function recordedResponse(
   ctx: Deps,

@@ -23,8 +23,8 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
 }
 
 /**
- * Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If its secret is not configured, uses
- * the first one.
+ * Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If the secret that signed it is not
+ * configured, uses the first secret.
  */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);

@@ -1,13 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
-/** The lists whose cursors are signed. The name keeps their MACs apart, and apart from those of tickets. */
+/** The lists whose cursors are signed. The name keeps their MACs apart, also from the MACs of tickets. */
 type List = "redemptions" | "events";
 
 /** Bytes of the MAC that a cursor carries. */
 const MAC_BYTES = 16;
 
-/** Writes a place in a list as opaque text that only the same organization can use. The first secret signs it. */
+/** Writes a position in a list as opaque text that only the same organization can use. The first secret signs it. */
 export function signCursor(
   secrets: readonly TokenSecret[],
   list: List,

@@ -13,7 +13,7 @@ import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
 
 /** Longest wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;
-/** How long a process repeats the result of a probe, so that many callers cost as much as one. Milliseconds. */
+/** How long a process repeats the result of a probe, so that many callers cost as much as one caller. Milliseconds. */
 const KEPT_MS = 500;
 
 const NO_POSTGRES = "No answer from Postgres.";
@@ -76,7 +76,8 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
 
 /**
  * Returns the probe of a worker process, which concurrent callers share: whether Redis takes the jobs of a shard that
- * the process serves. It does not look at Postgres, which the workers have reached before they start. Never rejects.
+ * the process serves. The probe does not check Postgres, which the workers have reached before they start. Never
+ * rejects.
  */
 export function openWorkerProbe(
   ctx: RedisDeps & {

@@ -12,7 +12,7 @@ import { findSweepPosition, moveSweepPosition } from "./db/sweep-positions.ts";
 const CHAINS_MIN = 100;
 const CHAINS_MAX = 5_000;
 
-/** Maximum number of chains that are verified before the next look at the time. It takes some 100 ms. */
+/** Maximum number of chains that are verified before the next check of the time. This takes some 100 ms. */
 const PORTION = 500;
 
 /**

@@ -93,7 +93,9 @@ export function hasValidCheckSymbol(code: string): boolean {
   return !values.includes(-1) && weightedSum(values) === 0;
 }
 
-/** Number of symbols at a code's end that pages may show, and the minimum of hidden ones: 12 are too many to guess. */
+/**
+ * Number of symbols at a code's end that pages may show, and the minimum of hidden symbols: 12 are too many to guess.
+ */
 const END = { shown: 4, hiddenMin: 12 };
 
 /** The end of a code, by which people tell vouchers apart. For a code that is too short, only an ellipsis. */

@@ -43,7 +43,7 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
- * statement, so that a response never distinguishes another organization's voucher from an unknown one. A code that
+ * statement, so that a response never distinguishes another organization's voucher from an unknown voucher. A code that
  * matches no voucher, neither as typed nor {@link repairCode repaired}, is one miss. Above the limit of misses, a
  * look-up by code only returns the redemption of one of `externalRefs`, if there is one. Text that cannot be a code and
  * unknown tickets do not count as misses, because neither guesses a code.

@@ -48,7 +48,7 @@ export type VoucherRefusal = NonNullable<(typeof REFUSALS)[VoucherStatus]>;
 
 /**
  * Why a voucher cannot be reserved or redeemed at `now`. Null while it is Active. Only an extension makes an Expired
- * voucher Active again, and only a resumption a Suspended one.
+ * voucher Active again, and only a resumption makes a Suspended voucher Active.
  */
 export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal | null {
   return REFUSALS[statusAt(voucher, now)];
@@ -62,8 +62,8 @@ export type Extension =
   | { kind: "tooEarly"; floor: Date };
 
 /**
- * Decides whether a voucher gets another end. Active, Suspended and Expired ones do, if it is later than their end and
- * `now`.
+ * Decides whether a voucher gets another end. An Active, Suspended or Expired voucher does, if the new end is later
+ * than its present end and `now`.
  */
 export function decideExtension(voucher: VoucherState, validUntil: Date, now: Date): Extension {
   const code = hasFinalStatus(voucher) ? voucherRefusal(voucher, now) : null;
@@ -73,26 +73,29 @@ export function decideExtension(voucher: VoucherState, validUntil: Date, now: Da
   return validUntil > floor ? { kind: "extended" } : { kind: "tooEarly", floor };
 }
 
-/** What the history of a suspended voucher says: it was suspended alone (`own`), or with its batch. */
+/** How a voucher was suspended according to its history: alone (`own`), or with its batch. */
 export type Suspension = "own" | "batch";
 
 /** The facts that decide which event a voucher's history lacks about the suspension of its batch. */
 interface SuspensionState extends Pick<VoucherState, "status"> {
-  /** Null if the history says nothing, or that the voucher was resumed. */
+  /** Null if the history has no suspension, or ends with a resumption. */
   suspension: Suspension | null;
   /** Since when the batch is suspended; null while it is not. */
   batchSuspendedAt: Date | null;
 }
 
 /**
- * Whether a voucher is suspended with its batch, and its history does not say so yet. A voucher that was suspended
- * alone stays so when its batch is resumed.
+ * Whether a voucher is suspended with its batch, and its history lacks the event. A voucher that was suspended alone
+ * stays suspended when its batch is resumed.
  */
 export function lacksSuspension(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === null && voucher.batchSuspendedAt !== null;
 }
 
-/** Whether a voucher's batch was resumed, and its history does not say so yet. Until then, it is still suspended. */
+/**
+ * Whether a voucher's batch was resumed, and the voucher's history lacks the event. Until that event, the voucher is
+ * still suspended.
+ */
 export function lacksResumption(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === "batch" && voucher.batchSuspendedAt === null;
 }

@@ -22,8 +22,8 @@ const REFUSALS = {
 };
 
 /**
- * Every code of the core that an error body may carry; wings declare theirs. Codes are stable: partners branch on them.
- * docs/errors.md says when the API sends each, `src/locales` what it says.
+ * Every code of the core that an error body may carry; wings declare their own codes. Codes are stable: partners branch
+ * on them. docs/errors.md explains when the API sends each code, `src/locales` has the sentences.
  */
 export const ERRORS = {
   invalid_http: describe(400),

@@ -166,7 +166,7 @@ export function queryCursor(description: string) {
 
 export const ID_INPUT_MAX = 128;
 
-/** Whether a text is one that an erasure has put in place of another. No caller may choose such a text. */
+/** Whether an erasure has put this text in place of another text. No caller may choose such a text. */
 export function isErasedForm(text: string): boolean {
   return text.startsWith("erased:");
 }

@@ -13,7 +13,7 @@ export type ValuesOf<Key extends SentenceKey, Text = string | number> = Sentence
   ? []
   : [values: { [Name in keyof SentenceValues[Key]]: SentenceValues[Key][Name] extends number ? number : Text }];
 
-/** Says the sentence with this key in one language, with these values in their places. */
+/** Returns the sentence with this key in one language, with these values inserted. */
 export type Translate = <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key>) => string;
 
 /** A sentence in any language. */

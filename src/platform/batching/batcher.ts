@@ -1,6 +1,6 @@
 import { portionsOf, Shares, splitInTurns } from "./shares.ts";
 
-/** The error for an item that finds all waiting places taken, or all places of its owner's share. */
+/** The error for an item when as many items wait as may, in all or of its owner. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");

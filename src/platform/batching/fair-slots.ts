@@ -8,7 +8,7 @@ export class CallerLeft extends Error {
 
 /**
  * Slots that owners share. An owner may take a further slot only while more slots are free than it has, so each new
- * owner still finds some. Owners that wait take turns, so the length of one owner's line delays no other.
+ * owner still finds some. Waiting owners take turns, so an owner with much waiting work does not delay the others.
  */
 export class FairSlots {
   readonly #max: number;

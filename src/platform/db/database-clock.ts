@@ -4,9 +4,10 @@ import { orNull, timestamptz } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-// The rule of time: the database's clock decides, except where it has jumped. A decision uses the earlier of its time
-// and the latest time that the process holds possible, but no time before the closed time. So a jump expires, ends,
-// deletes and dates nothing, and brings nothing back, from its first moment on: docs/design/database.md, "Time".
+// The rule of time: the database's clock decides, unless it has jumped. A decision uses the database's time or, if that
+// is earlier, the latest time that the process considers possible. It never uses a time before the closed time. So a
+// jump expires, ends, deletes and dates nothing, and brings nothing back, from its first moment on:
+// docs/design/database.md, "Time".
 
 /** The clock has jumped if it differs by this much more from the time that has passed. Milliseconds. */
 const JUMP_MS = 10_000;
@@ -14,7 +15,7 @@ const JUMP_MS = 10_000;
 const SLACK_MS = 1_000;
 /**
  * Maximum lead of the closed time over the process: beyond it, nothing is decided. Also the maximum lead of the
- * database over its host that a starting process believes. Milliseconds.
+ * database over its host that a starting process accepts. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 
@@ -74,8 +75,8 @@ export class DatabaseClock {
 
   /**
    * Takes a time that was just read from the database. The first reading counts as right unless it is far ahead of the
-   * host's clock, and so does the first one after an operator has trusted the clock. A frozen process may read an old
-   * answer, so a reading may be wrong by the time that the one before took.
+   * host's clock. The first reading after an operator has trusted the clock counts as right, too. A frozen process may
+   * read an old answer, so a reading may be wrong by the duration of the previous reading.
    */
   observe({ now, trustedAt, closedUntil }: ServerTime, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();
@@ -129,7 +130,7 @@ export class DatabaseClock {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);
     }
-    // The process goes on with its own time if the clock was set back by days.
+    // The process continues with its own time if the clock was set back by days.
     const { rightMs, readAtMs } = this.#reading;
     const ownMs = rightMs + this.monotonicMs() - readAtMs;
     const decidesMs = ownMs - nowMs > DISPUTED_MS ? Math.floor(ownMs) : Math.min(nowMs, latestMs);

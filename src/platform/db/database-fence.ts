@@ -71,7 +71,7 @@ export class DatabaseFence implements DeploymentIdentity {
   #identity: Identity | null = null;
   /** What the server in use has, or what this process has seen before it was refused. */
   #memory: Memory | null = null;
-  /** What is shared, and since when this process has seen nothing else. By the steady clock. */
+  /** The shared state, and since when this process has seen it unchanged, by the monotonic clock. */
   #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;
   /** Why the last server was refused, so that it is logged once. */
   #reported = "";
@@ -195,7 +195,10 @@ export class DatabaseFence implements DeploymentIdentity {
     return isOf(told.memory, next) && (!isNewer(next.newest, told.memory?.newest) || this.#write(next, told));
   }
 
-  /** Shares a memory, unless another process has shared one since `told` was read. Returns whether it did. */
+  /**
+   * Shares a memory, unless another process has shared a memory since `told` was read. Returns whether this memory was
+   * shared.
+   */
   async #write(memory: Memory, told: SharedText): Promise<boolean> {
     const isWritten = await this.#shared.replace(memory, told);
     const [text, sinceMs] = [JSON.stringify(memory), this.clock.monotonicMs()];
@@ -204,8 +207,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Reads what is shared, and leaves the server in use unless it is named there. What Redis has lost is put back. While
-   * Redis is away, returns what was read last; null if that is nothing. Never rejects.
+   * Reads the shared state, and stops using the present server if the state names another server. Restores the state if
+   * Redis has lost it. While Redis cannot be reached, returns the state that was read last, or null. Never rejects.
    */
   async #hear(deploymentId: string): Promise<SharedText | null> {
     const askedAtMs = this.clock.monotonicMs();
@@ -261,8 +264,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Takes up the use of a server, in the place of the one in use if that is another one. Returns what to remember of
-   * it, or null if another process was faster. A process that never reached Redis goes by its own memory.
+   * Begins to use a server, in place of any other server in use. Returns what to remember of the server, or null if
+   * another process was faster. A process that never reached Redis relies on its own memory.
    * @throws UnusableDatabase
    */
   async #takeUp(client: pg.ClientBase, memory: Memory | null, found: Identified): Promise<Memory | null> {

@@ -1,5 +1,6 @@
 -- name: await_standbys
--- Makes the COMMIT of its transaction wait for the synchronous standbys, even if it writes nothing else: what it has read is then on them too.
+-- Makes the COMMIT of its transaction wait for the synchronous standbys, even if the transaction writes nothing else. The standbys then have all that
+-- the transaction has read.
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');
 
 -- name: read_server

@@ -45,7 +45,7 @@ export function positionsOf(memory: Memory | null) {
 /** Where operators find the server that a memory names. */
 const placeOf = ({ host, timeline }: Memory) => `${host} on timeline ${Number.parseInt(timeline, 16)}`;
 
-/** The refusal of a server that must wait until the one in use is silent. */
+/** The refusal of a server that must wait until the server in use is silent. */
 export function waitsFor(memory: Memory | null): UnusableDatabase {
   const who = memory === null ? "may make marks" : `makes marks: ${placeOf(memory)}`;
   const until = "Others are refused until it has made none for some seconds.";

@@ -136,7 +136,7 @@ export interface ServerFacts {
   hasForeignTable: boolean;
   /** The schemas of this database that have the service's tables. */
   schemas: readonly string[];
-  /** Functions with the rights of the owner that look for tables in another schema. */
+  /** Functions with the rights of the owner that search another schema for tables. */
   strayFunctions: readonly string[];
   /** Tables of which row level security hides rows from the role. */
   filteredTables: readonly string[];

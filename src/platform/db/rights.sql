@@ -49,8 +49,9 @@ SELECT CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END AS 
  ORDER BY 1, 2;
 
 -- name: compare_rights(relations, functions, roles, privileges, objects, columns)
--- What roles may do with these objects and with their schema beyond the grants ($3 to $6, a column of '' for a whole table), and what the grants' roles
--- lack. Rights by PUBLIC and by membership count. A role that a grant's role was granted to may do as much as that one. Without superusers and owners.
+-- What roles may do with these objects and with their schema beyond the grants ($3 to $6, a column of '' for a whole table), and what the grants'
+-- roles lack. Rights by PUBLIC and by membership count. A role that was granted a role of the service may do as much as that role. Leaves out
+-- superusers and owners.
 WITH here AS (
   SELECT n.oid, n.nspname, n.nspowner, d.datname, d.datdba,
          CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'USAGE, MEMBER' ELSE 'USAGE, SET' END AS becomes,

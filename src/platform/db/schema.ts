@@ -12,7 +12,7 @@ const selectAppliedMigrations = sql.rows("select_applied_migrations", { name: te
 
 /** The folder of this release's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
-/** The number of the last one. There are no gaps. */
+/** The number of the last migration. There are no gaps. */
 export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).length;
 
 /** SQLSTATE undefined_table and undefined_column. */
@@ -34,8 +34,8 @@ export class UnusableDatabase extends Error {
 let migrations: ReturnType<typeof loadMigrationFiles> | undefined;
 
 /**
- * Asserts that the database has every migration of this release with the same contents. It may have more, of a newer
- * release.
+ * Asserts that the database has every migration of this release with the same contents. It may have further migrations
+ * of a newer release.
  * @throws UnusableDatabase, with the missing ones in its cause.
  */
 export async function assertMigrated(db: Queryable): Promise<void> {

@@ -142,8 +142,8 @@ async function inOrder<T>(
 }
 
 /**
- * Detects a pooler by the process id that it tells its clients, which is not the server's. If the pooler assigns a
- * server connection to each transaction, the next client gets the one that this client has just left.
+ * Detects a pooler by the process id that it tells its clients, which differs from the server's. If the pooler assigns
+ * a server connection to each transaction, the next client gets the connection that this client has just left.
  */
 async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
   const pid = await readServerProcess(client);

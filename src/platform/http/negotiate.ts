@@ -19,8 +19,8 @@ declare global {
 }
 
 /**
- * Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets
- * what `usual` says.
+ * Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets the
+ * form that `usual` names.
  */
 export function negotiate(renderError: RenderError, usual: "json" | "html"): RequestHandler {
   const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];

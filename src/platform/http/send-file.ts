@@ -13,7 +13,7 @@ import { signalOf } from "./middleware/caller-signal.ts";
 export interface RowFile {
   /** Further headers, and others than those of CSV. */
   headers: Record<string, string>;
-  /** Nothing is read before the file has its place. An error before the last part becomes the response. */
+  /** Nothing is read before the limits admit the file. An error before the last part becomes the response. */
   parts: AsyncIterable<string>;
 }
 
@@ -62,9 +62,9 @@ const RETRY_SLOW_SECONDS = 60;
 const PIECE = 64 * 1024;
 
 /**
- * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` says
- * where it ends: with any proxy, and in HTTP/1.0 too, a file that is cut does not look whole. When the sign-in of the
- * reader ends, so does the file, within a second. A reader who is too slow is cut. A HEAD request gets the headers that
+ * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` gives
+ * its size: with any proxy, and in HTTP/1.0 too, a reader can tell that a file was cut. When the reader's sign-in ends,
+ * the file ends within a second. The response to a reader who is too slow is cut. A HEAD request gets the headers that
  * are known without the file.
  * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; what `parts` throw.
  */
@@ -73,7 +73,7 @@ export type SendFile = (response: Response, file: RowFile) => Promise<void>;
 /** The media type of CSV. */
 const CSV = "text/csv; charset=utf-8";
 
-/** The place of a file in the process, and on its disk. */
+/** The share of the limits on files that one file uses, and the file on disk. */
 interface Place {
   file: FileHandle | null;
   /** Bytes. */
@@ -83,7 +83,7 @@ interface Place {
   leave(): void;
 }
 
-/** Opens the places of a process for files. */
+/** Opens a process's limits on files. */
 export function openFiles(limits = FILE_LIMITS): SendFile {
   const takePlace = openPlaces(limits);
   return async (response, { headers, parts }) => {
@@ -111,7 +111,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       const sentence: Sentence = (t) => t("inDetail.fileTooSlow", { seconds: limits.makeMs / 1_000 });
       throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
-      // A part that is still being read keeps the place.
+      // The place is freed only when no part is still being read.
       void making
         .catch(() => undefined)
         .then(() => place.leave())

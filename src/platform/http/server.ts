@@ -20,11 +20,14 @@ export const CONNECTION_LIMITS = {
   stalledMs: 95_000,
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
-  /** Maximum number of concurrent connections. Further ones are closed. One takes at most 45 KiB: 450 MB in all. */
+  /**
+   * Maximum number of concurrent connections. Further connections are closed. A connection takes at most 45 KiB: 450 MB
+   * in all.
+   */
   connectionsMax: 10_000,
   /**
-   * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further ones
-   * would retry after a second.
+   * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further
+   * connections would retry after a second.
    */
   backlog: 4_096,
   // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not
@@ -181,8 +184,8 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
 }
 
 /**
- * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel would reset waiting ones.
- * One is accepted per turn.
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel would reset waiting
+ * connections. One connection is accepted per turn.
  */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;

@@ -14,8 +14,8 @@ interface Tally {
 type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows of it
- * returns no results until the window ends.
+ * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows that the
+ * limit is reached returns no results until the window ends.
  *
  * Look-ups run concurrently. Each miss is counted before its result is returned, and a hit waits for the counts of the
  * misses that finished before it, so a burst cannot exceed the limit. A process learns only from a miss of its own that
@@ -32,7 +32,7 @@ export class MissLimiter {
     this.#counter = counter;
   }
 
-  /** Runs a look-up, unless the caller has missed too often. One that rejects counts as neither hit nor miss. */
+  /** Runs a look-up, unless the caller has missed too often. A look-up that rejects counts as neither hit nor miss. */
   async guard<Result>(
     id: string,
     lookUp: () => Promise<Result>,

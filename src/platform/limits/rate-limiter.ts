@@ -8,7 +8,10 @@ const WINDOW_MS = 1_000;
  * cost more CPU than the rest of a look-up's limits and authentication.
  */
 const CHUNKS = 20;
-/** Maximum number of callers whose windows are kept. Redis, or the memory limiter, knows what each has used. */
+/**
+ * Maximum number of callers whose windows are kept. Redis, or the limiter in memory, knows how much each caller has
+ * used.
+ */
 const CALLERS_MAX = 10_000;
 
 /** Counts in Redis for all processes. Never rejects: while Redis does not answer, the process counts alone. */
@@ -25,7 +28,7 @@ export function openCounter(redis: RedisClient, name: string, windowSeconds: num
 /** Whether a call is allowed, and the caller's remaining limit. */
 export interface Allowance {
   allowed: boolean;
-  /** Calls that all processes together still allow in this window, as far as this one knows. */
+  /** Calls that all processes together still allow in this window, as far as this process knows. */
   remaining: number;
   /** Time to the window's end, in milliseconds. */
   resetMs: number;

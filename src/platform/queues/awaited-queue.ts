@@ -78,7 +78,7 @@ export class AwaitedQueue<Data, Reply> {
   readonly #resources: AwaitedResources;
   /** Waiting callers by job id, oldest first. */
   readonly #waiters = new Map<string, Waiter<Reply>>();
-  /** The places of callers, with or without a job in the queue. */
+  /** Counts the waiting callers, with or without a job in the queue. */
   readonly #places = new Shares(CALLERS_MAX);
   readonly #jobs = new FairSlots(JOBS_MAX);
   readonly #timers: NodeJS.Timeout[];
@@ -112,8 +112,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Asks for a place: whether one more caller may wait, in this process and in the job's shard of the queue. Waits for
-   * no round trip, but may start one that measures the shard.
+   * Whether one more caller may wait, in this process and in the job's shard of the queue. Waits for no round trip, but
+   * may start a round trip that measures the shard.
    */
   askForPlace(data: Data): boolean {
     const shard = this.#shardOf(data);

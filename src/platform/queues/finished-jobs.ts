@@ -10,7 +10,7 @@ import { listShardsOf, type Shard } from "./shards.ts";
 const PORTION = 1_000;
 
 /**
- * Finished jobs of all queues and shards. BullMQ removes old ones only when another job of their queue ends, so after
+ * Finished jobs of all queues and shards. BullMQ removes old jobs only when another job of their queue ends, so after
  * the last job they would stay.
  */
 export class FinishedJobs {

@@ -5,7 +5,7 @@ import { probeWrites } from "../redis/probe-writes.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { listShards, type Shard } from "./shards.ts";
 
-/** One shard of a queue: its jobs by state, the age of the oldest waiting one, and whether workers may take jobs. */
+/** One shard of a queue: its jobs by state, the age of the oldest waiting job, and whether workers may take jobs. */
 export interface QueueBacklog {
   queue: string;
   /** The name of the shard. */
@@ -66,7 +66,7 @@ export interface RefusingShard {
   refusal: string | null;
 }
 
-/** Those of the shards whose servers do not take what a reservation and a job write. Never rejects. */
+/** Returns the shards whose servers do not accept what a reservation and a job write. Never rejects. */
 export async function probeShards(redis: RedisClient, shards: readonly Shard[]): Promise<RefusingShard[]> {
   const probed = await onEach(shards, async (shard) => {
     const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });

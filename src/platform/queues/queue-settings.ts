@@ -7,9 +7,13 @@ export interface QueueSettings {
   name: string;
   /** Largest job data, in bytes. */
   dataMaxBytes: number;
-  /** The field of a job that decides which shard it belongs to. Without one, all jobs are in the first shard. */
+  /**
+   * The field of a job that decides which shard it belongs to. Without such a field, all jobs are in the first shard.
+   */
   shardBy?: string;
-  /** The field that names a job's owner. In a process, owners share the places of callers and of jobs in the queue. */
+  /**
+   * The field that names a job's owner. In a process, owners share the numbers of callers and of jobs that may wait.
+   */
   ownedBy?: string;
   /** The variable that its workers need. Only a deployment with a value of it has workers for the queue. */
   needs?: string;

@@ -29,7 +29,7 @@ export interface QueueView {
 }
 
 /**
- * The dashboard's queues. They have a connection of their own, so that they never delay the API. Opening them writes
+ * The dashboard's queues. They use a separate connection, so that they never delay the API. Opening them writes
  * nothing.
  */
 export class QueueViews {

@@ -10,7 +10,7 @@ const jobEnds = z.array(jobEnd);
 
 /**
  * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are
- * lost. The channel is a sharded one: in a Redis Cluster, only the node of the channel's slot carries its messages.
+ * lost. The channel is sharded: in a Redis Cluster, only the node of the channel's slot carries its messages.
  */
 export class ReplyInbox {
   /** The channel for replies to this process. Every job that it waits for names the channel. */

@@ -91,7 +91,7 @@ export function startWorker<Data, Reply extends object>(
   };
 }
 
-/** Runs the jobs of a queue: refuses those of another deployment, and sends each outcome to the caller. */
+/** Runs the jobs of a queue: refuses jobs of another deployment, and sends each outcome to the caller. */
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,

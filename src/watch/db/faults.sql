@@ -3,8 +3,8 @@
 SELECT f.kind, f.subject, f.page, f.severity, f.what, f.since, f.ended_at AS "endedAt", f.told, f.failing_since AS "failingSince" FROM faults AS f;
 
 -- name: begin_faults(kind, subject, page, severity, what, since, told?)
--- Records the faults of one look. A recorded fault keeps its beginning until its end was told. This and the other
--- statements wait only for the disk of this server, because a missing synchronous standby is itself a fault.
+-- Records the faults of one search. A recorded fault keeps its beginning until its end was reported. This and the other statements wait only for the
+-- disk of this server, because a missing synchronous standby is itself a fault.
 INSERT INTO faults AS f (kind, subject, page, severity, what, since, told)
 SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
@@ -17,7 +17,7 @@ SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
                   told = CASE WHEN f.told = 'end' THEN excluded.told ELSE coalesce(f.told, excluded.told) END;
 
 -- name: end_faults(kind, subject, page)
--- Records that a look missed faults.
+-- Records that a search did not find faults again.
 UPDATE faults AS f SET ended_at = clock_timestamp()
   FROM unnest($1::text[], $2::text[], $3::text[]) AS e (kind, subject, page)
  CROSS JOIN set_config('synchronous_commit', 'local', true)

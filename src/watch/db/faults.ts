@@ -12,7 +12,7 @@ import {
 import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, Statements } from "../../platform/db/statements.ts";
 
-/** What a message says of a fault. */
+/** The fields of a fault that a message contains. */
 const TOLD = {
   severity: textOf<"red" | "amber" | "grey">(),
   what: text,

@@ -293,7 +293,7 @@ export function selectDeliveries(
   return selectPage(db, { endpointId, state: states, before: after.createdAt, beforeEventId: after.eventId, limit });
 }
 
-/** The deliveries to send again: those of events in a period, or those with these event ids. */
+/** The deliveries to send again: of events in a period, or with these event ids. */
 type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
 /** Makes at most `limit` finished deliveries of a locked target Pending again. Returns their number. */

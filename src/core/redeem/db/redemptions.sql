@@ -107,9 +107,9 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
  ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;
 
 -- name: sum_redemptions(organization_id, bounds)
--- The number and the value of an organization's redemptions per period, product and key, and the times of the first and the
--- last one. Period n begins at bound n and ends before the next bound. Groups by batch before the other joins, so that each
--- redemption costs one look-up of its voucher. Values are in cents, so that sums of them are exact in every program.
+-- The number and the value of an organization's redemptions per period, product and key, and the times of the first and the last redemption. Period n
+-- begins at bound n and ends before the next bound. Groups by batch before the other joins, so that each redemption costs one look-up of its voucher.
+-- Values are in cents, so that sums of them are exact in every program.
 SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS "productKey", br.name AS brand,
        s.key_id AS "keyId", k.label AS "keyLabel",
        sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents,
@@ -172,8 +172,8 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
--- Locks references exclusively until the transaction ends, without waiting. Returns the positions of those that it could not lock: another
--- transaction may be redeeming them. Later statements see every redemption by a transaction that had locked one.
+-- Locks references exclusively until the transaction ends, without waiting. Returns the positions of the references that it could not lock: another
+-- transaction may be redeeming them. Later statements see every redemption by a transaction that had locked a reference.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 

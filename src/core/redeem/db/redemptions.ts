@@ -287,8 +287,8 @@ export async function lockReferences(
 }
 
 /**
- * Locks references so that no other transaction redeems or ends them before this one has ended. Does not wait: returns
- * the positions of those that another transaction has locked. The references must be distinct.
+ * Locks references so that no other transaction redeems or ends them before this transaction has ended. Does not wait:
+ * returns the positions of the references that another transaction has locked. The references must be distinct.
  */
 export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
   const [held] = await Promise.all([

@@ -40,7 +40,7 @@ export function paymentReference(description: string, example: string) {
   });
 }
 
-/** A caller's own reference in a request, as it was sent: {@link normaliseReference} makes what is stored. */
+/** A caller's own reference in a request, as it was sent: {@link normaliseReference} makes the stored text. */
 export function reference(description: string, example: string) {
   return input
     .superRefine((value, issues) => {

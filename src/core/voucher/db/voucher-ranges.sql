@@ -4,8 +4,8 @@ SELECT v.id, v.code, v.serial, v.status FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.serial > $2::int ORDER BY v.serial LIMIT $3::int;
 
 -- name: select_active_of_batch(batch_id, after, limit, ends_before?, suspension?)
--- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only those that end earlier. With
--- `suspension`, only those whose history says this about their suspension; `none` for nothing.
+-- The next vouchers of a batch that are neither redeemed nor voided, in order of serials. With `ends_before`, only vouchers that end earlier. With
+-- `suspension`, only vouchers whose history has this state of suspension; `none` for no suspension.
 SELECT v.id, v.serial FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id
  WHERE v.batch_id = $1::text AND v.serial > $2::int AND v.status = 'Active'
    AND ($4::timestamptz IS NULL OR voucher_end(v.valid_until, b.issued_until, b.valid_until) < $4::timestamptz)
@@ -74,8 +74,8 @@ SELECT b.id AS "batchId", b.expiry_recorded_to AS "recordedTo", b.voucher_count 
  ORDER BY b.valid_until, b.id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_unrecorded_expiries(batch_id, after, last)
--- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked ones, and those
--- with an end of their own, which lock_own_expiries finds. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
+-- Locks the Active vouchers of a serial range whose expiry is not recorded, in id order. Skips locked vouchers, and extended vouchers, which
+-- lock_own_expiries finds. OFFSET 0 keeps a plan that was made while there were no expiries from reading all of them.
 SELECT v.id FROM vouchers AS v
  WHERE v.id = ANY (ARRAY(SELECT r.id FROM vouchers AS r WHERE r.batch_id = $1::text AND r.serial > $2::int AND r.serial <= $3::int))
    AND v.status = 'Active' AND v.valid_until IS NULL
@@ -98,8 +98,8 @@ UPDATE batches AS b
 RETURNING b.expiry_recorded_to AS "recordedTo";
 
 -- name: lock_own_expiries(limit, latest?)
--- Locks the next vouchers whose own end has passed without a record, in order of their ends. Skips locked ones. Includes redeemed, voided and
--- damaged ones, whose expiry is never recorded.
+-- Locks the next extended vouchers whose end has passed without a record, in order of their ends. Skips locked vouchers. Includes redeemed, voided
+-- and damaged vouchers, whose expiry is never recorded.
 SELECT v.id FROM vouchers AS v
  WHERE v.expiry_due AND v.valid_until <= (SELECT least(clock_timestamp(), $2::timestamptz))
  ORDER BY v.valid_until LIMIT $1::int FOR NO KEY UPDATE OF v SKIP LOCKED;
@@ -117,7 +117,7 @@ UPDATE batches AS b
  WHERE b.id = $1::text AND b.suspended_at IS NULL;
 
 -- name: resume_batch(id, reason?, follow_ms)
--- Ends the suspension of a batch. Each voucher stays suspended until its history says that it was resumed. Follows as in suspend_batch.
+-- Ends the suspension of a batch. Each voucher stays suspended until its history has the resumed event. Follows as in suspend_batch.
 UPDATE batches AS b
    SET suspended_at = NULL, suspension_reason = $2::text,
        suspension_due_at = date_trunc('milliseconds', clock_timestamp()) + $3::int * interval '1 millisecond'

@@ -15,7 +15,7 @@ import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus, Suspension } from "../voucher.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
-/** A batch whose histories do not all say yet that it was suspended or resumed. */
+/** A batch that was suspended or resumed, and whose histories do not all have the event yet. */
 const DUE = { batchId: text, dueAt: timestamptz };
 export type DueSuspension = Row<typeof DUE>;
 

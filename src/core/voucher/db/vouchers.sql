@@ -1,9 +1,9 @@
 -- name: resolve_vouchers(organization_id, code_key?, ticket?, external_ref?)
--- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the
--- same result as an unknown one. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also
--- gives the reservation that is live at the database's time, the redemption of an external reference of the organization, and the version of
--- the reference's last end (0 without one) with the generation of ends. The database's time and the closed time stand only in the first
--- wanted entry's row, because writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
+-- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the same result
+-- as an unknown voucher. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also gives the
+-- reservation that is live at the database's time, the redemption of an external reference of the organization, and the version of the reference's
+-- last end (0 without one) with the generation of ends. The database's time and the closed time stand only in the first wanted entry's row, because
+-- writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",

@@ -60,7 +60,7 @@ const LOCKED_VOUCHER = {
   validUntil: timestamptz,
   /** Whether the voucher or its batch is suspended. */
   suspended: boolean,
-  /** What the history says. It may not say yet that the batch was suspended or resumed. */
+  /** The suspension in the voucher's history, which may still lack the event of a suspended or resumed batch. */
   suspension: orNull(textOf<Suspension>()),
   /** Since when the batch is suspended; null while it is not. */
   batchSuspendedAt: orNull(timestamptz),

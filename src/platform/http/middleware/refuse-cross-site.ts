@@ -25,7 +25,7 @@ function isFromThisSite(request: Request, ownOrigin: string): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.host;
 }
 
-/** Whether the response becomes a page of its own, not a part of another one. */
+/** Whether the browser shows the response as a page, not as a part of another page. */
 function isNavigation(request: Request): boolean {
   return ["GET", "HEAD"].includes(request.method) && request.get("sec-fetch-dest") === "document";
 }
