@@ -204,7 +204,7 @@ it("the issuer API and forms answer 503, and voucherctl exits with 69, as long a
   expect(page.status).toBe(200);
 });
 
-it("what was read before another server took over is not confirmed", async () => {
+it("a read is not confirmed after another server took over", async () => {
   const { postgres, acts } = opened;
   // This pool's commits wait for no standby.
   await expect(confirmed(acts.db, async () => "as before")).resolves.toBe("as before");

@@ -76,7 +76,7 @@ it("an erased reference is listed, whether an order, a voucher or only a batch h
   expect((await listedSince(since)).toSorted()).toEqual((await Promise.all(texts.map(form))).toSorted());
 });
 
-it("a replay after a failover leaves the event that now has the sequence of an erased one", async () => {
+it("a replay after a failover leaves the event that now has an erased event's sequence", async () => {
   const { id, code, externalRef } = await redeem();
   await erase(ofOrder(externalRef));
   const { items } = await listErasures({ pool: db }, new Date(0));

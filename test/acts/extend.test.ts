@@ -211,7 +211,7 @@ it("a redeem that waits together with an extension beyond the end is decided by 
   expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
 });
 
-it("an extension before the sweeper prevents the record of the expiry, and one after it follows it", async () => {
+it("an extension prevents the record of the expiry if it precedes the sweeper, and else follows it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, it is extended.

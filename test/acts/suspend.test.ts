@@ -107,7 +107,7 @@ it("a suspended voucher expires, and extending it after its expiry leaves it sus
   expect(await typesOf(id)).toEqual(["issued", "suspended", "expired", "extended"]);
 });
 
-it("a batch is suspended before its histories say so, and each refusal for it is explained by one later", async () => {
+it("a batch is suspended before its histories have the events, which later explain each refusal", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1_002);
   const [first, last] = [vouchers[0], vouchers.at(-1)] as [IssuedVoucher, IssuedVoucher];
   await expect(suspendBatch(ctx(), batchId, STOLEN, interrupt)).rejects.toThrow("interrupted");
@@ -195,7 +195,7 @@ it("Postgres refuses the redemption of a voucher whose history says that it is s
 it.each([
   ["alone", async ({ id }: { id: string }) => suspend(id)],
   ["with its batch", async ({ batchId }: { batchId: string }) => suspendAll(batchId)],
-])("a redeem that has read a voucher before it was suspended %s is decided under the lock", async (_how, change) => {
+])("a redeem that read a voucher before its suspension %s is decided under the lock", async (_how, change) => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const { pending } = await whileLocked(db, [id], async () => {

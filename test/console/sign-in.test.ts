@@ -84,7 +84,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("an operator who has expired is refused, by the database's clock", async () => {
+  it("an operator is refused after the operator's end, by the database's clock", async () => {
     // On a busy machine, the first answer may come after the end: then another operator is judged.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
@@ -274,7 +274,7 @@ describe("a proxy's JWT", () => {
     }
   });
 
-  it("a JWT that expires in the middle of a long act ends it, by the database's clock", async () => {
+  it("a long act ends when its operator's JWT expires, by the database's clock", async () => {
     let exp = 0;
     let headers: Record<string, string> = {};
     const signIn = async () => {

@@ -90,7 +90,7 @@ const NOTHING: Record<string, unknown> = {
 
 it.each(
   Object.entries(PROBES),
-)("%s tells another organization's key nothing about a voucher, and changes nothing", async (route, probe) => {
+)("%s reveals nothing about a voucher to another organization's key, and changes nothing", async (route, probe) => {
   const leases = async () => (await servers.redis.keys("lease:*")).sort();
   const before = [await dumpRows(servers.db), await leases()];
   const seen = async (code: string, token: string | null, ref: string) =>

@@ -43,7 +43,7 @@ it.each(
 
 it.each(
   FILES,
-)("%s issues, mails, voids and replaces, and issues nothing further when it is run again", async (file, program) => {
+)("%s issues, mails, voids and replaces vouchers, and a second run issues nothing further", async (file, program) => {
   const run = await startExample(file, program, key);
   const first = await run();
   expect(first).toMatchObject({ exitCode: 0, stderr: "" });

@@ -52,7 +52,7 @@ it("a file of codes whose key is revoked meanwhile is refused, even while its ro
   expect(refused).toMatchObject({ status: 401, body: { code: "unknown_key" } });
 });
 
-it("a file of codes is refused if its database session ends before it is whole", async () => {
+it("a file of codes is refused if its database session ends before the file is whole", async () => {
   const { key } = await newKey();
   const endSession = () =>
     db.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -46,7 +46,7 @@ it("npm run backup and npm run restore take one file, and refuse without a datab
   expect(readdirSync(directory)).toEqual(["other.tar"]);
 });
 
-it("a restored database has the redemptions of the backup, and is refused until it is adopted", async () => {
+it("a restored database has the redemptions of the backup, and is refused until db adopt", async () => {
   const first = start();
   await untilReady(first);
   const [key = ""] = await untilStarted(() => /pvk_\w+/.exec(first.output()));
@@ -97,7 +97,7 @@ it("a restored database has the redemptions of the backup, and is refused until 
   expect(await interrupt(third)).toBe(0);
 });
 
-it("npm run restore stops a server that a killed npm start has left before it moves its files", async () => {
+it("npm run restore stops a server that a killed npm start left running, then moves its files", async () => {
   const killed = start();
   await untilReady(killed);
   const [postgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n").map(Number);

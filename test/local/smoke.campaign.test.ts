@@ -116,7 +116,7 @@ describe("npm start with given servers", () => {
   });
 });
 
-it("npm start says in one sentence which variable names a server that does not answer", async () => {
+it("npm start names in one sentence the variable of a server that does not answer", async () => {
   const PORT = String(await findSteadyPort());
   const closed = `127.0.0.1:${await findSteadyPort()}`;
   for (const [name, env] of [

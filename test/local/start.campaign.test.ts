@@ -65,7 +65,7 @@ describe("npm start on a machine without servers", () => {
     expect(log.match(/"msg":"(listening|working)"/g)).toHaveLength(3);
   });
 
-  it("npm start starts a killed worker again, with one line, and goes on", async () => {
+  it("npm start starts a killed worker again, prints one line, and continues", async () => {
     const isWorker = (pid: number) =>
       spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout.includes("workers/main.ts");
     const workers = () => childrenOf(first.child.pid).filter(isWorker);
@@ -132,7 +132,7 @@ describe("npm start on a machine without servers", () => {
     expect(runThere([DEMO], { NODE_ENV: "production" }).stdout).toMatch(/KEY=pvt_/);
   });
 
-  it("npm run demo says to start the service first when nothing answers, and starts nothing", () => {
+  it("npm run demo asks to start the service first if nothing answers, and starts nothing", () => {
     const empty = mkdtempSync(join(tmpdir(), "voucher-start-"));
     onTestFinished(() => rmSync(empty, { recursive: true }));
     const { PATH } = process.env;

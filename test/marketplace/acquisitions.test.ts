@@ -116,7 +116,7 @@ describe("simultaneous calls of one user", () => {
     expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
   });
 
-  it("a repeat waits for the first call and gets its voucher, even the last one", async () => {
+  it("a repeat waits for the first call and gets its voucher, even if it was the last voucher", async () => {
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const { offer, calls } = await until(async () => {
@@ -131,7 +131,7 @@ describe("simultaneous calls of one user", () => {
     expect(replies.map(({ body }) => body.alreadyConfirmed).toSorted()).toEqual([false, true]);
   });
 
-  it("a repeat gets a voucher itself when the call that it waited for rolls back", async () => {
+  it("a repeat gets its own voucher if the first call rolls back", async () => {
     const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const user = newUser();
@@ -227,7 +227,7 @@ it("a buy that finds only locked vouchers waits for them, and gets the one that 
   expect(acquired([await buy])).toEqual(idsOf(offer));
 });
 
-it("a buy that meets locked rows answers sold_out when others use up the vouchers it waited for", async () => {
+it("a buy that waits for locked vouchers answers sold_out if other calls use up these vouchers", async () => {
   const offer = await makeOffer(servers.db, 2);
   const buyer = await as();
   const buy = await besideTransaction(servers.db, async (outside) => {

@@ -214,7 +214,7 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-it("anonymous reads from one address use at most two connections, and those in excess are refused", async () => {
+it("anonymous reads from one address use at most two connections, and excess reads are refused", async () => {
   const partner = await makePartner(servers.db);
   const { id, code } = await issueVoucher(servers.db, partner);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

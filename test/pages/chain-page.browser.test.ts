@@ -373,7 +373,7 @@ it("the page distinguishes a pasted payload from another voucher's, a pending ev
   expect(complaints).toEqual([]);
 });
 
-it("a payload pasted into the page cannot be hashed over plain HTTP, which the page says", async () => {
+it("over plain HTTP the page reports that it cannot hash a pasted payload", async () => {
   const address = new URL(addressOf(redeemed));
   address.hostname = "vouchers.test";
   const { page, complaints } = await visit(address.href);

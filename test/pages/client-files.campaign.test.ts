@@ -117,7 +117,7 @@ it.each(SAMPLES)("%s repeats a step whose answer is not the service's", async (f
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, expect.stringContaining(outcome)]));
 });
 
-it("sandbox-client.mjs reports a refusal only after an answer that proves it", async () => {
+it("sandbox-client.mjs reports a refusal only after an answer that proves the refusal", async () => {
   for (const [status, code, outcome] of [
     [401, "unknown_key", "unknown"],
     [403, "address_not_allowed", "unknown"],

@@ -52,7 +52,7 @@ it("links of the documents lead to files and headings that exist", () => {
   expect(count).toBeGreaterThan(50);
 });
 
-it("README.md leads to each document in one step, or over the first page of its folder", () => {
+it("README.md leads to each document, directly or over the first page of its folder", () => {
   const readme = read("README.md");
   const isLinked = (file: string) => {
     const first = `${dirname(file)}.md`;

@@ -214,7 +214,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it(`the client in ${language} adds up a complete day to the cent, and reports one that is not`, async () => {
+  it(`the client in ${language} adds up a complete day to the cent, and reports an incomplete day`, async () => {
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -231,7 +231,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
-  it(`the client in ${language} leaves the order undecided when no response arrives before it gives up`, async () => {
+  it(`the client in ${language} leaves the order undecided if no response arrives until it gives up`, async () => {
     const scripts = {
       php: [
         "hopeless.php",
@@ -279,7 +279,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("an order with several vouchers redeems and reserves none when one is refused before the payment", async () => {
+  it("an order with several vouchers redeems and reserves nothing if one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -292,7 +292,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("an order with several vouchers redeems the others when one is refused after the payment", async () => {
+  it("an order with several vouchers redeems the others if a voucher is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -315,7 +315,7 @@ describe("an order with several vouchers", () => {
     expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
-  it("an order with several vouchers redeems one by its code when its reservation has ended", async () => {
+  it("an order with several vouchers redeems a voucher by its code if its reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       isRedeem(path) && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
@@ -382,7 +382,7 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
-  it(`the verifier in ${language} accepts each event of a real chain, and calls unsealed ones pending`, async () => {
+  it(`the verifier in ${language} accepts each event of a real chain, and calls unsealed events pending`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(db, id, 2);

@@ -205,7 +205,7 @@ it("the page of a chain answers an unknown voucher or type with 404, as a page o
   }
 });
 
-it("the page of a chain says while Postgres is away that it cannot be shown, and when to try again", async () => {
+it("while Postgres cannot be reached, the page of a chain reports this and when to try again", async () => {
   const port = await findSteadyPort();
   const DATABASE_URL = `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`;
   const alone = await startApiUnready(servers, { DATABASE_URL });
@@ -309,7 +309,7 @@ it("the field that checks a voucher leads from an id or a verify link, typed or 
   }
 });
 
-it("the field that checks a voucher says what is wrong with other text, keeps it and leads nowhere", async () => {
+it("the field that checks a voucher keeps a wrong text, explains the problem and leads nowhere", async () => {
   for (const entered of [
     voucher.code,
     "https://evil.test/integrity/events/VoucherInstance/..%2f..",
@@ -463,7 +463,7 @@ it("a referrer's link in a browser shows the validUntil of what a claim gives, n
   expect(text).not.toContain("2051-03-01");
 });
 
-it("a referrer's link in a browser says when nothing is left, and when the offer is not open", async () => {
+it("a referrer's link in a browser shows when no voucher is left, and when the offer is not open", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code } = await makeReferral(servers.db, offer);
   await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));

@@ -152,7 +152,7 @@ it("the documents for partners link below the path of BASE_URL", async () => {
 it.each([
   "/openapi.json",
   "/docs/chain-vectors.json",
-])("%s is JSON, is compressed, and is not sent again to a caller that has kept it", async (path) => {
+])("%s is JSON, is compressed, and is not sent again to a caller with a valid copy", async (path) => {
   const first = await fetch(api.url + path, { headers: { "accept-encoding": "gzip" } });
   const etag = first.headers.get("etag") ?? "";
   expect(Object.keys((await first.json()) as object).length).toBeGreaterThan(1);

@@ -194,7 +194,7 @@ it("in production, the issuer API does not run with the rights of the service", 
   expect(read({ ...PRODUCTION, ISSUER_API: "true", OPS_DATABASE_URL: admin }).issuer.databaseUrl).toBe(admin);
 });
 
-it("the configuration takes an empty variable for one that is not set, and ignores unknown variables", () => {
+it("the configuration treats an empty variable as not set, and ignores unknown variables", () => {
   const optional = VARIABLE_NAMES.filter((name) => !(name in REQUIRED));
   const empty = Object.fromEntries(optional.map((name) => [name, ""]));
   expect(read({ ...empty, PATH: "/bin", PORTS: "x" })).toEqual(readConfig(REQUIRED));
@@ -206,7 +206,7 @@ it.each([
   "postgres://app:pa55@a:5432,b:5432/vouchers",
   "postgresql:///vouchers?host=a,b",
   "postgres://a/vouchers?sslmode=require&host=a%2Cb",
-])("the configuration refuses several hosts in %s, and says what to give instead", (url) => {
+])("the configuration refuses several hosts in %s, and names the right form", (url) => {
   const [complaint = "", ...more] = complaints({ DATABASE_URL: url });
   expect(more).toEqual([]);
   expect(complaint.split("; ")).toEqual([

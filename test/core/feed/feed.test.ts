@@ -41,7 +41,7 @@ it("the feed has the organization's events as in their histories, and payloads o
   expect(all.find(({ entityId }) => entityId === id)).toStrictEqual({ ...history[0], entityId: id, cursor: CURSOR });
 });
 
-it("the feed has each event once with any page size, and after its last cursor only what is new", async () => {
+it("the feed has each event once with any page size, and only new events after its last cursor", async () => {
   const all = await readAll(till);
   for (const [at, { cursor }] of all.events.entries())
     expect((await till.feed({ after: cursor, limit: "1" })).body.events).toEqual(all.events.slice(at + 1, at + 2));

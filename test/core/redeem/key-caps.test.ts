@@ -64,7 +64,7 @@ it("a limit of value counts the prices of the vouchers", async () => {
   expect((await redeemAtOnce(tills, 12, "value")).redeemed).toHaveLength(3);
 });
 
-it("the database refuses what exceeds a limit that the API did not know when it made the job", async () => {
+it("the database refuses a redemption over a limit that the API did not know when it made the job", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 1 });
   const [voucher] = await issueVouchers(db, partner, 1);
   await redeemAtOnce(tills, 1, "known");
@@ -73,7 +73,7 @@ it("the database refuses what exceeds a limit that the API did not know when it 
   expect((await tills[0].lookUp(voucher?.code as string)).body.voucher.status).toBe("Active");
 });
 
-it("a new limit counts all that the key has redeemed today, and waits for a redemption that is under way", async () => {
+it("a new limit counts all that the key has redeemed today, and waits for a running redemption", async () => {
   const { id, tills } = await makeCapped({});
   expect((await redeemAtOnce(tills, 2, "before")).redeemed).toHaveLength(2);
   const [voucher] = await issueVouchers(db, partner, 1);

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-it("a redeem without a reply before its deadline answers an earlier redemption under its reference", async () => {
+it("a redeem without a reply in time answers with an earlier redemption under its reference", async () => {
   const { id, retry } = await until(async () => {
     const { id, code } = await issue();
     const externalRef = `redeemed-earlier-${id}`;

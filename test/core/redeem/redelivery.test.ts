@@ -70,7 +70,7 @@ it.each(TWICE)("another job with the same reference is confirmed and redeems not
   await expectOneRedemption(id, first.redeemCode);
 });
 
-it("another job with the same reference is confirmed, and leaves another voucher that it names untouched", async () => {
+it("another job with the same reference is confirmed, and its other voucher stays unchanged", async () => {
   const [redeemed, spare] = await issueVouchers(db, partner, 2);
   const job = makeJob(redeemed?.id as string);
   await runRedeemJob(one, newAttempt(job.voucherId), job);

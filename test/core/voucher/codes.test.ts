@@ -196,7 +196,7 @@ it("normaliseTicket reads a ticket in capitals, in compatibility forms or with a
     expect(normaliseTicket(text), JSON.stringify(text)).toBe(text);
 });
 
-it("normaliseCode leaves what it has normalised as it is", () => {
+it("normaliseCode leaves a normalised code unchanged", () => {
   const texts = fc.oneof(
     fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((unit) => String.fromCharCode(unit)), maxLength: 80 }),
     fc.string({ unit: "binary", maxLength: 80 }),
@@ -260,7 +260,7 @@ it.each([
   ["Slovak", "+šSB=CDEF=GHJK=NPRé", "13SB-CDEF-GHJK-NPR0"],
   ["Ukrainian", "13ІИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
   ["Russian", "13ЫИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
-])("a code from a scanner for a US keyboard at a %s one, %s, is repaired unless it reads right", (_, typed, code) => {
+])("a code that a US scanner typed at a %s keyboard, %s, is repaired unless it reads right", (_, typed, code) => {
   const key = normaliseCode(code);
   const isRight = normaliseCode(typed) === key;
   expect(repairCode(typed)).toBe(isRight ? null : key);

@@ -98,7 +98,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect(await own).toMatchObject({ reply: { kind: "redeemed" } });
   });
 
-  it("other vouchers are redeemed even if more redeems wait for the locked one than workers run at once", async () => {
+  it("other vouchers are redeemed even if more redeems wait for a locked voucher than run at once", async () => {
     const { redeems, firstWaits, lastWaits } = await until(async () => {
       const { id, code } = await issue();
       return whileBrieflyLocked(REDEEM_LOCK_MS, id, async () => {
@@ -116,7 +116,7 @@ describe("while another transaction locks one voucher's row", () => {
       expect(answer).toMatch(/^(200|409 voucher_used|503 (voucher_busy|overloaded|redeem_\w+))$/);
   });
 
-  it("other vouchers are reserved while 30 reserves of one key wait for the locked one", async () => {
+  it("other vouchers are reserved while 30 reserves of one key wait for a locked voucher", async () => {
     const { reserves } = await until(async () => {
       const { id, code } = await issue();
       return whileBrieflyLocked(LOCK_WAIT_MS, id, async () => {
@@ -131,7 +131,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect(replies[0]?.status).toBe(200);
   });
 
-  it("other vouchers are looked up, reserved and redeemed while 30 releases wait for the locked one", async () => {
+  it("other vouchers are looked up, reserved and redeemed while 30 releases wait for a locked voucher", async () => {
     const { releases, firstWaits, lastWaits } = await until(async () => {
       const { id, code } = await issue();
       const { ticket } = (await till.reserve(code)).body;
@@ -201,7 +201,7 @@ describe("while many vouchers' rows are locked", () => {
     await expectFairRound(3, measure, ({ tookMs, areWaiting }) => areWaiting === true && tookMs < REDEEM_LOCK_MS);
   });
 
-  it("other vouchers are redeemed while callers retry locked ones, and each retry is answered in time", async () => {
+  it("other vouchers are redeemed while callers retry locked vouchers, and each retry is answered soon", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 40);
       const ids = locked.map(({ id }) => id);

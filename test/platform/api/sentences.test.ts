@@ -85,7 +85,7 @@ it.each(LANGUAGES)("the number of each limit comes from its constant in the lang
   expect(translateInto(language)("inDetail.sandboxFull", { max: 23_456 })).toMatch(/23\D456/);
 });
 
-it("an error for operators stays English, and every other one speaks each language", () => {
+it("an error for operators stays English, and every other error speaks each language", () => {
   expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
   expect(new AppError("unavailable", "Redis does not answer.").sentenceIn("de")).toBe("Redis does not answer.");
   const late = new AppError("reservation_ended");
@@ -121,7 +121,7 @@ it("the scripts of pages say exactly the sentences that are theirs, with their v
   for (const [key, text] of ofScripts) expect(namesIn(text), key).toEqual([...parametersOf(text).keys()]);
 });
 
-it("a sentence keeps its values as they are, and a page escapes those that are text", () => {
+it("a sentence keeps its values unchanged, and a page escapes values that are text", () => {
   const name = "{sequence} '<b>' & {0}";
   expect(translateInto("en")("webhooks.lastDeliveries", { name })).toBe(`Last deliveries to ${name}`);
   const said = ENGLISH.markup("frame.from", { product: name, brand: html`<i>&amp;</i>` });

@@ -231,7 +231,7 @@ it("a failed batch counts as under way while its items are tried again", async (
   expect(await later).toBe("done later");
 });
 
-it("a failed batch is not tried again when it held one item", async () => {
+it("a failed batch of one item is not tried again", async () => {
   const { batcher, begun, next } = startBatcher({ splitOn: () => true });
   const outcome = Promise.allSettled([batcher.submit("a")]);
   (await next()).fail(new Error("poison"));

@@ -678,7 +678,7 @@ it.each([
   await rejected(UNIQUE, constraint, ...make(other)(id));
 });
 
-it("a voucher has one Live reservation at most, also by UPDATE, and another one after its end", async () => {
+it("a voucher has one Live reservation at most, even by UPDATE, and may get another after its end", async () => {
   const voucherId = await newVoucher();
   const first = reservationRow(voucherId);
   const other = reservationRow(await newVoucher());
