@@ -106,7 +106,7 @@ describe.each(runnable)("$name", (example) => {
       expect((await call(url, `/partner/vouchers/${code}`)).body.voucher?.code).toBe(code);
       const { redeemCode } = (await redeem(url, { code, externalRef })).body;
       const read = await call(url, `/partner/redemptions?${inQuery(externalRef)}`);
-      expect([reference, read.status, read.body.redeemCode]).toEqual([reference, 200, redeemCode]);
+      expect([reference, read.status, read.body.redemptions[0].redeemCode]).toEqual([reference, 200, redeemCode]);
       // There is no log, so there is a redemption and no receipt.
       expect((await call(url, `/partner/redemptions/receipt?${inQuery(externalRef)}`)).body.code).toBe(
         "not_logged_yet",
