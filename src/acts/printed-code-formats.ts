@@ -17,7 +17,7 @@ export function findTrace(line: string): string | null {
 }
 
 /** What stands in titles and totals. All codes of a file have it, or none. */
-const SIGNS = [..." #:()<>[]{}|!?"];
+const SIGNS = [..."#:()<>[]{}|!?"];
 const WORD = /(?:^| )[A-Za-z]+(?: |$)/;
 
 /** With at least this many codes, equal rounding of all of them is not a coincidence. */

@@ -8,7 +8,7 @@ import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 
 /** A voucher with its current status instead of the stored one. The current status may be Expired. */
-type CurrentVoucher = Omit<Voucher, "status"> & { status: VoucherStatus };
+type CurrentVoucher = Omit<Voucher, "status" | "suspended"> & { status: VoucherStatus };
 
 /**
  * Reads a voucher by its code, with its current status.
@@ -36,10 +36,11 @@ export async function readVoucher(
         : `No voucher of ${organizationId} has this code.`,
     );
   }
-  const { voucher, reservation, now } = found;
+  const { suspended: _, ...voucher } = found.voucher;
+  const { reservation, now } = found;
   const organization = await findOrganization(pool, organizationId);
   return {
-    voucher: { ...voucher, status: statusAt(voucher, now) },
+    voucher: { ...voucher, status: statusAt(found.voucher, now) },
     reservation: reservation && {
       ticket: reservation.ticket,
       keyId: reservation.keyId,

@@ -32,7 +32,8 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  const known = entry.by === null ? "" : ` (${entry.by})`;
+  // A command is the usual way.
+  const known = entry.by === null || entry.by === "command" ? "" : ` (${entry.by})`;
   const by = `${entry.osUser}@${entry.host}${known}`;
   return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };
 }

@@ -275,7 +275,7 @@ describe("voucherctl batch issue --codes", () => {
     await voucherctl.fails(
       1,
       /^Line 2 is a code that the organization already has\./m,
-      codes("NEW-0001\nshared among twO\n", 2),
+      codes("NEW CODE 0001\nshared among twO\n", 2),
     );
   });
 
@@ -419,7 +419,9 @@ it("batch show prints a batch and counts its vouchers by their status now", asyn
     createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     windows: { claim: null, buy: null },
     left: null,
+    suspendedAt: null,
     active: 2,
+    suspended: 0,
     expired: 0,
     redeemed: 1,
     voided: 1,
@@ -429,7 +431,7 @@ it("batch show prints a batch and counts its vouchers by their status now", asyn
   const later = { ...shown, validUntil: "2020-01-01T00:00:00.000Z", active: 0, expired: 2 };
   expect(await voucherctl.json(`batch show ${made.id}`)).toStrictEqual(later);
   const text = await voucherctl.text(`batch show ${made.id}`);
-  expect(text).toContain("4: 0 active, 2 expired, 1 redeemed, 1 voided");
+  expect(text).toContain("4: 0 active, 0 suspended, 2 expired, 1 redeemed, 1 voided");
   expect(text).toContain("Price        $40.25, list price $50.00\n");
   expect(text).not.toMatch(/window|Available/);
 });
