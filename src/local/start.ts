@@ -76,7 +76,7 @@ try {
     await administer(config, (admin) => log.begin(admin, localTlog)).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       console.log(
-        `${error.message} Sealed events get no place in the log. If the database is new, delete ` +
+        `${error.message} Sealed events get no position in the log. If the database is new, delete ` +
           `${LOCAL_DIRECTORY}/log to begin a new log.`,
       );
     });

@@ -16,10 +16,7 @@ export interface ServerStart {
   readonly host: string;
 }
 
-/**
- * What a process remembers of the deployment's database, and of the server on which it saw it. Never changed, only
- * replaced.
- */
+/** What a process remembers of the deployment's database, and of the server in use. Never changed, only replaced. */
 export interface Memory extends ServerStart {
   /** The newest mark whose COMMIT, or that of a later transaction, returned without a warning. */
   readonly newest: Mark | null;

@@ -110,7 +110,7 @@ interface Leaves extends LeafRange {
 
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
- * event. Each event must have exactly one leaf with its hash, or wait for its place. Each leaf must be an event, be
+ * event. Each event must have exactly one leaf with its hash, or wait for its position. Each leaf must be an event, be
  * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory does not
  * grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
  * @param tx a read-only transaction on one snapshot.
@@ -151,7 +151,7 @@ export async function auditTlog(
       if (!event.hasSlot) reportEvent(event, "is not in the log; see voucherctl log backfill");
       if (logIndex === null) {
         if (event.hasSlot) audit.waiting += 1;
-        if (!waitsUnchanged(event)) reportEvent(event, "waits for its place in the log with another hash");
+        if (!waitsUnchanged(event)) reportEvent(event, "waits for its position in the log with another hash");
         continue;
       }
       audit.events += 1;

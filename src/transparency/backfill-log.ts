@@ -29,7 +29,7 @@ export async function backfillTlog(ctx: AuditContext, onProgress: (events: numbe
 }
 
 /**
- * Adds sealed events that belong to no batch to new batches, which wait for their places.
+ * Adds sealed events that belong to no batch to new batches, which wait for their positions.
  * @param lastRead the event after which the search begins. The function moves it forward.
  * @returns the number of added events.
  */

@@ -38,7 +38,7 @@ export const TLOG_QUEUE = {
   keep: { age: 3_600, count: 1_000 },
   keepFailed: { age: 86_400, count: 1_000 },
   shown: { data: [], reply: "all" },
-  whilePaused: "While it is paused, events get no place in the log and no receipt.",
+  whilePaused: "While it is paused, events get no position in the log and no receipt.",
 } as const satisfies QueueSettings;
 
 export const TLOG_METRICS = wingMetrics({
@@ -52,7 +52,7 @@ export const TLOG_METRICS = wingMetrics({
   },
   logLeaves: {
     ...metric("counter", "worker", "voucher_log_leaves_total"),
-    help: "Leaves that got their place in the log.",
+    help: "Leaves that got their position in the log.",
   },
   logRefused: {
     ...metric("gauge", "worker", "voucher_log_refused", "reason"),
@@ -65,7 +65,7 @@ export const TLOG_METRICS = wingMetrics({
   },
   logSetAside: {
     ...metric("gauge", "worker", "voucher_log_batches_set_aside"),
-    help: "Leaf batches that get no place in the log, because the sequence has not drawn their ids. Counts at most 10.",
+    help: "Leaf batches without a position in the log: the sequence has not drawn their ids. Counts at most 10.",
   },
 });
 

@@ -14,7 +14,7 @@ GRANT SELECT, INSERT, UPDATE (size) ON log_witnesses TO pva_log;
 -- voucherctl begins, shows and audits the log. Only the owner of the database retires a log.
 GRANT SELECT ON log_bundles, log_tiles, log_lost, log_retirements TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
--- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their places.
+-- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their positions.
 GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
 GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;

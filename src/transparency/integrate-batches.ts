@@ -17,15 +17,15 @@ interface Integrated {
   server: string;
   /** The served checkpoint, which was checked to be signed by the log, and its age. */
   published: (Published & { ageMs: number }) | null;
-  /** The number of leaves that got a place. */
+  /** The number of leaves that got a position. */
   placed: number;
 }
 
 /**
  * Verifies the stored tree from the signed heads and the served checkpoint on, and gives the next waiting batches their
- * places at its end, in one transaction. So there is nothing to repair after a crash.
+ * positions at its end, in one transaction. So there is nothing to repair after a crash.
  * @param heads the tree heads that the log is known to have signed.
- * @param server the database server that was compared with the witnesses. On another server, no batch gets a place.
+ * @param server the database server that was compared with the witnesses. On another server, no batch gets a position.
  * @returns null while another transaction has locked the tree, and when there is no log.
  * @throws TlogRefused when the database contradicts what the log has signed.
  */

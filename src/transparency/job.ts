@@ -19,7 +19,7 @@ const tlogReport = z.object({
   anchors: z.array(z.object({ file: z.string(), size: z.number().nullable() })),
   /** Witnesses that contradicted the log without a proof in the last request, while the others met the quorum. */
   claims: z.number(),
-  /** Waiting batches that never get a place, because the sequence has not drawn their ids. */
+  /** Waiting batches that never get a position, because the sequence has not drawn their ids. */
   setAside: z.number(),
   /**
    * The reason why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database.

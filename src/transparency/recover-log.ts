@@ -146,10 +146,11 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 }
 
 /**
- * Gives each leaf of the waiting batches its place in the copy, and removes it from `unclaimed`, or gives it a new
- * place at the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in order.
+ * Gives each leaf of the waiting batches its position in the copy, and removes it from `unclaimed`, or gives it a new
+ * position at the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in
+ * order.
  * @param onlyCopied whether leaves that the copy lacks keep waiting.
- * @returns the number of leaves that got new places.
+ * @returns the number of leaves that got new positions.
  */
 async function placeWaiting(
   tx: Transaction,

@@ -12,7 +12,7 @@ import type { TlogReport } from "./job.ts";
 import type { TlogSettings } from "./log-settings.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
-/** How long one pass may give batches their places before it publishes a checkpoint. Milliseconds. */
+/** How long one pass may give batches their positions before it publishes a checkpoint. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
 /** After this time, an unchanged tree is published again, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
@@ -46,8 +46,8 @@ export class Sequencer {
   }
 
   /**
-   * Runs one pass: verifies the tree from what the log has signed on, gives waiting batches their places, and publishes
-   * a checkpoint. Any number of processes may run passes, and each may stop at any point.
+   * Runs one pass: verifies the tree from what the log has signed on, gives waiting batches their positions, and
+   * publishes a checkpoint. Any number of processes may run passes, and each may stop at any point.
    */
   async run(): Promise<TlogReport> {
     const { pool, tlogSettings, log } = this.#ctx;

@@ -216,7 +216,7 @@ it("a buy that meets locked rows skips them while other vouchers are left", asyn
   });
 });
 
-it("a buy that finds only locked vouchers waits for them, and gets the one that is unlocked", async () => {
+it("a buy that finds only locked vouchers waits, and gets the voucher that is unlocked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {

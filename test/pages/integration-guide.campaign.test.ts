@@ -270,7 +270,7 @@ describe("an order with several vouchers", () => {
   const runOrder = (codes: readonly string[], url = api.url) =>
     run("js", "several-vouchers.mjs", { CODES: codes.join(" "), API: url });
 
-  it("an order with several vouchers redeems each by its ticket, under a reference of its own", async () => {
+  it("an order with several vouchers redeems each by its ticket, under a separate reference", async () => {
     const vouchers = [await issue(), await issue()];
     const { exitCode, stdout } = await runOrder(vouchers.map(({ code }) => code));
     const redemptions = await Promise.all(vouchers.map(({ id }) => redeemOf(id)));

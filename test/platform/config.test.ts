@@ -400,7 +400,7 @@ it.each(secretNames(CONFIG_PARTS))("%s may be in a file, and not in a file and a
   expect(complaints(missing, readAll)).toEqual([expect.stringMatching(`^${name}_FILE .* cannot be read`)]);
 });
 
-it("the configuration names every bad variable at once, each on a line of its own", () => {
+it("the configuration names every bad variable at once, one on each line", () => {
   const bad = { PORT: "http", REDIS_URL: undefined, TRUST_PROXY: "true", RESERVATION_TOKEN_SECRET: "short" };
   const lines = complaints(bad);
   expect(lines.map((line) => line.split(" ")[0]).sort()).toEqual(Object.keys(bad).sort());

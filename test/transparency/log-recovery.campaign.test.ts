@@ -108,7 +108,7 @@ it("a restored database keeps the leaf of every event that it still has", async 
   if (!sealedAlone || !sealedTogether || !later) throw new Error("no vouchers");
   for (const voucher of [sealedAlone, sealedTogether]) await claimOne(voucher);
   const restore = await backUp(db);
-  // The events that the restore loses get their places.
+  // The events that the restore loses get their positions.
   await backfillTlog(provisioning(db), () => undefined);
   for (const { id } of [sealedTogether, sealedAlone]) await sealVoucher({ pool: db }, id);
   await issue(100);
@@ -270,11 +270,11 @@ const TAMPERINGS: [statement: string, problem: RegExp][] = [
   ],
   [
     `UPDATE voucher_events SET log_slot = 999 << 12 WHERE ${FIRST}`,
-    /^event 1 of .* waits for its place in the log with another hash$/,
+    /^event 1 of .* waits for its position in the log with another hash$/,
   ],
   [
     `UPDATE voucher_events SET payload = '{}', record_hash = sha256('{}') WHERE ${LAST}`,
-    /^event 1 of .* waits for its place in the log with another hash$/,
+    /^event 1 of .* waits for its position in the log with another hash$/,
   ],
   [`DELETE FROM voucher_events WHERE ${LAST}`, /^5 leaves wait for their place, and 4 events$/],
   ["INSERT INTO log_lost VALUES (4, 1, now())", /^leaf 4 is noted as lost, but belongs to an event$/],

@@ -192,7 +192,7 @@ it("the log of a restored database that lacks leaves is retired only when the lo
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
 
-it("a restored database from before the retirement goes on with the next log after both recoveries", async () => {
+it("a restored database from before the retirement continues with the next log after both recoveries", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 5 });
   await retire();
   await issue(3);

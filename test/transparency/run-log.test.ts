@@ -417,7 +417,7 @@ it("witnesses cosign every checkpoint, and remember the last one over restarts",
   }
 });
 
-it("with too few witnesses no new checkpoint is served, while events still get their places", async () => {
+it("with too few witnesses no new checkpoint is served, while events still get their positions", async () => {
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
   const { report } = await begun(4);

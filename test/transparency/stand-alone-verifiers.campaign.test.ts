@@ -130,7 +130,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
   });
 });
 
-it("docs/verify-receipt.py has an exit status of its own for a missing Python package", () => {
+it("docs/verify-receipt.py has a separate exit status for a missing Python package", () => {
   // Without the site directories, Python finds its own modules only.
   const ended = spawnSync("python3", ["-I", "-S", "docs/verify-receipt.py", "receipt", keys.log.vkey]);
   const missing = "Cannot verify: Python lacks the package cryptography; run: pip install cryptography.\n";

@@ -1,5 +1,5 @@
 -- name: lock_log_tree
--- Locks the tree for the transaction that gives batches their places. No row when another transaction has locked it, or when there is no log.
+-- Locks the tree for the transaction that gives batches their positions. No row when another transaction has locked it, or when there is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
@@ -11,8 +11,8 @@ SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM
 INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
 -- name: select_waiting_batches(batches_max, leaves_max, after)
--- The next batches without a place, in id order. Together they have at most as many leaves as the second limit. Skips
--- batches that are set aside (select_batches_set_aside).
+-- The next batches without a position, in id order. Together they have at most as many leaves as the second limit. Skips batches that are set aside
+-- (select_batches_set_aside).
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
           FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL AND n.id > $3::bigint
@@ -22,7 +22,7 @@ SELECT w.id, w.leaves, w.hashes
  WHERE w.leaves_so_far <= $2::int ORDER BY w.id;
 
 -- name: place_log_batches(id, first_index)
--- Gives waiting batches their places. Raises VS001 when a batch already has a place.
+-- Gives waiting batches their positions. Raises VS001 when a batch already has a position.
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = w.first_index, hashes = NULL
     FROM unnest($1::bigint[], $2::bigint[]) AS w (id, first_index)
@@ -32,7 +32,7 @@ WITH placed AS (
 SELECT assert_row_count(count(*), cardinality($1::bigint[]), 'waiting batches of the log') FROM placed;
 
 -- name: place_scattered_batch(id, places)
--- Gives each leaf of a waiting batch its own place. Raises VS001 when the batch already has places.
+-- Gives each leaf of a waiting batch its own position. Raises VS001 when the batch already has positions.
 WITH placed AS (
   UPDATE log_batches AS b SET first_index = ($2::bigint[])[1], places = $2::bigint[], hashes = NULL
    WHERE b.id = $1::bigint AND (b.first_index IS NULL) IS NOT FALSE
@@ -41,14 +41,14 @@ WITH placed AS (
 SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 
 -- name: select_batches_set_aside(limit)
--- The ids of waiting batches that never get a place, because their ids are too large for the slot of an event. The sequence has not drawn these ids,
--- so no event has a leaf in these batches, and leaving them out changes the order of no chain.
+-- The ids of waiting batches that never get a position, because their ids are too large for the slot of an event. The sequence has not drawn these
+-- ids, so no event has a leaf in these batches, and leaving them out changes the order of no chain.
 SELECT b.id::text AS id FROM log_batches AS b WHERE b.first_index IS NULL AND b.id > 2199023255551
  UNION ALL
 SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1 LIMIT $1::int;
 
 -- name: count_waiting_leaves
--- The number of leaves that wait for their places.
+-- The number of leaves that wait for their positions.
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
 -- name: write_log_bundles(index, hashes)

@@ -6,7 +6,7 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
 /**
- * Maximum number of waiting batches that are read at once, and of their leaves. Giving them places takes at most a
+ * Maximum number of waiting batches that are read at once, and of their leaves. Giving them positions takes at most a
  * third of a second.
  */
 const WAITING_BATCHES_MAX = 4_096;
@@ -22,7 +22,7 @@ export const TREE = {
 };
 export type TlogTree = Row<typeof TREE>;
 
-/** A batch whose leaves have no place in the tree yet. */
+/** A batch whose leaves have no position in the tree yet. */
 const WAITING_BATCH = { id: bigint, leaves: integer, hashes: bytea };
 type WaitingBatch = Row<typeof WAITING_BATCH>;
 
@@ -51,18 +51,21 @@ const selectTiles = sql.rows(
   { level: arrayOf(smallint), index: arrayOf(bigint) },
 );
 
-/** The ids of waiting batches that never get a place, at most `limit`. As text: they may be too large for a number. */
+/**
+ * The ids of waiting batches that never get a position, at most `limit`. As text: they may be too large for a number.
+ */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
   return selectSetAside(db, limit);
 }
 
-/** The next batches without a place, in id order, within both limits. */
+/** The next batches without a position, in id order, within both limits. */
 export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingBatch[]> {
   return selectWaiting(tx, { batchesMax: WAITING_BATCHES_MAX, leavesMax: WAITING_LEAVES_MAX, after });
 }
 
 /**
- * Statements that give batches their places at the end of the locked tree, in order. `size` is the tree's size before.
+ * Statements that give batches their positions at the end of the locked tree, in order. `size` is the tree's size
+ * before.
  */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
@@ -73,7 +76,7 @@ export function placeBatches(batches: readonly WaitingBatch[], size: number): Pr
   return [placeTlogBatches({ id: batches.map(({ id }) => id), firstIndex: firsts })];
 }
 
-/** Statements that give each leaf of waiting batches its own place in the locked tree. */
+/** Statements that give each leaf of waiting batches its own position in the locked tree. */
 export function placeLeaves(batches: readonly { id: number; places: readonly number[] }[]): PreparedStatements {
   const isContiguous = (places: readonly number[]) => places.every((place, at) => place === (places[0] ?? 0) + at);
   const contiguous = batches.filter(({ places }) => isContiguous(places));

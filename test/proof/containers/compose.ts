@@ -154,7 +154,7 @@ describe("docker compose", () => {
     startMs = await timeOf("up", "-d", "--wait", "api", "worker");
   });
 
-  it("serves https with a certificate of its own in the profile tls", async () => {
+  it("serves https with its own certificate in the profile tls", async () => {
     await deployment.compose("--profile", "tls", "up", "-d", "--wait", "proxy");
     const status = ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "https://localhost:13443/healthz"];
     assert.equal(await deployment.run("curl", ...status), "200");
@@ -200,7 +200,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS + startMs);
   });
 
-  it("goes on with the old release when a migration fails", async () => {
+  it("continues with the old release when a migration fails", async () => {
     const { compose, checkout } = deployment;
     const next = `${String(readdirSync(`${checkout}/migrations`).length + 1).padStart(5, "0")}_fails.sql`;
     const mount = `${checkout}/test/proof/containers/failing-migration.sql:/app/migrations/${next}:ro`;

@@ -86,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("Postgres under Patroni waits for both standbys, and goes on with one of them when the other dies", async () => {
+  it("Postgres under Patroni waits for both standbys, and continues with one standby when the other dies", async () => {
     const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
     await postgres.configure({ synchronous_node_count: 2 });
     await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);

@@ -119,7 +119,7 @@ WITH logged AS (
    WHERE e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence AND e.log_slot IS NULL
   RETURNING 1
 )
-SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a place in the log') FROM logged;
+SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a position in the log') FROM logged;
 
 -- name: select_canon_preserved_since
 -- The time since which this deployment stores the exact event payloads.
