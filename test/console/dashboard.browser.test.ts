@@ -103,7 +103,8 @@ it("the queue dashboard links a job to its voucher, and a failed job to the runb
   await page.locator("a[href$='/ops/runbook#VouchersJobsFail']").first().waitFor();
   await photograph(page, "dashboard, failed");
   await page.goto(`${api.url}/ops/runbook#VouchersJobsFail`);
-  expect(await page.getByRole("heading", { name: "VouchersJobsFail" }).isVisible()).toBe(true);
+  await page.getByRole("link", { name: "VouchersJobsFail" }).click();
+  await page.getByRole("heading", { name: "VouchersJobsFail" }).waitFor();
 });
 
 it("the queue dashboard has a link back to the overview", async () => {

@@ -16,6 +16,7 @@ export class Schedule {
   readonly #timer: NodeJS.Timeout;
   #queue: Queue | undefined;
   #ticking = false;
+  #isClosed = false;
   /** The shared tick counter, as last read. */
   #seen = "";
 
@@ -32,7 +33,10 @@ export class Schedule {
       this.#ticking = true;
       this.#queue ??= openQueue(definition, findShard(deployment.id, 0, shards), this.#redis, log);
       this.#tick(this.#queue, deployment.serverId)
-        .catch((error) => log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added"))
+        .catch((error) => {
+          // The close of the connection ends a tick that is under way.
+          if (!this.#isClosed) log.warn({ err: error, queue: definition.name }, "a scheduled job could not be added");
+        })
         .finally(() => {
           this.#ticking = false;
         });
@@ -43,6 +47,7 @@ export class Schedule {
 
   /** Stops adding jobs. Other processes continue. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     clearInterval(this.#timer);
     this.#redis.disconnect();
   }
