@@ -311,7 +311,7 @@ async function misplaceInLines({ url, refusals }: Calls, secret: string): Promis
     `GET / HTTP/1.1\r\nbro ken: ${secret}`,
     `GET /${secret} HTTP/1.1\r\nA: ${"x".repeat(20_000)}`,
   ]) {
-    const { text, headers } = await exchange(url, `${line}\r\nX-Api-Key: ${secret}\r\n\r\n`);
+    const { text, headers } = await exchange(url, `${line}\r\nX-Api-Key: ${secret}\r\nConnection: close\r\n\r\n`);
     refusals.push(text, JSON.stringify(headers));
   }
 }
