@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { proofOf } from "../../../src/core/commit/proofs.ts";
 import { redemption as endpoint } from "../../../src/core/redeem/routes/redemption.ts";
-import { ERRORS, type ErrorCode, statusOf } from "../../../src/platform/api/error-codes.ts";
+import { ERRORS, type ErrorCode } from "../../../src/platform/api/error-codes.ts";
 import { AppError } from "../../../src/platform/api/errors.ts";
 import { untilWaiting, whileLocked } from "../../../test/support/outside-transaction.ts";
 import { useService } from "../../../test/support/use-service.ts";
@@ -69,7 +69,7 @@ it("redeemOnce refuses only with codes before which the service ends the attempt
   const order = { code: "x", voucherId: "vch_x", externalRef: "y" };
   const refusing: string[] = [];
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
-    const answered = client({ fetch: async () => refusal(statusOf(code), code) }).redeemOnce(order);
+    const answered = client({ fetch: async () => refusal(ERRORS[code].status, code) }).redeemOnce(order);
     const error: unknown = await answered.catch((error) => error);
     if (error instanceof VoucherRefused) refusing.push(code);
     else expect(error, code).toBeInstanceOf(OutcomeUnknown);

@@ -93,8 +93,4 @@ export function errorKind(error: ErrorCode | ErrorKind): ErrorKind {
 }
 export type RefusalCode = keyof typeof REFUSALS;
 
-export function statusOf(code: ErrorCode): number {
-  return ERRORS[code].status;
-}
-
 export const REFUSAL_CODES = Object.keys(REFUSALS) as RefusalCode[];

@@ -1,19 +1,11 @@
 import { z } from "zod";
-import {
-  ERRORS,
-  type ErrorCode,
-  type ErrorKind,
-  errorKind,
-  REFUSAL_CODES,
-  type RefusalCode,
-  statusOf,
-} from "./error-codes.ts";
+import { ERRORS, type ErrorCode, type ErrorKind, errorKind, REFUSAL_CODES, type RefusalCode } from "./error-codes.ts";
 import { EXAMPLE } from "./example.ts";
 import { named, text } from "./fields.ts";
 import { type ProblemKey, problemIn } from "./problems.ts";
 import { type Language, type Sentence, type Translate, translateInto, type ValuesOf } from "./sentences.ts";
 
-export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES, statusOf };
+export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES };
 
 /** The code whose sentence must name the problem: each `AppError` has its own sentence. The table has an example. */
 type NamingCode = "invalid_request";

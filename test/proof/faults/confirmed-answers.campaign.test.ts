@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { newId } from "../../../src/core/voucher/ids.ts";
 import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
 import type { AcquisitionRequest } from "../../../src/marketplace/decide-acquisitions.ts";
-import { statusOf } from "../../../src/platform/api/errors.ts";
+import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { deliverToTarget } from "../../../src/webhooks/deliver.ts";
 import { basic, browse } from "../../support/browse.ts";
@@ -141,7 +141,7 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   const acquire = (request: Omit<AcquisitionRequest, "userId">, userId: string) =>
     acquireVoucher(api.ctx, { userId, ...request } as AcquisitionRequest).then(
       (found) => ({ status: 200, text: JSON.stringify(found) }),
-      ({ code, status = statusOf(code) }) => ({ status, text: String(code) }),
+      ({ code, status = ERRORS[code as keyof typeof ERRORS].status }) => ({ status, text: String(code) }),
     );
   const acquisitions: Record<string, () => Promise<Answer>> = {
     claimProduct: () => acquire({ way: "product", id: own.productId, paymentRef: null }, "a"),

@@ -8,7 +8,7 @@ import type { IssuedVoucher } from "../../../src/acts/issue-batch.ts";
 import { EXIT } from "../../../src/cli/exit-code.ts";
 import { runRedeemJob } from "../../../src/core/redeem/redeem-committer.ts";
 import { acquireVoucher } from "../../../src/marketplace/acquire-voucher.ts";
-import { statusOf } from "../../../src/platform/api/errors.ts";
+import { ERRORS } from "../../../src/platform/api/errors.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
 import { isDatabaseUnavailable, readThenWrite } from "../../../src/platform/db/transaction.ts";
 import { type PartnerClient, partnerClient } from "../../support/client.ts";
@@ -84,7 +84,7 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const acquire = (paymentRef: string | null, userId = "user") =>
     acquireVoucher(api.ctx, { userId, way: "product", id: own.productId, paymentRef }).then(
       succeed,
-      ({ code, status = statusOf(code) }) => ({
+      ({ code, status = ERRORS[code as keyof typeof ERRORS].status }) => ({
         status,
       }),
     );
