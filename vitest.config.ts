@@ -81,7 +81,7 @@ export default defineConfig({
           // Files share a process: loading the service once per file would take a sixth of the run.
           isolate: false,
           // Three on a core, because most tests wait for something. With more, a slow machine keeps each test from the
-          // service's own limits of seconds. Each has a Redis database of its own: one to seven, or a cluster's only one.
+          // service's own limits of seconds. Each has a Redis database of its own, or shares the only one of a cluster.
           maxWorkers: onCluster ? 1 : Math.min(3 * availableParallelism(), 7),
         },
       },

@@ -18,8 +18,8 @@ CREATE FUNCTION key_cap_lock(key_id text) RETURNS bigint LANGUAGE sql IMMUTABLE 
   SELECT (21095::bigint << 48) + (hashtext(key_id)::bigint & 4294967295)
 $$;
 
--- Counts the redemptions of keys with a cap, whoever inserts them, and refuses those that would exceed it. The lock comes first, and the next
--- statement has a newer snapshot: so either this transaction sees a new cap, or whoever sets the cap sees these redemptions. On VS001, the worker
+-- Counts the redemptions of keys with a cap, and refuses those that would exceed it. The lock comes first, and the next statement has a newer
+-- snapshot: so either this transaction sees a new cap, or the transaction that sets the cap sees these redemptions. On VS001, the worker
 -- decides again.
 CREATE FUNCTION count_capped_redemptions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

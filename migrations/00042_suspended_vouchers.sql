@@ -6,7 +6,7 @@
 ALTER TABLE vouchers
   ADD COLUMN suspension text COLLATE "C",
   ADD CONSTRAINT vouchers_suspension_known CHECK (suspension IN ('own', 'batch')) NOT VALID,
-  -- Whoever writes it, no redemption passes a suspension that the history has.
+  -- No statement redeems a voucher whose history says that it is suspended.
   ADD CONSTRAINT vouchers_redeemed_unsuspended CHECK (status <> 'Redeemed' OR suspension IS NULL) NOT VALID;
 
 -- suspended_at: since when the batch and all its vouchers are suspended; NULL while they are not. suspension_reason: why it

@@ -189,7 +189,7 @@ interface Work {
   lock: Lock;
   person: ErasedPerson;
   reason: string | null;
-  /** Whatever was written after this time is kept. */
+  /** The erasure keeps what was written after this time. */
   upTo: Date | null;
   choose?: Choose;
 }

@@ -66,7 +66,7 @@ async function readVouchers(
   return { events: events.map((event) => withoutOthers(event, userId)), texts };
 }
 
-/** Leaves out other users: the referrer, and with a user whoever claimed by the user's links. */
+/** Leaves out the texts of other users: the referrer, and users who claimed by the user's links. */
 function withoutOthers(event: ErasableEvent, userId: string | null): ErasableEvent {
   const { actorConnectedId, referrer } = event.texts;
   const texts = { ...event.texts };

@@ -54,8 +54,8 @@ export function parseErasures(text: string): Erasures {
 }
 
 /**
- * Repeats the erasures of a list in a database that was restored to an earlier time. Whatever was written after an
- * erasure is kept: a later event or reason, a member that was added later. The keys of the replaced texts are in the
+ * Repeats the erasures of a list in a database that was restored to an earlier time. It keeps what was written
+ * after an erasure: a later event or reason, a member that was added later. The keys of the replaced texts are in the
  * backup, so users and references of batches are found by these texts. Can be interrupted and repeated. The synchronous
  * standbys confirm the result.
  */

@@ -34,7 +34,7 @@ export function formsOf<Deps>(
   ];
 }
 
-/** Links to the forms of the core's acts on an entity that create nothing, whatever the entity's state. */
+/** Links to the forms of the core's acts on an entity that create nothing, in every state of the entity. */
 export function linkActs(site: Parameters<typeof linkActions>[0], kind: EntityKind, id: string): Html | null {
   const acts = ACTS.filter(({ only, on, creates }) => only !== "command" && on === kind && creates === undefined);
   const links = acts.map(({ name, title }) => [String(name.split(" ")[1]), title] as const);

@@ -1,6 +1,6 @@
 /**
- * Who shares the connections of a kind of caller; with `none`, nobody has a share. A visitor is a signed-in user, or
- * the address of an anonymous caller.
+ * Who shares the connections of a kind of caller; with `none`, they are not shared out. A visitor is a signed-in user,
+ * or the address of an anonymous caller.
  */
 export type Share = "organization" | "visitor" | "none";
 
