@@ -131,10 +131,10 @@ it("npm start names in one sentence the variable of a server that does not answe
 
 /**
  * Their smoke needs what this test does not have: `user token` the embedded servers, `db` a role that makes roles,
- * `sandbox check` a client, `log`, `receipt` and `witness` a log with a key. `completion` needs a shell, `alert` a
- * receiver.
+ * `sandbox check` a client, `log`, `receipt` and `witness` a log with a key, `statement` a month that has ended,
+ * `completion` a shell, `alert` a receiver.
  */
-const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "completion", "alert"];
+const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "statement", "completion", "alert"];
 
 it("voucherctl runs a command of each noun", async () => {
   const voucherctl = openVoucherctl(servers);

@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
 import { HOSTILE_KINDS } from "../../support/hostile-receiver.ts";
-import { until } from "../../support/until.ts";
+import { until, untilStarted } from "../../support/until.ts";
 import { untilReady, violation } from "./checker.ts";
 import { type Cluster, processesOf } from "./cluster.ts";
 import { type Fault, type Scene, type Stage, type Turn, takeover, target } from "./fault-target.ts";
@@ -37,6 +37,12 @@ const OUTLIVING_CALLERS: LongFreezes = { chance: 0.4, fromMs: 4_000, toMs: 6_500
  * busy machine. Milliseconds.
  */
 const DRAIN_MAX_MS = 20_000;
+
+/** Waits until a process serves, after its last start. */
+function hasStarted(process: ServiceProcess): Promise<boolean> {
+  return untilStarted(() => process.hasLogged("listening") || process.hasLogged("working"));
+}
+
 const ofProcess = (
   pauseMaxMs: number,
   find: (cluster: Cluster) => ServiceProcess | undefined,
@@ -53,6 +59,8 @@ const ofProcess = (
     async ({ cluster, pause }, { action, forMs }) => {
       const process = find(cluster);
       if (process === undefined) throw new Error("there is no such process");
+      // On a busy machine a start takes longer than the pauses: nothing would ever be served.
+      if (!(await hasStarted(process).catch(() => false))) return false;
       if (action === "freeze") process.freeze();
       else if (action === "kill") await process.kill();
       else {
@@ -85,8 +93,12 @@ const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
  * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. None of
  * them may change anything. The original makes marks before: otherwise the copy would rightly take its place.
  */
-async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault): Promise<void> {
-  await untilReady(cluster);
+async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault) {
+  const isReady = await untilReady(cluster).then(
+    () => true,
+    () => false,
+  );
+  if (!isReady) return false;
   const copy = await cluster.startHotCopy();
   try {
     if (action === "shareLate") await pause(forMs);
