@@ -5,7 +5,7 @@ import { readBatch } from "../acts/read-batch.ts";
 import type { BatchSummary } from "../core/catalog/db/catalog.ts";
 import type { Window } from "../core/catalog/offer.ts";
 import { AppError } from "../platform/api/errors.ts";
-import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
+import { isDatabaseAway } from "../platform/db/transaction.ts";
 import { type CommandFace, verbOf } from "./act-verb.ts";
 import { openCodesFile } from "./codes-file.ts";
 import { type CommandContext, type Noun, verb } from "./command.ts";
@@ -29,7 +29,7 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
     const out = outFile === undefined ? null : await openCodesFile(String(outFile), size, "new");
     const result = await perform({ codes, onChunk: (vouchers) => out?.write(vouchers) }).catch(async (error) => {
       // The connection may have failed after the commit, so the complete file must stay.
-      if (out?.isComplete() && isDatabaseUnavailable(error)) await out.leave();
+      if (out?.isComplete() && isDatabaseAway(error)) await out.leave();
       else await out?.discard();
       throw error;
     });

@@ -6,7 +6,7 @@ import { type AdminContext, openAdminContext } from "../acts/open-acts.ts";
 import { type AuditedCommand, auditedCommand } from "../acts/with-audit-entry.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { type Config, readQueueShards } from "../platform/config.ts";
-import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
+import { isDatabaseAway } from "../platform/db/transaction.ts";
 import { openLogger } from "../platform/logger.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import { CommitUnknown, EXIT, Interrupted } from "./exit-code.ts";
@@ -138,7 +138,7 @@ export function verbWithoutServers<Given extends Options>(spec: VerbOf<Interacti
       try {
         await run({ ...interaction, host }, values, ...args);
       } catch (error) {
-        throw audited.mayHaveWritten && isDatabaseUnavailable(error)
+        throw audited.mayHaveWritten && isDatabaseAway(error)
           ? new CommitUnknown(CHECK_OUTCOME, { cause: error })
           : error;
       } finally {

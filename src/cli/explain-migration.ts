@@ -1,11 +1,8 @@
-import pg from "pg";
 import { LocksUnavailable, MigrationsChanged } from "../platform/db/migrate.ts";
-import { UnusableDatabase } from "../platform/db/schema.ts";
+import { isUndefined, UnusableDatabase } from "../platform/db/schema.ts";
+import { isForbidden } from "../platform/db/transaction.ts";
 import { EXIT } from "./exit-code.ts";
 import { type Explanation, explain } from "./explain.ts";
-
-/** undefined_table, undefined_column, undefined_function: here, a bug in the migration. */
-const UNDEFINED = ["42P01", "42703", "42883"];
 
 const HINT: Partial<Record<number, string>> = {
   [EXIT.unavailable]:
@@ -24,11 +21,11 @@ export function explainMigration(error: unknown): Explanation | null {
   const cause = error instanceof UnusableDatabase ? error : ((error as Error).cause ?? error);
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
-  const code = cause instanceof pg.DatabaseError ? (cause.code ?? "") : "";
-  if (UNDEFINED.includes(code)) return null;
+  // Here, a bug in the migration.
+  if (isUndefined(cause)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;
   if (cause instanceof UnusableDatabase) return { message, exitCode };
-  const own = code === "42501" ? "Use the role that owns the database." : HINT[exitCode];
+  const own = isForbidden(cause) ? "Use the role that owns the database." : HINT[exitCode];
   return { message, hint: own ?? hint ?? "", exitCode };
 }

@@ -7,9 +7,9 @@ import { NotAccepted } from "#tlog/policy.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ConfigError, UnusableFile } from "../platform/config.ts";
 import { RefusedConnection } from "../platform/db/client.ts";
-import { UnusableDatabase } from "../platform/db/schema.ts";
+import { isUndefined, UnusableDatabase } from "../platform/db/schema.ts";
 import { UnmetRequirement } from "../platform/db/session.ts";
-import { isDatabaseUnavailable } from "../platform/db/transaction.ts";
+import { isDatabaseUnavailable, isForbidden, isLockTimeout } from "../platform/db/transaction.ts";
 import { CommitUnknown, EXIT, Interrupted, ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /** An error message for the user of voucherctl. */
@@ -20,6 +20,8 @@ export interface Explanation {
   exitCode: number;
 }
 
+/** SQLSTATE. */
+const FOREIGN_KEY_VIOLATION = "23503";
 const FIND_IDS = "voucherctl audit list shows what was created, with ids.";
 
 /** Explains the error that ended a command. */
@@ -56,20 +58,16 @@ export function explain(error: unknown): Explanation {
 
 function explainDatabaseError(error: pg.DatabaseError): Explanation {
   const { code, message } = error;
-  switch (code) {
-    case "55P03": // lock_not_available
-      return { message: "Another session is changing this right now.", hint: "Try again.", exitCode: EXIT.refused };
-    case "23503": // foreign_key_violation
-      return { message: nameMissing(error), hint: FIND_IDS, exitCode: EXIT.refused };
-    case "42P01": // undefined_table
-    case "42703": // undefined_column
-    case "42883": // undefined_function
-      return misconfigured("The database has not been migrated to this version.", "Run: npm run migrate");
-    case "42501": // insufficient_privilege
-      return misconfigured(
-        `The role of DATABASE_URL may not do this: ${message}.`,
-        "Connect as the role of voucherctl or as the owner. `voucherctl db roles` needs an owner with CREATEROLE.",
-      );
+  if (isLockTimeout(error))
+    return { message: "Another session is changing this right now.", hint: "Try again.", exitCode: EXIT.refused };
+  if (code === FOREIGN_KEY_VIOLATION) return { message: nameMissing(error), hint: FIND_IDS, exitCode: EXIT.refused };
+  if (isUndefined(error))
+    return misconfigured("The database has not been migrated to this version.", "Run: npm run migrate");
+  if (isForbidden(error)) {
+    return misconfigured(
+      `The role of DATABASE_URL may not do this: ${message}.`,
+      "Connect as the role of voucherctl or as the owner. `voucherctl db roles` needs an owner with CREATEROLE.",
+    );
   }
   if (isDatabaseUnavailable(error)) return unavailable(message);
   return { message: `The database refused: ${message}.`, exitCode: EXIT.refused };

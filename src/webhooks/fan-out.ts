@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Logger } from "pino";
 import type { FairSlots } from "../platform/batching/fair-slots.ts";
 import type { Transaction } from "../platform/db/pool.ts";
-import { inTransaction, isDatabaseUnavailable, isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
+import { inTransaction, isDatabaseAway, isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import {
   fanOutRows,
   lockTargetsOf,
@@ -93,7 +93,7 @@ export class FanOut {
         }
         this.#nudged ||= outcome === "more";
       } catch (error) {
-        const level = isDatabaseUnavailable(error) || isLockTimeout(error) ? "debug" : "error";
+        const level = isDatabaseAway(error) || isLockTimeout(error) ? "debug" : "error";
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }

@@ -13,7 +13,7 @@ import { OPS_PATH, opsPath, pathOf } from "../../pages/operator-frame.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { inEnglish } from "../../platform/api/problems.ts";
 import { confirmed } from "../../platform/db/durability.ts";
-import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import { isDatabaseAway, isForbidden } from "../../platform/db/transaction.ts";
 import { pathId } from "../../platform/http/endpoint.ts";
 import { sendPage } from "../../platform/http/negotiate.ts";
 import { actingOf, operatorOf } from "../sign-in/signed-in.ts";
@@ -140,16 +140,13 @@ async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Recor
 const SENT_BEFORE =
   "This form was sent before with other values, and has acted then. Nothing was done now. Send it again to act again.";
 
-/** SQLSTATE insufficient_privilege. */
-const NOT_ALLOWED = "42501";
-
 /** Turns an error into an error whose sentence explains it to the operator. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
-  if ((cause as { code?: unknown }).code === NOT_ALLOWED) {
+  if (isForbidden(cause)) {
     const sentence = "Nothing was done: the database role of OPS_DATABASE_URL may not do this.";
     return new AppError("unavailable", sentence, { cause });
   }
-  if (!mayHaveWritten || !isDatabaseUnavailable(cause)) return cause;
+  if (!mayHaveWritten || !isDatabaseAway(cause)) return cause;
   return new AppError("unavailable", "It is not known whether this was done. Look before you try again.", { cause });
 }
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Logger } from "pino";
 import type { DatabaseFence } from "../../platform/db/database-fence.ts";
-import { isDatabaseUnavailable } from "../../platform/db/transaction.ts";
+import { isDatabaseAway } from "../../platform/db/transaction.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.ts";
 
@@ -146,7 +146,7 @@ export class EventFeed {
       const isWhole = found.reduce((total, { events }) => total + events, 0) < LOOK_EVENTS_MAX;
       this.#wake(isWhole ? found.map((one) => one.organizationId) : [...this.#waiting.keys()], range.afterSlot);
     } catch (error) {
-      const level = isDatabaseUnavailable(error) ? "debug" : "warn";
+      const level = isDatabaseAway(error) ? "debug" : "warn";
       this.#ctx.log[level]({ err: error }, "new events were not looked for; they will be looked for again");
     } finally {
       this.#isLooking = false;

@@ -15,8 +15,8 @@ export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.me
 /** The number of the last migration. There are no gaps. */
 export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).length;
 
-/** SQLSTATE undefined_table and undefined_column. */
-const UNDEFINED = ["42P01", "42703"];
+/** SQLSTATE undefined_table, undefined_column, undefined_function and invalid_schema_name. */
+const UNDEFINED = ["42P01", "42703", "42883", "3F000"];
 
 /**
  * Why a process cannot use its database. Readiness reports `state` and the message to anyone; the cause is for the log.
@@ -56,10 +56,14 @@ function outdated(cause: Error): UnusableDatabase {
   });
 }
 
-/** Throws {@link UnusableDatabase} for an error about a missing table or column, and any other error unchanged. */
+/** Whether the database lacks a table, a column, a function or a schema. */
+export function isUndefined(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "");
+}
+
+/** Throws {@link UnusableDatabase} for an error about what the database lacks, and any other error unchanged. */
 export function rejectAsOutdated(error: unknown): never {
-  if (error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "")) throw outdated(error);
-  throw error;
+  throw isUndefined(error) ? outdated(error) : error;
 }
 
 /**

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { cancel, isNoAnswer, RefusedConnection } from "./client.ts";
 import type { Transaction } from "./pool.ts";
-import { UnusableDatabase } from "./schema.ts";
+import { isUndefined, UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
 
 /** Longest wait for a COMMIT, less than a process waits for a reply. Milliseconds. */
@@ -14,6 +14,7 @@ const READ_ONLY_TRANSACTION = "25006";
 const IN_FAILED_TRANSACTION = "25P02";
 const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
+const INSUFFICIENT_PRIVILEGE = "42501";
 /** The state that the transaction decided on has changed. Raised by `assert_row_count`, and by triggers (daily limits,
  * `closed_until`, erased references). */
 const DECIDED_ON_OLD_STATE = "VS001";
@@ -168,16 +169,26 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
+/** Whether the role of the process lacks a right. */
+export function isForbidden(error: unknown): error is pg.DatabaseError {
+  return hasSqlState(error, INSUFFICIENT_PRIVILEGE);
+}
+
 /**
- * Whether the database is unreachable, starting, stopping, full, too slow or not the primary, or refuses the login or
- * the rights of the process: a later call may succeed.
+ * Whether the database is unreachable, starting, stopping, full, damaged, too slow or not the primary, or refuses the
+ * login. What a transaction did is not known then.
  */
-export function isDatabaseUnavailable(error: unknown): boolean {
+export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnusableDatabase) return true;
   return error instanceof pg.DatabaseError
-    ? /^(08|28|3D|42501|53|57|25006|25P03)/.test(String(error.code))
+    ? /^(08|28|3D|53|57|58|XX|25006|25P0[34])/.test(String(error.code))
     : isNoAnswer(error);
+}
+
+/** Whether the cause is the database, neither the call nor the program: a later call may succeed. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return isDatabaseAway(error) || isForbidden(error) || isUndefined(error);
 }
 
 /** Whether the server is read-only. */
@@ -186,13 +197,22 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 /**
- * The error that readiness reports when the server's disk is full or fails, or its memory does not suffice. Null for
- * other errors.
+ * The error that readiness and the log report when the server's disk is full or fails, its memory does not suffice, or
+ * the database lacks a table or a right. Null for other errors.
  */
 export function refusalOf(error: unknown): UnusableDatabase | null {
   if (error instanceof RefusedConnection) return error;
-  if (!(error instanceof pg.DatabaseError && /^(53[124]00|58)/.test(String(error.code)))) return null;
-  return new UnusableDatabase("unavailable", `Postgres refuses writes: ${error.message}.`, { cause: error });
+  const sentence = sayRefusal(error);
+  return sentence === null ? null : new UnusableDatabase("unavailable", sentence, { cause: error });
+}
+
+function sayRefusal(error: unknown): string | null {
+  if (isForbidden(error))
+    return `The database role lacks a right: ${error.message}. Run as the owner: voucherctl db roles`;
+  if (isUndefined(error))
+    return `The database lacks what its migrations made: ${error.message}. Run: npm run migrate, or restore a backup.`;
+  const isRefused = error instanceof pg.DatabaseError && /^(53[124]00|58)/.test(String(error.code));
+  return isRefused ? `Postgres refuses writes: ${error.message}.` : null;
 }
 
 /** Whether a single item of a batch may have caused the error. */

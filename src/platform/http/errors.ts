@@ -2,7 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { AppError } from "../api/errors.ts";
 import { BatcherClosed, BatcherFull } from "../batching/batcher.ts";
 import { CallerLeft } from "../batching/fair-slots.ts";
-import { isDatabaseUnavailable, isLockTimeout, isRetryable } from "../db/transaction.ts";
+import { isDatabaseUnavailable, isLockTimeout, isRetryable, refusalOf } from "../db/transaction.ts";
 import { languageOf } from "./middleware/reader-language.ts";
 import { sendPage } from "./negotiate.ts";
 import { sendJson } from "./respond.ts";
@@ -48,7 +48,7 @@ function toAppError(error: unknown): AppError {
   if (error instanceof BatcherFull) return new AppError("overloaded", undefined, { cause: error });
   if (error instanceof BatcherClosed) return new AppError("unavailable", undefined, { cause: error });
   if (isDatabaseUnavailable(error) || isLockTimeout(error) || isRetryable(error)) {
-    return new AppError("unavailable", undefined, { cause: error });
+    return new AppError("unavailable", undefined, { cause: refusalOf(error) ?? error });
   }
   const code = error instanceof Error && "status" in error ? HTTP_ERRORS.get(error.status) : undefined;
   return code === undefined ? new AppError("internal_error", undefined, { cause: error }) : new AppError(code);

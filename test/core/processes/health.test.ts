@@ -180,6 +180,47 @@ it("GET /readyz answers 503 once Postgres has become read-only for sessions that
   await until(async () => (await ready()).status === "ok");
 });
 
+it.each([
+  [
+    "a table",
+    "ALTER TABLE vouchers RENAME TO away",
+    "ALTER TABLE away RENAME TO vouchers",
+    /"vouchers" does not exist/,
+  ],
+  ["a column", "ALTER TABLE vouchers RENAME id TO away", "ALTER TABLE vouchers RENAME away TO id", /id does not exist/],
+  [
+    "a right",
+    "ALTER TABLE vouchers RENAME TO away; CREATE VIEW vouchers AS SELECT FROM away",
+    "DROP VIEW vouchers; ALTER TABLE away RENAME TO vouchers",
+    // An owner may read the view, which has no columns.
+    /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
+  ],
+])("every call is 503 while the database lacks %s, and the log says what is missing", async (_, lose, mend, words) => {
+  const till = partnerClient(api.url, keys.till.key);
+  const { code, id } = await issue();
+  const { ticket } = (await till.reserve(code)).body;
+  const warn = vi.spyOn(api.ctx.log, "warn");
+  await servers.db.query(lose);
+  try {
+    const answers = [
+      await till.lookUp(code),
+      await till.events(code),
+      await till.reserve(code),
+      await till.release(ticket),
+      await till.redeem({ code, externalRef: `without ${words}` }),
+      await send("GET", `${api.url}/integrity/events/VoucherInstance/${id}`),
+    ];
+    for (const answer of answers) expectUnavailable(answer, "unavailable");
+    const told = () => warn.mock.calls.flatMap(([line, what]: unknown[]) => (what === "request" ? [line] : []));
+    await until(() => told().length === answers.length);
+    expect(told()).toEqual(answers.map(() => expect.objectContaining({ reason: expect.stringMatching(words) })));
+  } finally {
+    await servers.db.query(mend);
+    warn.mockRestore();
+  }
+  expect(await till.lookUp(code)).toMatchObject({ status: 200 });
+});
+
 describe("while every read that no batch shares is blocked in Postgres", () => {
   it("/readyz, look-ups, reserves and releases answer while many reads that no batch shares are blocked", async () => {
     const offer = await makeOffer(servers.db, 3);
