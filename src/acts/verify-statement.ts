@@ -1,11 +1,13 @@
 import type pg from "pg";
 import { z } from "zod";
-import { InvalidStatement, verifyStatement } from "#client/statement.ts";
+import { InvalidStatement, verifyNote, verifyStatement } from "#client/statement.ts";
 import { runAtOnce } from "../core/callers/bulkhead.ts";
-import type { Statement } from "../core/redeem/api/statement.ts";
+import { type Statement, statementResponse } from "../core/redeem/api/statement.ts";
 import { findCompleteUntil, findStatement } from "../core/redeem/db/redemptions.ts";
-import { makeStatement, statementFile } from "../core/redeem/make-statement.ts";
+import { makeStatement, serveKept, statementFile } from "../core/redeem/make-statement.ts";
 import { findVouchersEverywhere } from "./across-organizations.ts";
+
+const NO_STATEMENT = "The file is no statement of a month.";
 
 /** What a statement's JSON must have to be found. */
 const found = z.object({ organizationId: z.string(), month: z.string() });
@@ -18,6 +20,14 @@ const found = z.object({ organizationId: z.string(), month: z.string() });
  */
 export function verifyServedStatement(ctx: { pool: pg.Pool }, text: string): Promise<Statement> {
   return text.trimStart().startsWith("{") ? verifyJson(ctx, text) : verifyCsv(ctx, text);
+}
+
+/** Verifies a statement's note offline. @throws InvalidStatement, NotAccepted when the policy cannot be read. */
+export async function verifySignedStatement(text: string, policy: string): Promise<Statement> {
+  const { data: statement } = statementResponse.safeParse(readJson(text));
+  if (statement === undefined) throw new InvalidStatement(NO_STATEMENT);
+  await verifyNote(statement, policy);
+  return statement;
 }
 
 async function verifyJson({ pool }: { pool: pg.Pool }, text: string): Promise<Statement> {
@@ -49,7 +59,7 @@ async function verifyCsv({ pool }: { pool: pg.Pool }, csv: string): Promise<Stat
 /** The statement that was served first as final or, without one, that of the redemptions. */
 async function findOrMake(pool: pg.Pool, organizationId: string, month: string): Promise<Statement> {
   const kept = await findStatement(pool, { organizationId, month });
-  if (kept !== null) return JSON.parse(kept);
+  if (kept !== null) return serveKept(kept);
   const ctx = { pool, partnerCalls: runAtOnce };
   return makeStatement(ctx, { organizationId }, month, await findCompleteUntil(pool));
 }
@@ -58,6 +68,6 @@ function readJson(text: string) {
   try {
     return found.loose().parse(JSON.parse(text));
   } catch {
-    throw new InvalidStatement("The file is no statement of a month.");
+    throw new InvalidStatement(NO_STATEMENT);
   }
 }

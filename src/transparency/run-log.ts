@@ -10,6 +10,7 @@ import { findTlogTree, selectBatchesSetAside } from "./db/log-tree.ts";
 import { integrateBatches } from "./integrate-batches.ts";
 import type { TlogReport } from "./job.ts";
 import type { TlogSettings } from "./log-settings.ts";
+import { signStatements } from "./sign-statements.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
 /** How long one pass may give batches their positions before it publishes a checkpoint. Milliseconds. */
@@ -71,8 +72,11 @@ export class Sequencer {
         heads.push(last.head);
         report.placed += placed;
       }
-      if (last !== null) await this.#publish(last, report);
-      else if (isRemembered && (await findTlogTree(pool)) === null) {
+      if (last !== null) {
+        await this.#publish(last, report);
+        // A database that contradicts the log gets no statement signed.
+        await signStatements(pool, tlogSettings.keys);
+      } else if (isRemembered && (await findTlogTree(pool)) === null) {
         throw new TlogRefused("The database has no log, but an anchor has one.");
       }
     } catch (error) {

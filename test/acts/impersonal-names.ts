@@ -41,7 +41,7 @@ export const IMPERSONAL_COLUMNS: Record<string, string> = {
   referrer_contracts: "brand_id id status",
   reservations: "key_id organization_id state ticket token_secret_id voucher_id",
   sent_forms: "command",
-  statements: "month organization_id",
+  statements: "month note organization_id",
   sweep_positions: "position task",
   voucher_events: "event_type seal_status voucher_id",
   vouchers: "batch_id code code_key id organization_id status suspension",

@@ -1,14 +1,16 @@
 import { execFile } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, it } from "vitest";
+import { verifyStatement } from "#client/statement.ts";
 import { parseCheckpoint } from "#tlog/checkpoint.ts";
 import { parsePolicy } from "#tlog/policy.ts";
 import { verifyProof } from "#tlog/receipt.ts";
 import { hashLeaves } from "#tlog/tree.ts";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import type { IssuedVoucher } from "../../src/acts/issue-batch.ts";
+import { verifySignedStatement } from "../../src/acts/verify-statement.ts";
 import { onSnapshot } from "../../src/platform/db/transaction.ts";
 import { auditTlog } from "../../src/transparency/audit-log.ts";
 import { send } from "../support/client.ts";
@@ -22,12 +24,14 @@ import {
   tlogKey,
   witnessKeys,
 } from "../support/log-setup.ts";
+import { bypassTriggers, closeRedemptions } from "../support/outside-transaction.ts";
 import { issueVouchers, provisioning } from "../support/supply.ts";
+import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const OPS_TOKEN = "the token of the operators";
 
-const { api, servers, partner, till } = useService({ env: { OPS_TOKEN } });
+const { api, servers, partner, till, keys } = useService({ env: { OPS_TOKEN } });
 let files: TlogFiles;
 let run: () => Promise<{ published: number }>;
 let vouchers: IssuedVoucher[];
@@ -189,6 +193,47 @@ describe("after a checkpoint is published", () => {
         ...[vouchers[at]?.id, rows[0].payload],
       ]);
     }
+  });
+
+  it("a final statement of a month is served once the log has signed it, and its note verifies offline", async () => {
+    const month = "2025-03";
+    await bypassTriggers(servers.db, "UPDATE redemptions SET redeemed_at = '2025-03-01' WHERE external_ref = 'early'");
+    await closeRedemptions(servers.db);
+    const read = async () => (await till.statement(month)).body;
+    const notFinal = { final: false, rowsHash: null, note: null, redemptions: 1, amountUsd: 40.25 };
+    await until(async () => (await read()).completeUntil === "2025-04-01T00:00:00.000Z");
+    expect([await read(), await read()]).toMatchObject([notFinal, notFinal]);
+    await run();
+    const statement = await read();
+    expect(statement).toMatchObject({ final: true, redemptions: 1, amountUsd: 40.25 });
+    const headers = { "x-api-key": keys.till.key, accept: "text/csv" };
+    const csv = await (await fetch(`${api.url}/partner/statements/${month}`, { headers })).text();
+    const policy = `log ${tlogKey.text}\nquorum none\n`;
+    await verifyStatement(statement, csv, policy);
+    expect(await verifySignedStatement(JSON.stringify(statement), policy)).toEqual(statement);
+    const others = {
+      "The note is about another statement.": { ...statement, amountUsd: 40.26 },
+      "The statement has no note.": { ...statement, note: null },
+      "The note is not signed by a log": { ...statement, note: statement.note.replace(/.{9}\n$/, "AAAAAAA==\n") },
+    };
+    for (const [problem, other] of Object.entries(others))
+      await expect(verifySignedStatement(JSON.stringify(other), policy), problem).rejects.toThrow(problem);
+    await expect(verifySignedStatement("{}", policy)).rejects.toThrow("is no statement");
+    writeFileSync(join(files.directory, "statement.json"), JSON.stringify(statement));
+    const [, command = ""] = /```sh\n(jq .*?)```/s.exec(readFileSync("docs/settlement.md", "utf8")) ?? [];
+    const shell = { cwd: files.directory, env: { ...process.env, VKEY: tlogKey.text } };
+    const { stdout } = await promisify(execFile)("sh", ["-c", command], shell);
+    expect(stdout).toContain(`Successfully\nVoucher statement\nmonth ${month}\n`);
+    expect(stdout).toContain(`redemptions 1\namountUsd 40.25\nrowsHash ${statement.rowsHash}\n`);
+    for (const change of ["note = NULL", "content = content || ' '"])
+      await expect(servers.db.query(`UPDATE statements SET ${change}`)).rejects.toThrow("statement is permanent");
+    // A restore of a backup that has the redemptions, but not the statement.
+    await servers.db.query("UPDATE brands SET name = 'Renamed'");
+    await bypassTriggers(servers.db, "DELETE FROM statements");
+    await read();
+    await run();
+    const again = await read();
+    expect(again).toMatchObject({ final: true, note: statement.note, lines: [{ brand: "Renamed" }] });
   });
 
   it("an unknown sequence of a voucher has no receipt and no proof", async () => {

@@ -111,6 +111,11 @@ describe("a tree that was changed in the database", () => {
       await tamper(db, `UPDATE log_tree SET size = 5, root = '\\x${root.toString("hex")}'`);
     }
     expect(roots).toHaveLength(asked);
+    await tamper(
+      db,
+      `INSERT INTO statements (organization_id, month, content, note_due)
+      VALUES ('${partner.organizationId}', '2025-03', '{"final":true,"month":"2025-03","amountUsd":0}', true)`,
+    );
     const restore = await backUp(db);
     for (const statement of [
       "UPDATE log_tree SET root = sha256('x')",
@@ -123,6 +128,7 @@ describe("a tree that was changed in the database", () => {
       await restore();
     }
     expect(await signed()).toEqual(before);
+    expect((await db.query("SELECT note FROM statements")).rows).toEqual([{ note: null }]);
     expect(roots).not.toContain(naiveRoot(Array(9).fill(FORGED)).toString("hex"));
     await issue(1);
     expect(await running.run()).toMatchObject({ published: 6, cosigned: 1, refused: null });

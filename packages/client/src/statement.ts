@@ -1,3 +1,4 @@
+import { isSignedBy, parseNote, parsePolicy } from "../../tlog/src/verify.ts";
 import type { components } from "./api.ts";
 import { sha256 } from "./history.ts";
 
@@ -6,14 +7,18 @@ export class InvalidStatement extends Error {
   override name = "InvalidStatement";
 }
 
+type Statement = components["schemas"]["Statement"];
+
+function demand(holds: boolean, message: string): void {
+  if (!holds) throw new InvalidStatement(message);
+}
+
 /**
  * Compares a final statement with its CSV file, without the service: the hash, the number, the sum and the first and
  * last time of the file's redemptions, and the sums of the statement's lines. @throws InvalidStatement
+ * @param policy your own copy of the log's policy: then the statement must also be signed by the log.
  */
-export async function verifyStatement(statement: components["schemas"]["Statement"], csv: string): Promise<void> {
-  const demand = (holds: boolean, message: string) => {
-    if (!holds) throw new InvalidStatement(message);
-  };
+export async function verifyStatement(statement: Statement, csv: string, policy?: string): Promise<void> {
   const rows = csv.slice(csv.indexOf("\n") + 1);
   demand(statement.final && statement.rowsHash !== null, "The statement is not final.");
   demand((await sha256(rows)) === statement.rowsHash, "The file is not the one whose hash the statement has.");
@@ -37,4 +42,26 @@ export async function verifyStatement(statement: components["schemas"]["Statemen
   const areTimes =
     (times[0] ?? null) === statement.firstRedeemedAt && (times.at(-1) ?? null) === statement.lastRedeemedAt;
   demand(areTimes, "The first or last time differs.");
+  if (policy !== undefined) await verifyNote(statement, policy);
+}
+
+/** Demands that a log of the policy has signed the totals and the hash. @throws InvalidStatement */
+export async function verifyNote(statement: Statement, policy: string): Promise<void> {
+  const note = parseNote(statement.note ?? "");
+  if (note === null) throw new InvalidStatement("The statement has no note.");
+  demand(note.text === statementText(statement), "The note is about another statement.");
+  const keys = (await parsePolicy(policy)).logs.map(({ key }) => key);
+  demand(await isSignedBy(note, keys), "The note is not signed by a log of the policy.");
+}
+
+/** What the log signs. The first line differs from the first line of a checkpoint, a key's name, by its space. */
+export function statementText(statement: Omit<Statement, "note">): string {
+  const { month, organizationId, redemptions, amountUsd, rowsHash } = statement;
+  return `Voucher statement
+month ${month}
+organization ${organizationId}
+redemptions ${redemptions}
+amountUsd ${amountUsd.toFixed(2)}
+rowsHash ${rowsHash}
+`;
 }

@@ -75,7 +75,9 @@ GRANT SELECT, INSERT ON redemptions TO pva_api;
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Final statements are kept as they were first read. A trigger refuses those of months to which redemptions may be added.
-GRANT SELECT, INSERT (organization_id, month, content) ON statements TO pva_api;
+-- A note is due where the log is on; only the log's worker writes it.
+GRANT SELECT, INSERT (organization_id, month, content, note_due) ON statements TO pva_api;
+GRANT SELECT ON log_tree TO pva_api;
 
 -- Ends of references. A trigger rejects the deletion of one that an attempt may not have seen.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;

@@ -4,7 +4,13 @@ import { invalidField } from "../../platform/api/errors.ts";
 import type { RowFile } from "../../platform/http/send-file.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { STATEMENT_COLUMNS, type Statement } from "./api/statement.ts";
-import { type RedemptionSum, type StatementRow, selectStatementRows, sumRedemptions } from "./db/redemptions.ts";
+import {
+  type KeptStatement,
+  type RedemptionSum,
+  type StatementRow,
+  selectStatementRows,
+  sumRedemptions,
+} from "./db/redemptions.ts";
 
 /** What it takes to read redemptions. */
 export interface Reads {
@@ -37,6 +43,12 @@ export async function makeStatement(
   const hash = createHash("sha256");
   for await (const lines of readLines(ctx, requester, from, to)) hash.update(lines);
   return { ...statement, rowsHash: hash.digest("hex") };
+}
+
+/** A kept statement as readers get it: where the log is on, it is final once the log has signed it. */
+export function serveKept({ content, note, noteDue }: KeptStatement): Statement {
+  const statement: Statement = JSON.parse(content);
+  return note === null && noteDue ? { ...statement, final: false, rowsHash: null } : { ...statement, note };
 }
 
 /**
@@ -123,5 +135,6 @@ function addUp(sums: readonly RedemptionSum[], head: Head): Statement {
     lastRedeemedAt: times(Math.max, "lastAt"),
     lines: lines.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)),
     rowsHash: null,
+    note: null,
   };
 }

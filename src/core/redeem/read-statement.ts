@@ -4,15 +4,15 @@ import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Statement } from "./api/statement.ts";
 import type { CompleteUntil } from "./complete-until.ts";
 import { findStatement, keepStatement } from "./db/redemptions.ts";
-import { makeStatement, type Reads, rangeOf, statementFile } from "./make-statement.ts";
+import { makeStatement, type Reads, rangeOf, serveKept, statementFile } from "./make-statement.ts";
 
 interface Deps extends Reads, Confirming {
   completeUntil: CompleteUntil;
 }
 
 /**
- * Reads an organization's statement of a month. The first final one is kept, and every later call gets the same. Works
- * without Redis.
+ * Reads an organization's statement of a month. The first final one is kept, and every later call gets the same. Where
+ * the log is on, it is final once the log has signed it. Works without Redis.
  * @throws AppError `invalid_request` for no month, `unavailable`, `overloaded`.
  */
 export async function readStatement(
@@ -27,12 +27,13 @@ export async function readStatement(
   const find = () =>
     readConfirmed(ctx, () => partnerCalls(requester, () => findStatement(pool, { organizationId, month })));
   const kept = to <= completeUntil ? await find() : null;
-  if (kept !== null) return JSON.parse(kept);
+  if (kept !== null) return serveKept(kept);
   const statement = await makeStatement(ctx, requester, month, completeUntil);
   if (!statement.final) return statement;
   const content = JSON.stringify(statement);
   await partnerCalls(requester, () => keepStatement(pool, { organizationId, month, content }));
-  return JSON.parse((await find()) ?? content);
+  // A failover may have lost it.
+  return serveKept((await find()) ?? { content, note: null, noteDue: true });
 }
 
 /** The redemptions of a month as CSV, which `rowsHash` covers. @throws AppError `invalid_request` for no month. */

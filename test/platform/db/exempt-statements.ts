@@ -17,10 +17,11 @@ export const EXEMPT = [
   "select_applied_migrations",
   // Reads an index that has only the broken chains.
   "count_broken_chains",
-  // Read an index that has only the batches that wait.
+  // Read an index that has only the batches that wait, or the statements.
   "select_waiting_batches",
   "count_waiting_leaves",
   "find_log_progress",
+  "select_statements_to_sign",
   // Read a table that has a row for each retired log, or for each witness.
   "select_log_retirements",
   "delete_witness_sizes",

@@ -36,7 +36,8 @@ export const statementResponse = named("Statement", {
   organizationId: text("The organization's id.", "org_01m7zjmag0eh3rfc1w5c2x8y3b"),
   month: monthInPath,
   final: flag(
-    "Whether nothing can be added to the month. From its first answer with `true` on, the statement is always the " +
+    "Whether nothing can be added to the month and the log, where it is on, has signed the statement. " +
+      "From its first answer with `true` on, it is always the " +
       "same, also after names were changed or texts were erased.",
   ),
   completeUntil: timestamp(
@@ -52,6 +53,11 @@ export const statementResponse = named("Statement", {
     .meta({ description: "One line for each brand, product and key, in the order of names." }),
   rowsHash: sha256(
     "The lower-case hex SHA-256 of the statement's CSV file without its first line. Null until it is final.",
+  ).nullable(),
+  note: text(
+    "A signed note by the log's key over month, organization, totals and `rowsHash`. Null where the log is not on, " +
+      "and until the statement is final.",
+    "Voucher statement\nmonth 2026-11\norganization org_…\n…\n\n— vouchers.example.com/log QSpTVC…\n",
   ).nullable(),
   sandbox,
 });

@@ -141,12 +141,13 @@ SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: find_statement(organization_id, month)
--- The final statement of a month, if it was read before.
-SELECT s.content FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
+-- The final statement of a month, if it was read before, and its note. A note is due where the log is on.
+SELECT s.content, s.note, s.note_due AS "noteDue" FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
 
 -- name: keep_statement(organization_id, month, content)
 -- Keeps the final statement of a month, unless another process has kept one.
-INSERT INTO statements (organization_id, month, content) VALUES ($1::text, $2::text, $3::text)
+INSERT INTO statements (organization_id, month, content, note_due)
+SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.one)
     ON CONFLICT (organization_id, month) DO NOTHING;
 
 -- name: lock_references(organization_id, external_ref)

@@ -96,8 +96,10 @@ export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM, {
   organizationId: text,
   bounds: arrayOf(timestamptz),
 });
-/** The final statement of a month, as JSON. */
-export const findStatement = sql.value("find_statement", { content: text }, { organizationId: text, month: text });
+const KEPT_STATEMENT = { content: text, note: orNull(text), noteDue: boolean };
+/** A final statement as JSON, and the note of the log. */
+export type KeptStatement = Row<typeof KEPT_STATEMENT>;
+export const findStatement = sql.row("find_statement", KEPT_STATEMENT, { organizationId: text, month: text });
 export const keepStatement = sql.execute("keep_statement", { organizationId: text, month: text, content: text });
 const selectByReference = sql.rows(
   "read_redemptions",

@@ -8,7 +8,7 @@ export const statement = endpoint({
   operationId: "readStatement",
   summary: "Read the statement of a month",
   description: `What your organization has redeemed in a month, UTC, by brand, product and key: what both sides sign \
-off. Once \`final\` is true, the statement never changes.
+off. Once \`final\` is true, the statement never changes and, where the log is on, has a \`note\` by its key.
 
 With \`Accept: text/csv\` the answer is a file with one line for each redemption, by \`redeemedAt\` and \
 \`voucherInstanceId\`: its id, time, amount with two decimals, and the \`recordHash\` of its redeemed event. Lines end \

@@ -1,0 +1,14 @@
+import type pg from "pg";
+import { statementText } from "#client/statement.ts";
+import { type SignerKey, signNote } from "#tlog/note.ts";
+import { keepNote, selectStatementsToSign } from "./db/statement-notes.ts";
+
+/**
+ * Signs final statements that have no note yet. Another process may sign them at the same time: the first note stays.
+ * Names are not signed, so the same redemptions give the same text after a restore.
+ */
+export async function signStatements(pool: pg.Pool, keys: readonly SignerKey[]): Promise<void> {
+  for (const { organizationId, month, content } of await selectStatementsToSign(pool)) {
+    await keepNote(pool, { organizationId, month, note: await signNote(keys, statementText(JSON.parse(content))) });
+  }
+}
