@@ -112,7 +112,7 @@ it("files outside a package import it by its name of package.json, not by a path
   expect(byPath).toEqual([]);
 });
 
-it("findFolderCircles finds folders that import each other over a third one, and ignores files beside them", () => {
+it("findFolderCircles finds folders that import each other through a third, and ignores top-level files", () => {
   const edge = (from: string, to: string): Import => ({ from: `src/x/${from}`, to: `src/x/${to}`, kind: "type" });
   const line = [edge("a/1.ts", "b/1.ts"), edge("b/2.ts", "c/1.ts"), edge("top.ts", "a/1.ts"), edge("c/1.ts", "top.ts")];
   expect(findFolderCircles("src/x", line)).toEqual([]);
@@ -143,7 +143,7 @@ it.each([
   ["src/core/redeem/redeem.ts", "src/newroom/file.ts", "value"],
   ["packages/client/src/client.ts", "src/platform/api/errors.ts", "type"],
   ["packages/tlog/src/note.ts", "packages/client/src/client.ts", "value"],
-] as const)("the rules for imports forbid that %s imports %s as a %s", (from, to, kind) => {
+] as const)("the import rules forbid that %s imports %s as a %s", (from, to, kind) => {
   expect(isAllowed({ from, to, kind })).toBe(false);
 });
 
@@ -151,7 +151,7 @@ it("the source imports only what FLOORS and its exceptions allow", () => {
   expect(LOCAL_IMPORTS.filter((edge) => !isAllowed(edge)).map(show)).toEqual([]);
 });
 
-it("each folder and top-level file of the source is a room of FLOORS", () => {
+it("each folder and top-level file of the source is listed in FLOORS", () => {
   expect(FILES.map(roomOf).filter((room) => !FLOOR_OF.has(room))).toEqual([]);
 });
 
@@ -173,7 +173,7 @@ it("the source has no circles between its rooms, not even of types", () => {
   expect(parents.flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS))).toEqual([]);
 });
 
-it("no test file has more than 80 lines before its first test: helpers follow, or have a file of their own", () => {
+it("no test file has more than 80 lines before its first test", () => {
   const prologues = findTests()
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => ({ file, lines: countPrologue(file) }));
@@ -181,14 +181,14 @@ it("no test file has more than 80 lines before its first test: helpers follow, o
   expect(prologues.filter(({ lines }) => lines > 80)).toEqual([]);
 });
 
-it("no guarantee starts a process of the service or a Postgres server: its test is a campaign", () => {
+it("no test of npm test starts a process of the service or a Postgres server", () => {
   const guarantees = findTests().filter((file) => /\/[^/.]+\.test\.ts$/.test(file));
   expect(guarantees.length).toBeGreaterThan(100);
   const starts = /\b(startNode|runNode|startNpm|openOwnPostgres|startPostgres)\(/;
   expect(guarantees.filter((file) => starts.test(readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
 });
 
-it("CONTRIBUTING.md and the READMEs of rooms name only files that exist", () => {
+it("CONTRIBUTING.md and the READMEs beside code name only existing files", () => {
   const documents = ["CONTRIBUTING.md", ...findFiles("src").filter((file) => file.endsWith("/README.md"))];
   const files = ["src", "workers", "packages", "test", "docs", "migrations"].flatMap(findFiles);
   const missing = documents.flatMap((document) => {
@@ -200,7 +200,7 @@ it("CONTRIBUTING.md and the READMEs of rooms name only files that exist", () => 
   expect(missing).toEqual([]);
 });
 
-it("each folder of tests has the name of a folder that FLOORS lists, or is test/proof or test/support", () => {
+it("each test folder has the name of a folder in FLOORS, or is test/proof or test/support", () => {
   const folders = new Set(findTests().flatMap((file) => /^test\/([^/]+)\//.exec(file)?.[1] ?? []));
   for (const room of [...FLOOR_OF.keys(), "proof", "support"]) folders.delete(room);
   expect([...folders]).toEqual([]);
@@ -217,7 +217,7 @@ const RULES = new RegExp(
   ].join("|")})\\.ts$`,
 );
 
-it("the source has no I/O in its rules: they import only each other, and packages for computation", () => {
+it("pure rules do no I/O: they import only each other, and packages for computation", () => {
   const pure = "canonicalize ipaddr.js typeid-js zod node:crypto node:net node:zlib node:util node:buffer".split(" ");
   const edges = IMPORTS.filter(({ from }) => RULES.test(from));
   expect(new Set(edges.map(({ from }) => from)).size).toBeGreaterThan(10);
@@ -227,13 +227,13 @@ it("the source has no I/O in its rules: they import only each other, and package
 /** Faces, and those that wings add. */
 const FACE = /^src\/(console|cli|issuer|portal)\/|^src\/\w+\/(commands|console|portal|routes)\//;
 
-it("no face writes an audit entry: what changes something is an act, in src/acts or in a wing", () => {
+it("only acts write audit entries, in src/acts or in a wing", () => {
   const writers = [...TEXTS].filter(([, text]) => /\bwithAuditEntry\(/.test(text)).map(([file]) => file);
   expect(writers.length).toBeGreaterThan(10);
   expect(writers.filter((file) => FACE.test(file))).toEqual([]);
 });
 
-it("the source names built-in modules with node:", () => {
+it("imports of built-in modules begin with node:", () => {
   const bare = IMPORTS.filter((edge) => builtinModules.includes(edge.to) && !edge.to.startsWith("node:"));
   expect(bare.map(show)).toEqual([]);
 });
@@ -248,7 +248,7 @@ it.each([
   expect(importers.filter((edge) => !rooms.test(edge.from)).map(show)).toEqual([]);
 });
 
-it("the source imports OpenTelemetry in one file, which is itself imported only dynamically", () => {
+it("only one file imports OpenTelemetry, and others import that file only dynamically", () => {
   const loaders = IMPORTS.filter((edge) => edge.to.startsWith("@opentelemetry/") && edge.kind !== "type");
   expect(new Set(loaders.map((edge) => edge.from))).toEqual(new Set(["src/platform/traces/open-telemetry.ts"]));
   const users = IMPORTS.filter((edge) => edge.to === "src/platform/traces/open-telemetry.ts");
@@ -257,7 +257,7 @@ it("the source imports OpenTelemetry in one file, which is itself imported only 
   ]);
 });
 
-it("the source reads environment variables only in config.ts, process.ts, local, cli and conformance", () => {
+it("only config.ts, process.ts, local, cli and conformance read environment variables", () => {
   const readers = [...TEXTS]
     .filter(([, text]) =>
       /\bprocess\s*(\?\.|\.)\s*env\b|\benv\b[^\n]*=\s*process\b|["']node:process["']|process\[/.test(text),
@@ -268,7 +268,7 @@ it("the source reads environment variables only in config.ts, process.ts, local,
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });
 
-it("the source reads the host's clock only where a list allows it", () => {
+it("only listed files read the host's clock", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
   // For people at a terminal, in logs and measures, for the date of security.txt, for a check for faults before
   // Postgres was reached, to notice that the machine was suspended, and to doubt a database that is days ahead.
@@ -284,12 +284,12 @@ it("the source reads the host's clock only where a list allows it", () => {
   expect(readers.filter((file) => !mayRead.test(file))).toEqual([]);
 });
 
-it("the migrations have consecutive numbers, without which none is applied", async () => {
+it("the migrations are numbered consecutively", async () => {
   const files = readdirSync(new URL("../migrations", import.meta.url)).toSorted();
   expect(files.map((file) => Number(file.slice(0, 5)))).toEqual(files.map((_, at) => at + 1));
 });
 
-it("the text of each guard that the endurance run breaks occurs once in its file", () => {
+it("each guard's text that the endurance run removes occurs once in its file", () => {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
   expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);
@@ -297,7 +297,7 @@ it("the text of each guard that the endurance run breaks occurs once in its file
 
 const HAND_WRITTEN = findHandWritten();
 
-it("findLongFunctions counts methods, callbacks and lists of parameters over several lines, and no describe", () => {
+it("findLongFunctions counts methods, callbacks and multi-line parameter lists, but no describe", () => {
   const text = `
 describe.each([
   1,
@@ -329,7 +329,7 @@ if (a) {
   expect(findLongFunctions(text, 7)).toEqual([]);
 });
 
-it("redeem, look-up, reserve, release, list and sweep together load at most 92 files of core and platform", () => {
+it("redeem, look-up, reserve, release, list and sweep load at most 92 files of core and platform", () => {
   const { files, lines, elsewhere } = findSignature();
   expect(elsewhere).toEqual([]);
   expect(files.length).toBeGreaterThan(50);
@@ -337,7 +337,7 @@ it("redeem, look-up, reserve, release, list and sweep together load at most 92 f
   expect(lines).toBeLessThanOrEqual(10_000);
 });
 
-it("only src/open and the starts of processes know the whole context of a process", () => {
+it("only src/open and the entry points of processes use the whole context of a process", () => {
   expect(findWholeContexts(HAND_WRITTEN.sources)).toEqual([]);
 });
 
@@ -364,7 +364,7 @@ it("no object literal is spread directly into another object literal", () => {
   expect(spreadLiteralsOf([...HAND_WRITTEN.sources, ...HAND_WRITTEN.tests])).toEqual([]);
 });
 
-it("the parameters of every statement are compared with its header when its module loads", () => {
+it("each module compares its statements' parameters with their headers when it loads", () => {
   const { unchecked, all } = countUnchecked();
   expect(all).toBeGreaterThan(200);
   expect(unchecked).toBe(0);

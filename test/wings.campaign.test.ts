@@ -52,7 +52,7 @@ const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),
   );
 
-it("the running service has something of each wing in each kind of thing that the wing adds", async () => {
+it("the running service has each kind of part that a wing adds", async () => {
   const inventory = await takeInventory(join(import.meta.dirname, ".."));
   expect(kindsWith(inventory, "marketplace")).toEqual([
     "routes",
@@ -80,7 +80,7 @@ it("the running service has something of each wing in each kind of thing that th
 it.each([
   ...WINGS.map((wing) => ({ wings: [wing], tests: [] })),
   { wings: WINGS, tests: CORE_TESTS },
-])("without $wings, the service compiles, nothing of them is left, and $tests pass", async ({ wings, tests }) => {
+])("the service without $wings compiles, has nothing left of them, and $tests pass", async ({ wings, tests }) => {
   const { directory, remove } = copyProject();
   try {
     for (const wing of wings) takeAway(directory, wing);
@@ -93,7 +93,7 @@ it.each([
   }
 });
 
-it("a wing of one file and its grants adds one thing of each kind, and needs only its line in the list", async () => {
+it("a wing of one file with its grants needs only its line in the list of wings", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));
@@ -123,7 +123,7 @@ it("a wing of one file and its grants adds one thing of each kind, and needs onl
   }
 });
 
-it("each folder in the list of wings can be removed", () => {
+it("each wing in the list can be removed with its folder", () => {
   const root = join(import.meta.dirname, "..");
   const named = read(join(root, LIST)).match(/(?<=\/)\w+(?=\/wing\.ts")/g) ?? [];
   expect(new Set(named)).toEqual(new Set(WINGS));

@@ -10,7 +10,7 @@ it("each act has a unique name: a noun and a verb", () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-it("a JSON body of an act is read with its defaults, and a wrong one is refused with every wrong field at once", () => {
+it("the parser of an act's JSON body sets defaults, and names every wrong field at once", () => {
   const body = bodyOf(issueBatch.fields);
   expect(
     body.parse({ count: 2, validUntil: "2099-12-31", windows: { buy: { opensAt: "2099-12-01" } }, issueRef: "a" }),

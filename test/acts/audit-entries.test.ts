@@ -39,7 +39,7 @@ const CHANGES = [
   "voucher void",
 ] as const;
 
-it("simultaneous changes leave audit entries that each begin where the entity's previous one ended", async () => {
+it("each audit entry of simultaneous changes begins where the entity's previous entry ended", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 16 }), async (changes) => {
       const ctx = provisioning(servers.db);
@@ -82,7 +82,7 @@ it("simultaneous changes leave audit entries that each begin where the entity's 
   );
 });
 
-it("an audit entry records the voucher's state after the wait for its row lock", async () => {
+it("an audit entry records the voucher's state after the transaction has got its row lock", async () => {
   const { id, code } = await issueVoucher(servers.db, partner);
   const entity: Entity = { type: "VoucherInstance", id };
   const { voiding } = await besideTransaction(servers.db, async (outside) => {
@@ -99,7 +99,7 @@ it("an audit entry records the voucher's state after the wait for its row lock",
   expect(others).toEqual([]);
 });
 
-it("the admin connection writes only with an audit entry", async () => {
+it("the admin connection writes only if an audit entry is added", async () => {
   const admin = openAdminContext(servers.ownerUrl, openLogger("silent", "test"));
   try {
     const write = "UPDATE organizations SET name = 'written' WHERE id = $1";
@@ -118,7 +118,7 @@ it("the admin connection writes only with an audit entry", async () => {
   }
 });
 
-it("withAuditEntry rolls back a transaction that does not change the entity that it names", async () => {
+it("withAuditEntry rolls back a transaction that does not change the named entity", async () => {
   const entity: Entity = { type: "Organization", id: newUser("org") };
   await withAuditEntry(provisioning(servers.db), entity, (tx) =>
     tx.query("UPDATE brands SET name = 'unseen' WHERE id = $1", [partner.brandId]),

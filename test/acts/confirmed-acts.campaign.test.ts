@@ -67,7 +67,7 @@ async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_ba
   return (await whileWaitsEnd(db, run, end)).result;
 }
 
-it("no act tells anything, not even a refusal, that no standby has confirmed", async () => {
+it("no act answers before a standby has confirmed the data, not even with a refusal", async () => {
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
 
@@ -131,7 +131,7 @@ async function makeRepeated(db: pg.Pool, partner: TestPartner) {
 
 const ENDS = ["pg_cancel_backend", "pg_terminate_backend"] as const;
 
-it.each(ENDS)("an act whose wait for a standby %s ends tells nothing, and neither does its repeat", async (end) => {
+it.each(ENDS)("an act whose wait for a standby %s ends shows no result, and neither does its repeat", async (end) => {
   const cancels = end === "pg_cancel_backend" ? end : undefined;
   const { db } = opened.acts;
   const partner = await makePartner(db);
@@ -189,7 +189,7 @@ async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], part
   };
 }
 
-it("the issuer API and forms answer 503, and voucherctl exits with 69, as long as no standby confirms", async () => {
+it("the issuer API and forms answer 503, and voucherctl exits 69, while no standby confirms", async () => {
   const { faces } = opened;
   const partner = await makePartner(faces.db);
   const calls = Object.entries(await makeCalls(faces, partner));

@@ -42,7 +42,7 @@ async function listedSince(since: Date): Promise<string[]> {
 
 it.each(
   ACQUISITIONS,
-)("each erasure of a user who has only a $kind is listed, and a run that finds nothing changes no list", async ({
+)("each erasure of a user with only a $kind is listed; a run that finds nothing adds nothing to the list", async ({
   take,
 }) => {
   const userId = newUser("Mr. Violet");
@@ -59,7 +59,7 @@ it.each(
   }
 });
 
-it("an erased reference is listed, whether an order, a voucher or only a batch had it", async () => {
+it("an erased reference is listed for an order, a voucher and a batch", async () => {
   const [ofOrderOnly, ofVoucher] = [await redeem(), await redeem()];
   const since = await databaseTime(db);
   const form = (text: string) => formOf(partner.organizationId, text);
@@ -76,7 +76,7 @@ it("an erased reference is listed, whether an order, a voucher or only a batch h
   expect((await listedSince(since)).toSorted()).toEqual((await Promise.all(texts.map(form))).toSorted());
 });
 
-it("a replay after a failover leaves the event that now has an erased event's sequence", async () => {
+it("a replay after a failover keeps the event that has reused an erased event's sequence", async () => {
   const { id, code, externalRef } = await redeem();
   await erase(ofOrder(externalRef));
   const { items } = await listErasures({ pool: db }, new Date(0));
@@ -105,7 +105,7 @@ it("a replay after a failover leaves the event that now has an erased event's se
   expect(await tablesWith(db, "Mr. Jones")).toEqual([]);
 });
 
-it("erasure replay erases listed events, and leaves and counts those that occurred after the erasure", async () => {
+it("erasure replay erases listed events, and keeps and counts later ones", async () => {
   const offer = await makeOffer(db, 1);
   const { voucher } = (await (await as(newUser("Ms. Pink"))).claimProduct(offer.productId)).body;
   const erasedAt = await databaseTime(db);

@@ -10,7 +10,7 @@ import { useDatabase } from "../support/use-service.ts";
 
 const { db, partner } = useDatabase();
 
-it("an erasure processes locked vouchers last, and locks no other voucher while it waits for them", async () => {
+it("an erasure processes locked vouchers last, and locks no other voucher while it waits", async () => {
   const ids = await bought("a busy user", 30);
   const erased = await besideTransaction(db, (stuck) =>
     besideTransaction(db, async (passing) => {

@@ -21,7 +21,7 @@ const voucherOf = ({ status, body }: Awaited<ReturnType<typeof claimed>>): strin
   return body.voucher.id;
 };
 
-it("a replay of a user leaves the redemption and the release of a claimed voucher after the erasure", async () => {
+it("a replay for a user keeps the redemption and release of a claimed voucher after the erasure", async () => {
   const userId = newUser("Mr. Black");
   const form = await formOf("", userId);
   const offer = await makeOffer(db, 1);
@@ -42,7 +42,7 @@ it("a replay of a user leaves the redemption and the release of a claimed vouche
   expect(rows).toEqual([{ user_id: form, external_ref: "Mr. Black's order", end_reason: "Mr. Black left" }]);
 });
 
-it("a replay of a batch's reference leaves a batch and an order that had the reference later", async () => {
+it("a replay for a batch's reference keeps a batch and an order that got the reference later", async () => {
   const { organizationId } = partner;
   const refs = ["Mrs. Brown 1", "Mrs. Brown 2"];
   const issued = async (ref: string) => {
@@ -169,7 +169,7 @@ const naming = (find: string, userId: string, ids: readonly string[]) =>
 
 it.each(
   OF_USERS,
-)("a replay erases a listed user's $what from before the erasure, and leaves a later one", async (of) => {
+)("a replay erases a listed user's $what from before the erasure, and keeps a later one", async (of) => {
   const userId = newUser("Mr. Gray");
   const form = await formOf("", userId);
   const early = await of.write(userId);
@@ -192,9 +192,7 @@ it.each(
   expect(await naming(of.find, userId, [early, late])).toEqual([false, false]);
 });
 
-it.each(
-  OF_USERS,
-)("a replay in a database that was not restored leaves what is written after an erasure ($what)", async ({
+it.each(OF_USERS)("a replay in a database that was not restored keeps data from after the erasure ($what)", async ({
   write,
   find,
 }) => {

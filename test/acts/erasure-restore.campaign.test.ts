@@ -63,7 +63,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-it("erased texts are in no row, Redis key or log line, and a replay erases them after a restore", async () => {
+it("no row, Redis key or log line has an erased text, and after a restore a replay erases it again", async () => {
   const issuer = await makeIssuerKey();
   const keysFile = writeKeysFile(issuer);
   const open = async () => {

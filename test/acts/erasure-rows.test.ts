@@ -46,9 +46,7 @@ const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["has another type", [2], "event_type = 'voucher.instance.voided'"],
 ];
 
-it.each(
-  NO_TRACE,
-)("the owner cannot remove a payload if the event that should erase it %s", async (_, named, change) => {
+it.each(NO_TRACE)("the owner cannot remove a payload if the erased event %s", async (_, named, change) => {
   const id = await redeemed();
   await append(id, "voucher.instance.erased", { erasedSequences: named });
   if (change !== null) {
@@ -57,7 +55,7 @@ it.each(
   expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
 });
 
-it("no role can UPDATE a redemption's reference or payload, with or without an erasing event", async () => {
+it("no role can UPDATE a redemption's reference or payload, even with an erased event", async () => {
   const id = await redeemed();
   const texts =
     "UPDATE redemptions SET external_ref = erased_form(organization_id, external_ref) WHERE voucher_id = $1";
@@ -161,7 +159,7 @@ const ATTEMPTS: Record<string, [ofAdmin: string | null, ofOwner: string | null, 
   ],
 };
 
-it.each(ROLES)("%s cannot commit the removal of a payload without an event that records it", async (role) => {
+it.each(ROLES)("%s cannot remove a payload without an erased event", async (role) => {
   for (const [how, [ofAdmin, ofOwner, attempt]] of Object.entries(ATTEMPTS)) {
     const id = await redeemed();
     const refusal = await inTransaction(pools[role], (tx) => attempt(tx, id)).then(
@@ -175,13 +173,13 @@ it.each(ROLES)("%s cannot commit the removal of a payload without an event that 
   }
 });
 
-it("the owner's function removes a payload, adds the event that records it, and leaves an intact chain", async () => {
+it("the owner's function removes a payload, adds an erased event and leaves the chain intact", async () => {
   const id = await redeemed();
   await inTransaction(pools.pva_admin, (tx) => eraseWithEvent(tx, id));
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("only the owner's functions remove an ended reservation's reason, and they change nothing else of it", async () => {
+it("only the owner's functions remove an ended reservation's reason, and change nothing else", async () => {
   const { id } = await issue();
   await release(id, "a reason");
   const set = (change: string) => `UPDATE reservations SET ${change} WHERE voucher_id = $1`;
@@ -195,7 +193,7 @@ it("only the owner's functions remove an ended reservation's reason, and they ch
   expect(await refusalOf("pva_admin", erase, id)).toBeNull();
 });
 
-it("an event cannot be inserted as an erased one", async () => {
+it("an event cannot be inserted without its payload, as if erased", async () => {
   const { id } = await issue();
   const insert = `INSERT INTO voucher_events
       (occurred_at, sequence, voucher_id, seal_status, event_type, previous_hash, record_hash, erased_by)
@@ -203,7 +201,7 @@ it("an event cannot be inserted as an erased one", async () => {
   for (const role of ["pva_api", "owner"] as const) expect(await refusalOf(role, insert, id)).toBe(REFUSED);
 });
 
-it("a replaced text is an HMAC-SHA-256 with the organization's key, which differs between organizations", async () => {
+it("a replaced text is an HMAC-SHA-256 under the organization's own key", async () => {
   const { rows } = await db.query(
     "SELECT encode(key, 'hex') AS key, erased_form(owner, 'Ünal 1') AS form FROM erasure_keys WHERE owner = ANY ($1)",
     [[partner.organizationId, ""]],
@@ -223,7 +221,7 @@ it("a replaced text is an HMAC-SHA-256 with the organization's key, which differ
   expect(await refusalOf("owner", "UPDATE erasure_keys SET key = sha256('1') WHERE owner <> $1", "none")).toBe(REFUSED);
 });
 
-it("an audit entry can change only by replacing whole texts", async () => {
+it("an UPDATE of an audit entry can only replace whole texts", async () => {
   const user = newUser();
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('me', 'here', 'member add', $1, 'Member', $2, NULL, '{"role": "owner"}') RETURNING id`;
@@ -244,7 +242,7 @@ it("an audit entry can change only by replacing whole texts", async () => {
   expect(after[0].entity_id).toMatch(/^org_1\/erased:[\w-]{22}$/);
 });
 
-it("an erasure finds the audit entries of a user by an index, not by reading all of them", async () => {
+it("an erasure finds a user's audit entries by an index", async () => {
   const user = newUser();
   await db.query(
     `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
@@ -262,7 +260,7 @@ it("an erasure finds the audit entries of a user by an index, not by reading all
   });
 });
 
-it("erasing a user whose subject is a word of audit entries changes only what names the user", async () => {
+it("erasing a user whose subject is a common word changes only the texts that name the user", async () => {
   const entry = `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, before, after)
     VALUES ('owner', 'owner', $1, $2, $3, $4, $5, $6) RETURNING id`;
   const named = { user: "owner", role: "owner", owner: "owner" };
@@ -294,7 +292,7 @@ it("erasing a user whose subject is a word of audit entries changes only what na
   ]);
 });
 
-it("a claim of a user is refused after the user's earlier claim of the product was erased", async () => {
+it("a user's claim is refused after an earlier claim of the product was erased", async () => {
   const [one, two] = [await issue(), await issue()];
   const user = newUser();
   const claim = "INSERT INTO claims (user_id, product_id, voucher_id) VALUES ($1, $2, $3)";
@@ -306,7 +304,7 @@ it("a claim of a user is refused after the user's earlier claim of the product w
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("a purchase with a payment is refused after the user's earlier purchase with it was erased", async () => {
+it("a purchase with a payment is refused after the user's earlier purchase with that payment was erased", async () => {
   const [one, two] = [await issue(), await issue()];
   const ids = [partner.organizationId, newUser(), "a payment that is erased"];
   const purchase = "INSERT INTO purchases (organization_id, user_id, payment_ref, voucher_id) VALUES ($1, $2, $3, $4)";
@@ -317,7 +315,7 @@ it("a purchase with a payment is refused after the user's earlier purchase with 
   expect(again).toMatchObject({ code: "VS001" });
 });
 
-it("a reference of a batch that was erased is not inserted again", async () => {
+it("a batch's reference cannot be inserted again after its erasure", async () => {
   const { organizationId } = partner;
   const insert = async () => {
     const { id } = await issue();
@@ -337,7 +335,7 @@ it("a reference of a batch that was erased is not inserted again", async () => {
   expect(await insert()).toBe(0);
 });
 
-it("an erasure of reasons of releases is listed without events and can be replayed", async () => {
+it("an erasure of release reasons is listed without events and can be replayed", async () => {
   const { id } = await issue();
   const ctx = { ...provisioning(db), pool: pools.pva_admin };
   const eraseIt = () => erasePerson(ctx, { by: "voucher", voucherId: id }, null);
@@ -361,7 +359,7 @@ it("an erasure of reasons of releases is listed without events and can be replay
   expect(rows).toEqual([{ end_reason: "a later reason" }]);
 });
 
-it("a replay after a restore repeats each erasure, with the same replacements", async () => {
+it("a replay after a restore repeats each erasure with the same replacements", async () => {
   const id = await redeemed();
   const userId = newUser();
   const { organizationId } = partner;
@@ -402,7 +400,7 @@ it("a replay after a restore repeats each erasure, with the same replacements", 
   expect(await replayErasures(ctx, listed)).toEqual({ vouchers: 0, events: 0, references: 0, otherEvents: 0 });
 });
 
-it("an erasure counts the vouchers that lost only reasons of releases", async () => {
+it("an erasure counts vouchers from which it removed only release reasons", async () => {
   const user = newUser();
   for (const { id } of [await issue(), await issue()]) {
     await append(id, "voucher.instance.bought", {});

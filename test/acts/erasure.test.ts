@@ -77,7 +77,7 @@ it("a retry with an erased reference gets the first result, and both texts find 
   expect(await till.redeem({ ...body, externalRef: rows[0].form })).toMatchObject({ status: 400 });
 });
 
-it("the database refuses a release that knows no erasure to redeem or end a reference that was erased", async () => {
+it("the database refuses to let an old release redeem or end an erased reference", async () => {
   const { id, body, first } = await redeem();
   const { organizationId } = partner;
   const other = await issue();
@@ -111,7 +111,7 @@ it("the database refuses a release that knows no erasure to redeem or end a refe
   expect(await till.redeem(body)).toMatchObject({ status: 200, body: { ...first, alreadyConfirmed: true } });
 });
 
-it("a reference that an old release redeemed again after its erasure has the second redemption's result", async () => {
+it("a reference that an old release redeemed after its erasure has the second redemption's result", async () => {
   const { code, body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const again = await redeem();
@@ -128,7 +128,7 @@ it("a reference that an old release redeemed again after its erasure has the sec
   expect((await till.redeem({ ...body, code: (await issue()).code })).body).toMatchObject(repeated);
 });
 
-it("an erased event keeps its hashes, names the event that erased it, and leaves the chain intact", async () => {
+it("an erased event keeps its hashes and names its erased event, and the chain stays intact", async () => {
   const { id, code, body } = await redeem();
   const { body: before } = await till.events(code);
   await erase(ofOrder(body.externalRef), "asked for");
@@ -141,7 +141,7 @@ it("an erased event keeps its hashes, names the event that erased it, and leaves
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-it("an erased user's claim and purchase are still recognized, and nothing else names the user", async () => {
+it("the service recognizes an erased user's claim and purchase, and nothing else names the user", async () => {
   const offer = await makeOffer(db, 3);
   const userId = newUser('Jane "J" Doe\\');
   const user = await as(userId);
@@ -166,7 +166,7 @@ it("an erased user's claim and purchase are still recognized, and nothing else n
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("erasing a referrer erases events of claims by its links, and the users keep their claimed vouchers", async () => {
+it("erasing a referrer erases events of claims by the referrer's links, and users keep their vouchers", async () => {
   const offer = await makeOffer(db, 2);
   const { code, referrerId } = await makeReferral(db, offer);
   const user = await as();
@@ -176,7 +176,7 @@ it("erasing a referrer erases events of claims by its links, and the users keep 
   expect((await user.claimProduct(offer.productId)).body.voucher.id).toBe(first.body.voucher.id);
 });
 
-it("an erasure does not wait for a voucher that has nothing left to erase", async () => {
+it("an erasure does not wait for a voucher that has no text to erase", async () => {
   const offer = await makeOffer(db, 1);
   const userId = newUser("Ms. Gold");
   const { voucher } = (await (await as(userId)).claimProduct(offer.productId)).body;
@@ -189,7 +189,7 @@ it("an erasure does not wait for a voucher that has nothing left to erase", asyn
   expect(await again).toEqual(NOTHING);
 });
 
-it("erasing a voucher erases the reason of an event of any type, in its history and in the audit trail", async () => {
+it("erasing a voucher erases the reason of any event, in its history and in the audit trail", async () => {
   const { id, code } = await issue();
   const reason = "asked by Mrs. Smith";
   const audited = auditedCommand("voucher expire", { id, reason });
@@ -219,7 +219,7 @@ async function released() {
   return voucher;
 }
 
-it("an erasure that waits for a redemption under way erases it, and a retry gets the redemption's result", async () => {
+it("an erasure waits for a running redemption and erases it, and a retry gets its result", async () => {
   const { id, code } = await released();
   const body = { code, externalRef: "Ms. Brown 1", note: "a note about Ms. Brown" };
   const [redeemed, erased] = await besideTransaction(db, async (outside) => {
@@ -239,7 +239,7 @@ it("an erasure that waits for a redemption under way erases it, and a retry gets
   });
 });
 
-it("a redemption that waits for an erasure comes after it, and the next erasure erases it", async () => {
+it("a redemption that waits for an erasure is kept, and the next erasure erases it", async () => {
   const { id, code } = await released();
   const [erased, redeemed] = await besideTransaction(db, async (outside) => {
     await lockRows(outside, [id]);
@@ -277,7 +277,7 @@ const ACQUISITIONS = [
   },
 ] as const;
 
-it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user gets the same voucher again", async ({
+it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user gets the same voucher again", async ({
   take,
   event,
   insert,
@@ -306,7 +306,10 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for an erasure of its user ge
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any voucher id", async ({ take, table }) => {
+it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, whatever the voucher's id", async ({
+  take,
+  table,
+}) => {
   const userId = newUser("Ms. White");
   const [later, earlier] = await offersByVoucher();
   await take(userId, later);
@@ -321,7 +324,9 @@ it.each(ACQUISITIONS)("an erasure that waits for a $kind erases it, for any vouc
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it.each(ACQUISITIONS)("a $kind that commits after an erasure counts as new, and can be erased", async ({ take }) => {
+it.each(ACQUISITIONS)("a $kind that commits after an erasure is kept, and the next erasure erases it", async ({
+  take,
+}) => {
   const { userId, taking, erased } = await until(async () => {
     const userId = newUser("Ms. Black");
     const [one, other] = await offersByVoucher();
@@ -339,7 +344,7 @@ it.each(ACQUISITIONS)("a $kind that commits after an erasure counts as new, and 
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("a claim by a link whose referrer is erased while the claim waits names the referrer's replaced text", async () => {
+it("a claim by link that waits for its referrer's erasure records the replaced text", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
   const userId = newUser();
@@ -362,7 +367,7 @@ it("a claim by a link whose referrer is erased while the claim waits names the r
   expect(rows).toEqual([{ referrer: expect.stringMatching(FORM) }]);
 });
 
-it("an erasure of a referrer waits for a claim by its link under way, and erases it", async () => {
+it("an erasure of a referrer waits for a running claim by the referrer's link, and erases it", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
   const held = await holdNextInsert(db, "AFTER", "voucher_events");
@@ -383,7 +388,9 @@ const NAMING = {
     SELECT 'ctr_' || md5($1::text), b.id, $1 FROM brands AS b WHERE b.organization_id = $2`,
 };
 
-it.each(Object.entries(NAMING))("an erasure of a user waits for %s under way, and erases it", async (_, change) => {
+it.each(
+  Object.entries(NAMING),
+)("an erasure of a user waits for %s that is not committed, and erases it", async (_, change) => {
   const { organizationId } = partner;
   const userId = newUser("Mr. Gray");
   const erased = await besideTransaction(db, async (outside) => {
@@ -405,7 +412,7 @@ it.each(Object.entries(NAMING))("an erasure of a user waits for %s under way, an
 it.each([
   "reference",
   "voucher",
-] as const)("an erasure by %s waits for the first redemption under way, and erases it", async (by) => {
+] as const)("an erasure by %s waits for the first running redemption, and erases it", async (by) => {
   const { id, code } = await issue();
   const externalRef = `Mr. Brown ${by}`;
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
@@ -419,7 +426,7 @@ it.each([
   expect(await textsWith(externalRef)).toEqual([]);
 });
 
-it("an attempt whose reference is redeemed and erased while it waits redeems no second voucher", async () => {
+it("a waiting attempt redeems no second voucher when its reference is redeemed and erased meanwhile", async () => {
   const [one, other] = [await issue(), await issue()];
   const externalRef = "waits";
   const [first, waited] = await besideTransaction(db, async (outside) => {
@@ -434,7 +441,7 @@ it("an attempt whose reference is redeemed and erased while it waits redeems no 
   expect(waited).toMatchObject({ status: 200, body: { redeemCode: first.body.redeemCode, otherVoucher: true } });
 });
 
-it("a list and its CSV file still have an erased redemption, with the replaced reference", async () => {
+it("a list and its CSV file keep an erased redemption, with the replaced reference", async () => {
   const { body, first } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await until(async () => {
@@ -449,7 +456,7 @@ it("a list and its CSV file still have an erased redemption, with the replaced r
   expect(text).not.toContain(body.externalRef);
 });
 
-it("a payment's reference or a user's subject that begins like a replaced text is refused", async () => {
+it("a payment reference or user subject that begins like a replaced text is refused", async () => {
   const offer = await makeOffer(db, 1);
   const refused = await (await as()).buyListing(offer.listingId, { paymentRef: "erased:AAAAAAAAAAAAAAAAAAAAAA" });
   expect([refused.status, refused.body.code]).toEqual([400, "invalid_request"]);
@@ -458,7 +465,7 @@ it("a payment's reference or a user's subject that begins like a replaced text i
   expect([unknown.status, unknown.body.code]).toEqual([401, "invalid_token"]);
 });
 
-it("a finished redeem job keeps neither reference nor note", async () => {
+it("a finished redeem job keeps no reference and no note", async () => {
   const { id } = await redeem();
   const texts = async () => {
     const keys = await servers.redis.keys(`*:redeem:${id}-*`);
@@ -472,7 +479,7 @@ it.each([
   ["reference", ["audit entry", "batch", "redemption", "release"]],
   ["voucher", ["audit reason", "payment", "purchase"]],
   ["user", ["audit entry", "claim", "contract", "form", "member", "payment", "purchase", "redemption", "release"]],
-] as const)("person show by %s lists what the erasure then erases, and nothing after it", async (by, kinds) => {
+] as const)("person show by %s lists exactly the data that the erasure then erases", async (by, kinds) => {
   const { persons, userId, others } = await makeTraces();
   const held = await show(persons[by]);
   expect([...new Set(held.texts.map(({ kind }) => kind))].toSorted()).toEqual(kinds);
@@ -493,7 +500,7 @@ it.each([
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("person show prints a document for the person, and says that nothing is held about an unknown one", async () => {
+it("person show prints a document for the person, and reports an unknown person", async () => {
   const { userId } = await makeTraces();
   const { run, json } = openVoucherctl(servers);
   const held = await json("person show", "--user", userId);
@@ -511,7 +518,7 @@ it("person show prints a document for the person, and says that nothing is held 
   ]);
 });
 
-it("person erase without a person, or with two, is wrong usage and exits with 2", async () => {
+it("person erase exits with 2 if no person or two persons are named", async () => {
   const { run } = openVoucherctl(servers);
   for (const persons of ["", "--user a --voucher vch_a", "--ref a", "--user a --org org_a"]) {
     const { exitCode, stderr } = await run(`person erase ${persons} --yes`);
@@ -519,7 +526,7 @@ it("person erase without a person, or with two, is wrong usage and exits with 2"
   }
 });
 
-it("an erasure by voucher may name the organization, which must be the voucher's", async () => {
+it("an erasure by voucher may name the organization only if the voucher belongs to it", async () => {
   const { id } = await redeem();
   const run = (org: string, user: string | null = null) =>
     eraseAct.run(provisioning(db), id, { user, ref: null, org, reason: null }, () => undefined);
@@ -528,7 +535,7 @@ it("an erasure by voucher may name the organization, which must be the voucher's
   expect(await run(partner.organizationId)).toEqual({ vouchers: 1, events: 1, references: 1 });
 });
 
-it("the list of erasures names no person, and replaying it at once finds nothing left to erase", async () => {
+it("the list of erasures names no person, and an immediate replay finds nothing to erase", async () => {
   const { body } = await redeem();
   await erase(ofOrder(body.externalRef));
   const listed = await listErasures({ pool: db }, new Date(0));
@@ -537,7 +544,7 @@ it("the list of erasures names no person, and replaying it at once finds nothing
   expect(await replayErasures(provisioning(db), listed)).toEqual({ ...NOTHING, otherEvents: 0 });
 });
 
-it("an erasure by any face is refused while a process that knows an older schema has a session", async () => {
+it("every interface refuses an erasure while a process of an older release is connected", async () => {
   const { id, code, body } = await redeem();
   const ctl = openVoucherctl(servers);
   const args = ["person", "erase", "--org", partner.organizationId, "--ref", body.externalRef, "--yes"];

@@ -36,7 +36,7 @@ const extend = (id: string, validUntil: Date, reason: string | null = null) =>
 const typesOf = async (id: string) =>
   (await readRecorded(db, id)).events.map(({ eventType }) => eventType.replace("voucher.instance.", ""));
 
-it("an expired voucher with a recorded expiry is active again after its extension, and is redeemed", async () => {
+it("an extension makes an expired voucher active again, and the voucher can be redeemed", async () => {
   const ended = past();
   const { id, code } = await issueVoucher(db, partner, { validUntil: ended });
   await recordExpiries(ctx(), 0);
@@ -59,7 +59,7 @@ it("an expired voucher with a recorded expiry is active again after its extensio
   expect(await typesOf(id)).toEqual(["issued", "expired", "extended", "redeemed"]);
 });
 
-it("the same end again changes nothing and gets the same answer", async () => {
+it("an extension to the same end changes nothing and gets the same answer", async () => {
   const { id } = await issueVoucher(db, partner);
   const validUntil = later(30);
   const answers = [await extend(id, validUntil), await extend(id, validUntil)];
@@ -77,7 +77,7 @@ it("a reservation continues while its voucher is extended", async () => {
   expect(await till.redeem({ ticket, externalRef: `reserved ${id}` })).toMatchObject({ status: 200 });
 });
 
-it("refuses an end that is not later than the present one or has passed, and names the field", async () => {
+it("an extension to an earlier or past end is refused with the name of the field", async () => {
   const { id } = await issueVoucher(db, partner, { validUntil: later(30) });
   await expect(extend(id, later(29))).rejects.toMatchObject({
     code: "invalid_request",
@@ -92,7 +92,7 @@ it("refuses an end that is not later than the present one or has passed, and nam
   expect(await typesOf(id)).toEqual(["issued"]);
 });
 
-it("refuses a redeemed and a voided voucher as a till does, and Postgres keeps their ends", async () => {
+it("an extension of a redeemed or voided voucher is refused, and Postgres keeps the end", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await till.redeem({ code, externalRef: `used ${id}` });
   await expect(extend(id, later(30))).rejects.toMatchObject({ code: "voucher_used" });
@@ -100,7 +100,7 @@ it("refuses a redeemed and a voided voucher as a till does, and Postgres keeps t
   await expect(move).rejects.toThrow("a redeemed or voided voucher keeps its status and its end");
 });
 
-it("the expiry of an extended voucher is recorded again once its new end has passed", async () => {
+it("the sweeper records the expiry of an extended voucher again after its new end", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: past() });
   await recordExpiries(ctx(), 0);
   await extend(id, later(1));
@@ -113,7 +113,7 @@ it("the expiry of an extended voucher is recorded again once its new end has pas
   expect(await typesOf(id)).toEqual(["issued", "expired", "extended", "expired"]);
 });
 
-it("the sweeper passes over extended vouchers that were redeemed or that others have locked", async () => {
+it("the sweeper skips extended vouchers that were redeemed or are locked", async () => {
   const { vouchers } = await issueTestBatch(db, partner, 3);
   const [used, locked, free] = vouchers.map(({ id }) => id) as [string, string, string];
   for (const id of [used, locked, free]) await extend(id, later(30));
@@ -128,7 +128,7 @@ it("the sweeper passes over extended vouchers that were redeemed or that others 
   expect(rows).toEqual([]);
 });
 
-it("an erasure of a voucher erases the reason of its extension, in the history and in the audit trail", async () => {
+it("an erasure of a voucher erases the reason of its extension in the history and the audit trail", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const reason = "Zoë Ötzi was ill";
   const audited = auditedCommand("voucher extend", { id, reason });
@@ -142,7 +142,7 @@ it("an erasure of a voucher erases the reason of its extension, in the history a
   expect(rows[0].reason).toMatch(/^erased:/);
 });
 
-it("an extension is refused while a process runs whose release reads only the ends of batches", async () => {
+it("an extension is refused while a process of an older release reads only the ends of batches", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${ENDS_SCHEMA - 1})`);
   await expect(extend(id, later(30))).rejects.toMatchObject({ code: "unavailable" });
@@ -151,7 +151,7 @@ it("an extension is refused while a process runs whose release reads only the en
   await extend(id, later(30));
 });
 
-it("extendBatch extends active and expired vouchers, then the batch, and a repeat changes nothing", async () => {
+it("extendBatch extends active and expired vouchers and their batch, and a repeat changes nothing", async () => {
   const windows = { claim: { opensAt: null, closesAt: null } };
   const { batchId, vouchers } = await issueTestBatch(db, partner, 4, { windows });
   const [used, alone] = vouchers;
@@ -173,7 +173,7 @@ it("extendBatch extends active and expired vouchers, then the batch, and a repea
   ]);
 });
 
-it("an interrupted extendBatch leaves the batch's end and each voucher whole, and a later call continues", async () => {
+it("an interrupted extendBatch leaves consistent data, and the next call completes it", async () => {
   const ended = past();
   const { batchId } = await issueTestBatch(db, partner, 2_500, { validUntil: ended });
   const validUntil = later(30);
@@ -192,7 +192,7 @@ it("an interrupted extendBatch leaves the batch's end and each voucher whole, an
   expect(await extendBatch(ctx(), batchId, validUntil, null)).toEqual({ extended: 1_500, alreadyFinal: 1_000 });
 });
 
-it("a redeem that waits together with an extension beyond the end is decided by the end under the lock", async () => {
+it("a redeem that waits for an extension is decided by the end after the lock", async () => {
   const { id, answers } = await until(async () => {
     const end = new Date(Date.now() + 1_500);
     const { id, code } = await issueVoucher(db, partner, { validUntil: end });
@@ -211,7 +211,7 @@ it("a redeem that waits together with an extension beyond the end is decided by 
   expect(await typesOf(id)).toEqual(["issued", "extended", ...(outcome === 200 ? ["redeemed"] : [])]);
 });
 
-it("an extension prevents the record of the expiry if it precedes the sweeper, and else follows it", async () => {
+it("an extension before the sweep prevents the record of the expiry, and a later one follows it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
   // The sweeper leaves a locked voucher to a later pass. By then, it is extended.
@@ -232,7 +232,7 @@ it("an extension prevents the record of the expiry if it precedes the sweeper, a
   expect(await typesOf(swept)).toEqual(["issued", "expired", "extended"]);
 });
 
-it("a claim during an extension of its batch gets a voucher, and its history has both events", async () => {
+it("a claim during an extension of its batch succeeds, and the voucher's history has both events", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const offer = await makeOffer(db, 1);
   const { id = "" } = offer.vouchers[0] ?? {};
@@ -248,7 +248,7 @@ it("a claim during an extension of its batch gets a voucher, and its history has
   expect((await typesOf(id)).toSorted()).toEqual(["claimed", "extended", "issued"]);
 });
 
-it("a sandbox's clock moves the ends of extended vouchers, and their expiries are recorded", async () => {
+it("advancing a sandbox's clock moves the ends of extended vouchers, which then expire", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const own = partnerClient(api.url, (await makeKey(db, sandbox.organizationId)).key);
   const { id, code } = await issueVoucher(db, sandbox);

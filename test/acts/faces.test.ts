@@ -23,7 +23,7 @@ const commands = new Map(
 const offered = (fields: Fields) =>
   Object.entries(fields).filter(([, { onlyFor, commandOnly }]) => onlyFor !== "programs" && commandOnly !== true);
 
-it("each act is a command with an option for each of its fields, unless only the console offers it", () => {
+it("each act is a command with one option per field, unless only the console offers it", () => {
   for (const { name, only, fields } of ALL) {
     const options = commands.get(name)?.map((option) => option.attributeName());
     expect(options === undefined, name).toBe(only === "console");
@@ -34,7 +34,7 @@ it("each act is a command with an option for each of its fields, unless only the
   }
 });
 
-it("each act is a form that reads fields as the act does, unless only commands offer it", () => {
+it("each act is a form with the act's fields, unless only commands offer it", () => {
   const further = ALL.flatMap((act) => actOfFurtherForm(act) ?? []);
   expect(further.map(({ name }) => name)).toEqual(["person show", "person erase"]);
   for (const act of [...ALL, ...further]) {
@@ -53,7 +53,7 @@ it("each act is a form that reads fields as the act does, unless only commands o
   expect(forms.filter(({ is: [, command] }) => !names.includes(command as AnyAct["name"]))).toEqual([]);
 });
 
-it("each act for programs is an endpoint of the issuer API whose body has its fields, and no other act is", () => {
+it("exactly the acts for programs are endpoints of the issuer API, with the act's fields", () => {
   const changing = issuerEndpoints(WING_ACTS).filter(({ method }) => method === "post");
   const forPrograms = ALL.filter(({ scope }) => scope === "issuer");
   expect(changing.length).toBe(forPrograms.length);

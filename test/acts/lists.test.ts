@@ -57,7 +57,7 @@ beforeAll(async () => {
 afterAll(() => servers.close());
 
 describe.each(NAMES)("the list of %s", (name) => {
-  it("a list shows each entry once, page by page, in the order of its key, and ends", async () => {
+  it("a list shows each entry once, by page, in the order of its key", async () => {
     const seen: unknown[] = [];
     let after = "";
     for (let page = 0; ; page++) {
@@ -73,7 +73,7 @@ describe.each(NAMES)("the list of %s", (name) => {
     expect(whole.nextCursor).toBeNull();
   });
 
-  it("a list reads in the order of its key, and reads no voucher, reservation, redemption or event", async () => {
+  it("a list reads in the order of an index, and reads no voucher, reservation, redemption or event", async () => {
     const { filters, key } = LISTS[name];
     const client = await servers.db.connect();
     try {
@@ -98,7 +98,7 @@ describe("a list with filters", () => {
   const ids = async <Name extends ListName>(name: Name, filters: Parameters<typeof listCatalog<Name>>[2]) =>
     idsOf((await listCatalog({ pool: servers.db }, name, filters, { after: "", limit: 100 })).items);
 
-  it("a list with filters shows only the entries that match all of them", async () => {
+  it("a list with filters shows only entries that match all filters", async () => {
     const [, partner] = partners;
     if (partner === undefined) throw new Error("no partner");
     const { organizationId: org, brandId: brand, productId: product } = partner;
@@ -147,7 +147,7 @@ describe("a list with filters", () => {
     expect(await names("_")).toEqual(["Café 100%_sure"]);
   });
 
-  it("a list with filters shows an Active contract past its end as Ended", async () => {
+  it("a list with filters shows an Active contract as Ended after its end", async () => {
     const ctx = provisioning(servers.db);
     const [partner] = partners;
     const id = newId("ctr");

@@ -42,13 +42,13 @@ beforeAll(async () => {
   await writeAsIssuers();
 });
 
-it("each column for texts is either personal, in docs/personal-data.md, or known to name no person", async () => {
+it("docs/personal-data.md or the list of impersonal names has each text column", async () => {
   const columns = (await selectColumns()).toSorted();
   expect(columns.length).toBeGreaterThan(100);
   expect([...PERSONAL, ...IMPERSONAL].filter((name) => !isOfPayload(name)).toSorted()).toEqual(columns);
 });
 
-it("each key of a payload is either personal, in docs/personal-data.md, or known to name no person", async () => {
+it("docs/personal-data.md or the list of impersonal names has each key of a payload", async () => {
   const { rows } = await db.query<{ type: string; name: string; isPersonal: boolean }>(
     `SELECT event_type AS type, 'payload.' || k AS name,
             bool_or(strpos(v::text, $1) > 0 AND k <> 'data') AS "isPersonal"
@@ -63,7 +63,7 @@ it("each key of a payload is either personal, in docs/personal-data.md, or known
   expect(rows.filter(({ name, isPersonal }) => isPersonal && !PERSONAL.has(name))).toEqual([]);
 });
 
-it("exactly the columns that docs/personal-data.md calls personal contain what names a person", async () => {
+it("exactly the columns in docs/personal-data.md contain texts that name a person", async () => {
   const found: string[] = [];
   for (const name of await selectColumns()) {
     const [table, column] = name.split(".");

@@ -30,7 +30,7 @@ const TABLES = ["claims", "members", "referrer_contracts"];
 const usersIn = async (table: string) =>
   (await db.query<{ userId: string }>(`SELECT user_id AS "userId" FROM ${table}`)).rows.map(({ userId }) => userId);
 
-it("a subject is the same bytes in a token, a command, a form and the issuer API", async () => {
+it("a subject has the same bytes in a token, a command, a form and the issuer API", async () => {
   const offer = await makeOffer(db, SUBJECTS.length);
   const { organizationId, brandId } = offer;
   const [{ key }, voucherctl] = [

@@ -60,7 +60,7 @@ const isSuspended = async (batchId: string) =>
 const isDue = async (batchId: string) =>
   (await db.query("SELECT FROM batches WHERE id = $1 AND suspension_due_at IS NOT NULL", [batchId])).rowCount === 1;
 
-it("a suspended voucher is neither reserved nor redeemed, and resumed it is what it was", async () => {
+it("a suspended voucher cannot be reserved or redeemed, and a resumption restores it", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const { ticket, expiresAt } = (await till.reserve(code)).body;
   expect(await suspend(id)).toEqual({ id, suspended: true });
@@ -80,7 +80,7 @@ it("a suspended voucher is neither reserved nor redeemed, and resumed it is what
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed", "redeemed"]);
 });
 
-it("a repeat changes nothing, and a retry of a finished redeem gets its first result after a suspension", async () => {
+it("a repeated suspension changes nothing, and a retry of a finished redeem gets its first result", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2);
   const [used, other] = vouchers as [IssuedVoucher, IssuedVoucher];
   const request = { code: used.code, externalRef: `used ${used.id}` };
@@ -96,7 +96,7 @@ it("a repeat changes nothing, and a retry of a finished redeem gets its first re
   expect(await typesOf(other.id)).toEqual(["issued", "suspended", "resumed"]);
 });
 
-it("a suspended voucher expires, and extending it after its expiry leaves it suspended", async () => {
+it("a suspended voucher expires, and stays suspended when it is extended after its expiry", async () => {
   const { id, code } = await issueVoucher(db, partner, { validUntil: new Date(Date.now() - 1_000) });
   await suspend(id);
   expect(await statusOf(code)).toBe("Expired");
@@ -107,7 +107,7 @@ it("a suspended voucher expires, and extending it after its expiry leaves it sus
   expect(await typesOf(id)).toEqual(["issued", "suspended", "expired", "extended"]);
 });
 
-it("a batch is suspended before its histories have the events, which later explain each refusal", async () => {
+it("a suspension of a batch takes effect before its events, which later explain each refusal", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1_002);
   const [first, last] = [vouchers[0], vouchers.at(-1)] as [IssuedVoucher, IssuedVoucher];
   await expect(suspendBatch(ctx(), batchId, STOLEN, interrupt)).rejects.toThrow("interrupted");
@@ -125,7 +125,7 @@ it("a batch is suspended before its histories have the events, which later expla
   expect(await till.redeem({ code: last.code, externalRef: `early ${last.id}` })).toMatchObject({ status: 200 });
 });
 
-it("the sweeper continues a suspension and a resumption whose callers were cut off, past locked vouchers", async () => {
+it("the sweeper completes interrupted suspensions and resumptions, and skips locked vouchers", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1_003);
   const [first = "", last = ""] = [vouchers[0], vouchers.at(-1)].map((one) => one?.id);
   await expect(suspendBatch(ctx(), batchId, STOLEN, interrupt)).rejects.toThrow("interrupted");
@@ -143,7 +143,7 @@ it("the sweeper continues a suspension and a resumption whose callers were cut o
   expect(await isDue(batchId)).toBe(false);
 });
 
-it("a resumption without time to add the events that histories lack leaves the batch suspended", async () => {
+it("a batch stays suspended when a resumption has no time to add the missing events", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const hurried = { ...ctx(), endBy: 0 };
@@ -155,7 +155,7 @@ it("a resumption without time to add the events that histories lack leaves the b
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed"]);
 });
 
-it("a voucher that was suspended alone stays so when its batch is resumed", async () => {
+it("a voucher that was suspended alone stays suspended when its batch is resumed", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const [before, during, other] = vouchers as [IssuedVoucher, IssuedVoucher, IssuedVoucher];
   await suspend(before.id);
@@ -170,7 +170,7 @@ it("a voucher that was suspended alone stays so when its batch is resumed", asyn
   expect(await typesOf(during.id)).toEqual(["issued", "suspended", "suspended", "resumed"]);
 });
 
-it("a suspension of a batch does not answer while a redeem that has not seen it can still commit", async () => {
+it("a suspension of a batch waits for every redeem that may commit without seeing it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { code = "" } = vouchers[0] ?? {};
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
@@ -185,7 +185,7 @@ it("a suspension of a batch does not answer while a redeem that has not seen it 
   expect(await suspendAll(batchId)).toEqual({ suspended: 0, alreadyFinal: 1 });
 });
 
-it("Postgres refuses the redemption of a voucher whose history says that it is suspended", async () => {
+it("Postgres refuses the redemption of a voucher whose history says suspended", async () => {
   const { id } = await issueVoucher(db, partner);
   await suspend(id);
   const redeem = db.query("UPDATE vouchers SET status = 'Redeemed', redeemed_at = now() WHERE id = $1", [id]);
@@ -195,7 +195,7 @@ it("Postgres refuses the redemption of a voucher whose history says that it is s
 it.each([
   ["alone", async ({ id }: { id: string }) => suspend(id)],
   ["with its batch", async ({ batchId }: { batchId: string }) => suspendAll(batchId)],
-])("a redeem that read a voucher before its suspension %s is decided under the lock", async (_how, change) => {
+])("a redeem that reads a voucher before its suspension %s is decided after the lock", async (_how, change) => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const { pending } = await whileLocked(db, [id], async () => {
@@ -213,7 +213,7 @@ it.each([
   expect(await typesOf(id)).toEqual(["issued", outcome === 200 ? "redeemed" : "suspended"]);
 });
 
-it("a resumption that waits with a redeem counts from its event", async () => {
+it("a redeem is refused until a waiting resumption has committed, and then succeeds", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await suspend(id);
   const { pending } = await whileLocked(db, [id], async () => {
@@ -226,7 +226,7 @@ it("a resumption that waits with a redeem counts from its event", async () => {
   expect(await till.redeem({ code, externalRef: `before ${id}` })).toMatchObject({ status: 200 });
 });
 
-it("a claim gets no voucher that was suspended, alone or with its batch", async () => {
+it("a claim never gets a voucher that was suspended, alone or with its batch", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const offer = await makeOffer(db, 1);
   const { id = "" } = offer.vouchers[0] ?? {};
@@ -247,7 +247,7 @@ it("a claim gets no voucher that was suspended, alone or with its batch", async 
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed", "suspended", "resumed", "claimed"]);
 });
 
-it("a suspension and an extension that meet under the voucher's lock both take effect", async () => {
+it("a suspension and an extension of one voucher at the same time both take effect", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const validUntil = later(90);
@@ -262,7 +262,7 @@ it("a suspension and an extension that meet under the voucher's lock both take e
   expect((await typesOf(id)).slice(0, 1)).toEqual(["issued"]);
 });
 
-it("a sandbox's clock ends suspended vouchers, and the sweeper records it", async () => {
+it("suspended vouchers expire when a sandbox's clock advances, and the sweeper records it", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const own = partnerClient(api.url, (await makeKey(db, sandbox.organizationId)).key);
   const { batchId, vouchers } = await issueTestBatch(db, sandbox, 1, { validUntil: later(1) });
@@ -287,7 +287,7 @@ it("an erasure of a voucher erases the reasons of its suspension and its resumpt
   expect(rows.map((row) => row.reason?.slice(0, 7))).toEqual(["erased:", "erased:", undefined]);
 });
 
-it("a suspension is refused while a process runs whose release does not recognize it", async () => {
+it("a suspension is refused while a process of an older release is running", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${SUSPENSIONS_SCHEMA - 1})`);
   await expect(suspend(id)).rejects.toMatchObject({ code: "unavailable" });
@@ -296,7 +296,7 @@ it("a suspension is refused while a process runs whose release does not recogniz
   await suspend(id);
 });
 
-it("the sweeper leaves a batch to a call that is suspending or resuming it", async () => {
+it("the sweeper skips a batch while a call suspends or resumes it", async () => {
   const { batchId } = await issueTestBatch(db, partner, 1);
   await suspendAll(batchId);
   await makeDue(batchId);

@@ -13,7 +13,7 @@ import { useService } from "../support/use-service.ts";
 // The end of the file checks every chain and every rule.
 const { servers, partner, till } = useService();
 
-it("voidBatch voids what is left, ends reservations, seals the reason, and counts what was final", async () => {
+it("voidBatch voids the remaining vouchers, ends reservations and counts final vouchers", async () => {
   const { batchId, vouchers } = await issueBatch(2_500, { windows: { claim: { opensAt: null, closesAt: null } } });
   const [used, held] = vouchers;
   if (used === undefined || held === undefined) throw new Error("no vouchers");
@@ -42,7 +42,7 @@ it("voidBatch voids what is left, ends reservations, seals the reason, and count
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
 });
 
-it("voidBatch, an erasure and the sweeper leave out damaged vouchers, and both acts count them", async () => {
+it("voidBatch, an erasure and the sweeper skip damaged vouchers, and both acts count them", async () => {
   const { batchId, vouchers } = await issueBatch(6);
   const [beyond = "", ahead = ""] = vouchers.map(({ id }) => id);
   await servers.db.query(
@@ -67,7 +67,7 @@ it("voidBatch, an erasure and the sweeper leave out damaged vouchers, and both a
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 1 WHERE id = $1", [ahead]);
 });
 
-it("voidBatch keeps what it has voided when it is interrupted, and the next run voids the rest", async () => {
+it("an interrupted voidBatch keeps its progress, and the next run voids the rest", async () => {
   const { batchId } = await issueBatch(2_500);
   const interrupt = () => {
     throw new Error("interrupted");
@@ -80,7 +80,7 @@ it("voidBatch keeps what it has voided when it is interrupted, and the next run 
   expect(await voidAll(batchId)).toEqual({ voided: 2_500 - first, alreadyFinal: first });
 });
 
-it("voidBatch leaves each voucher redeemed or voided, and counts both, while redeems go on", async () => {
+it("voidBatch leaves each voucher redeemed or voided during redeems, and counts both", async () => {
   const { batchId, vouchers } = await issueBatch(1_000);
   const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
   const queue = vouchers.values();
@@ -100,7 +100,7 @@ it("voidBatch leaves each voucher redeemed or voided, and counts both, while red
   expect({ Redeemed, Voided }).toEqual({ Redeemed: redeemed, Voided: 1_000 - redeemed });
 });
 
-it("voidBatch voids the others before it waits for a voucher that another transaction has locked", async () => {
+it("voidBatch voids all free vouchers before it waits for a locked one", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const [stuck] = vouchers;
   if (stuck === undefined) throw new Error("no voucher");
@@ -114,7 +114,7 @@ it("voidBatch voids the others before it waits for a voucher that another transa
   expect(await voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch without a time limit voids all locked vouchers, each when its lock is released", async () => {
+it("voidBatch without a time limit voids each locked voucher when its lock is released", async () => {
   const { batchId, vouchers } = await issueBatch(50);
   const ids = vouchers.map(({ id }) => id);
   const voiding = await besideTransaction(servers.db, async (first) =>
@@ -132,7 +132,7 @@ it("voidBatch without a time limit voids all locked vouchers, each when its lock
   expect(await voiding.voiding).toEqual({ voided: 50, alreadyFinal: 0 });
 });
 
-it("voidBatch with a time limit skips vouchers that stay locked, and voids those unlocked in time", async () => {
+it("voidBatch with a time limit skips vouchers that stay locked, and voids the others", async () => {
   const { batchId, vouchers } = await issueBatch(3);
   const [stuck = "", freed = ""] = vouchers.map(({ id }) => id);
   const result = await besideTransaction(servers.db, (first) =>
@@ -149,13 +149,13 @@ it("voidBatch with a time limit skips vouchers that stay locked, and voids those
   expect(result).toEqual({ voided: 2, alreadyFinal: 0 });
 });
 
-it("voidBatch voids nothing after its time limit", async () => {
+it("voidBatch voids no voucher after its time limit", async () => {
   const { batchId } = await issueBatch(3);
   const ctx = { ...provisioning(servers.db), endBy: performance.now() };
   expect(await voidBatch(ctx, batchId, null)).toEqual({ voided: 0, alreadyFinal: 0 });
 });
 
-it("voidBatch reads no table as a whole, so that a range costs the same in a table of any size", async () => {
+it("voidBatch reads a range of ids by index, at the same cost in a table of any size", async () => {
   const { batchId } = await issueBatch(300);
   const read = async () => {
     const { rows } = await servers.db.query(
@@ -178,7 +178,7 @@ it("voidBatch reads no table as a whole, so that a range costs the same in a tab
   expect(await read()).toEqual(before);
 });
 
-it("voidBatch counts expired vouchers as final, writes nothing for them, and refuses an unknown batch", async () => {
+it("voidBatch counts expired vouchers as final, leaves them unchanged, and refuses an unknown batch", async () => {
   const { batchId } = await issueBatch(3, { validUntil: new Date(Date.now() - 1_000) });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 3 });
   expect(await voidedCounts(batchId)).toEqual([]);

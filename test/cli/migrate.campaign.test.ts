@@ -25,7 +25,7 @@ it("npm run migrate says that the database is up to date", async () => {
   });
 });
 
-it("npm run migrate says what is wrong and what to do in at most two lines, with voucherctl's exit codes", async () => {
+it("npm run migrate reports a problem and its remedy in two lines, with voucherctl's exit codes", async () => {
   const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
   const failures: [databaseUrl: string, exitCode: number, words: RegExp][] = [
     [
@@ -52,7 +52,7 @@ it("npm run migrate says what is wrong and what to do in at most two lines, with
   }
 });
 
-it("npm run migrate says that a database of an unreleased version must be created again", async () => {
+it("npm run migrate says that the database of an unreleased version must be created again", async () => {
   const { rows } = await servers.db.query("SELECT hash FROM migrations WHERE id = 1");
   await servers.db.query("UPDATE migrations SET hash = 'another' WHERE id = 1");
   const changed = await migrate(servers.ownerUrl);
@@ -64,7 +64,7 @@ it("npm run migrate says that a database of an unreleased version must be create
   });
 });
 
-it("npm run migrate prints the stack trace and the database's error when it cannot explain a failure", async () => {
+it("npm run migrate prints the stack trace and the database's error for an unknown failure", async () => {
   await servers.db.query("ALTER TABLE migrations RENAME TO migrations_of_before");
   const again = await migrate(servers.ownerUrl);
   await servers.db.query("DROP TABLE IF EXISTS migrations");

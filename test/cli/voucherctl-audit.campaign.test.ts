@@ -78,7 +78,7 @@ beforeAll(async () => {
   };
 });
 
-it("this file covers every command of voucherctl, or says where it is tested", () => {
+it("this file covers every command of voucherctl, or names the test that does", () => {
   const leavesOf = (command: Command): Command[] =>
     command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
   const all = leavesOf(buildVoucherctl()).map((command) => `${command.parent?.name()} ${command.name()}`);
@@ -89,7 +89,7 @@ it("this file covers every command of voucherctl, or says where it is tested", (
 
 it.each(
   Object.entries(CHANGES),
-)("each change of %s prints its result, and is made only with its one audit entry", async (entity, changes) => {
+)("each change of %s prints its result and adds one audit entry", async (entity, changes) => {
   let id = fill(IDS[entity]);
   let state = null as State | null;
   for (const { line: pattern, printed, given, from, to, sql } of changes) {
@@ -199,7 +199,7 @@ it("audit list --entity prints the entries of one entity, and none for an entity
   expect(await voucherctl.json("audit list --entity key_none")).toEqual({ acts: [] });
 });
 
-it("audit list --user prints an operator's own entries, and those made with OPS_TOKEN under that name", async () => {
+it("audit list --user prints an operator's own entries and those made with OPS_TOKEN under that name", async () => {
   for (const [user, by] of [
     ["ada", "operator"],
     ["shared: ada", "shared"],
@@ -218,7 +218,7 @@ it("audit list --user prints an operator's own entries, and those made with OPS_
   expect(await voucherctl.json("audit list --user nemo")).toEqual({ acts: [] });
 });
 
-it("voucherctl log writes one audit entry for each change of the log, and none when nothing changes", async () => {
+it("voucherctl log writes one audit entry for each change of the log, and none without a change", async () => {
   const log = await openLog();
   await issueVouchers(log.own.db, await makePartner(log.own.db), 3);
   await beginLog(log);

@@ -33,7 +33,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const readBatch = async (batchId: string) => (await db.query("SELECT * FROM batches WHERE id = $1", [batchId])).rows[0];
 
 describe("voucherctl batch issue", () => {
-  it("batch issue makes a different random code for each voucher, and an audience that never changes", async () => {
+  it("batch issue creates a different random code for each voucher, and an audience that never changes", async () => {
     const { id } = await voucherctl.json(issue("--count 3 --audience ReferrerOnly"));
     const codes = (await readVouchers(id)).map(({ code }) => code);
     expect(new Set(codes).size).toBe(3);
@@ -43,7 +43,7 @@ describe("voucherctl batch issue", () => {
     await expect(change).rejects.toThrow(/audience/);
   });
 
-  it("batch issue --out writes id, code and serial of each voucher to a file that only its owner reads", async () => {
+  it("batch issue --out writes id, code and serial of each voucher to a file with mode 0600", async () => {
     const out = file("out.csv");
     const made = await voucherctl.json(issue(`--count 2001 --out ${out}`));
     expect(made).toMatchObject({ count: 2_001, firstSerial: 1, lastSerial: 2_001 });
@@ -67,7 +67,7 @@ describe("voucherctl batch issue", () => {
     expect(text.split("\n").slice(1, -1)).toEqual(lines.map((line) => expect.stringMatching(line)));
   });
 
-  it("batch issue renames an existing file, and refuses to overwrite the unfinished file of another run", async () => {
+  it("batch issue renames an existing file, and refuses to overwrite another run's unfinished file", async () => {
     const again = issue(`--count 1 --out ${file("again.csv", "")}`);
     const ids: string[] = [];
     for (const line of [/Only you can read this file\.\n$/, /to \S+again\.csv\.1\.\n$/, /to \S+again\.csv\.2\.\n$/]) {
@@ -120,7 +120,7 @@ describe("voucherctl batch issue", () => {
     expect(readFileSync(out, "utf8").split("\n")).toHaveLength(4);
   });
 
-  it.each(["", "--json"])("batch issue %s says where the codes are when their file cannot be renamed", async (json) => {
+  it.each(["", "--json"])("batch issue %s says where the codes are when it cannot rename their file", async (json) => {
     const out = file(`renamed${json}.csv`);
     const { unblock } = await startBlocked(out, json);
     mkdirSync(out);
@@ -135,7 +135,7 @@ describe("voucherctl batch issue", () => {
     rmSync(`${out}.unfinished`);
   });
 
-  it("batch issue ends within five seconds of an interrupt if the database is silent, and leaves no file", async () => {
+  it("batch issue ends within five seconds of Ctrl-C while the database is silent, and leaves no file", async () => {
     const { issuing, unblock } = await startBlocked(file("blocked.csv"));
     issuing.child.kill("SIGINT");
     // The lock is held until the process has ended.
@@ -148,7 +148,7 @@ describe("voucherctl batch issue", () => {
     expect(filesLike("blocked")).toEqual([]);
   });
 
-  it("batch issue leaves neither rows nor a file when npm forwards Ctrl-C a second time", async () => {
+  it("batch issue leaves no rows and no file when npm forwards Ctrl-C a second time", async () => {
     const before = await dumpRows(db);
     for (const round of [1, 2, 3]) {
       const out = file(`npm-${round}.csv`);
@@ -163,7 +163,7 @@ describe("voucherctl batch issue", () => {
     expect(await dumpRows(db)).toEqual(before);
   });
 
-  it("batch issue exits with 130 although more signals arrive", async () => {
+  it("batch issue exits with 130 even if more signals arrive", async () => {
     const out = file("flood.csv");
     const issuing = startIssue(`--count 1000000 --out ${out}`);
     await untilStarted(() => existsSync(`${out}.unfinished`));
@@ -172,7 +172,7 @@ describe("voucherctl batch issue", () => {
     clearInterval(flood);
   });
 
-  it("batch issue keeps the codes when the connection is lost in a commit that may have succeeded", async () => {
+  it("batch issue keeps the codes when the connection is lost during a commit", async () => {
     await db.query(`
       CREATE FUNCTION go_away() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'terminating connection' USING ERRCODE = 'admin_shutdown'; END $$;
@@ -200,7 +200,7 @@ describe("voucherctl batch issue --codes", () => {
   const codes = (content: string | Buffer, count: number, options = "") =>
     issue(`--count ${count} --codes ${file(`${crypto.randomUUID()}.txt`, content)} ${options}`);
 
-  it("batch issue --codes imports printed codes unchanged, in file order, and finds them in any spelling", async () => {
+  it("batch issue --codes imports printed codes unchanged, in file order", async () => {
     const made = await voucherctl.json(codes("First-Code 01\nsecond/code?\n ~third~ \n", 3));
     expect(await readVouchers(made.id)).toMatchObject([
       { code: "First-Code 01", code_key: "F1RSTC0DE01" },
@@ -211,7 +211,7 @@ describe("voucherctl batch issue --codes", () => {
     expect((await client.lookUp("fIRST CODE-OL")).body.voucher).toMatchObject({ code: "First-Code 01", serial: 1 });
   });
 
-  it("batch issue --codes accepts CRLF, no last newline, a byte order mark, and codes of 4 or 64 symbols", async () => {
+  it("batch issue --codes accepts CRLF, no last newline, a byte order mark and codes of 4 to 64 symbols", async () => {
     const longest = `${"X-".repeat(63)}X`;
     for (const [content, ...expected] of [
       ["CRLF-0001\r\nCRLF-0002\r\n", "CRLF-0001", "CRLF-0002"],
@@ -239,7 +239,7 @@ describe("voucherctl batch issue --codes", () => {
     }
   });
 
-  it("batch issue --codes first shows the number of codes, the first, the last and their lengths", async () => {
+  it("batch issue --codes first shows the number of codes, the first and last code, and their lengths", async () => {
     const { exitCode, stdout, stderr } = await voucherctl.run(codes("SHOW-00001\nSHOW-0002\nSHOW-00003\n", 3));
     expect({ exitCode, lines: stdout.split("\n").length }).toEqual({ exitCode: 0, lines: 2 });
     expect(stderr.split("\n")[0]?.split(". ")).toEqual([
@@ -269,7 +269,7 @@ describe("voucherctl batch issue --codes", () => {
     expect(readFileSync(out, "utf8")).toBe(`id,code,serial\n${one?.id},"COMMA,CODE",1\n${two?.id},"QUOTE""CODE",2\n`);
   });
 
-  it("batch issue --codes refuses the organization's codes in any spelling, and accepts others' codes", async () => {
+  it("batch issue --codes refuses codes that the organization has, in any spelling", async () => {
     await issueVouchers(db, await makePartner(db), 1, { codes: ["SHARED-AMONG-TWO"] });
     await voucherctl.json(codes("SHARED-AMONG-TWO\n", 1));
     await voucherctl.fails(
@@ -334,7 +334,7 @@ describe("voucherctl batch issue --codes", () => {
     ["a code that begins like a ticket", "FINE-0007\nrsv_12345\n", 2, /Line 2/],
     ["a code that begins like a ticket in upper case", "RSV_12345\n", 1, /Line 1/],
     ["a code that normalises to the prefix of a ticket", "FINE-0008\nr-sv_12345\n", 2, /Line 2/],
-  ])("batch issue --codes refuses a file with %s, and leaves no row or file", async (_, content, count, sentence) => {
+  ])("batch issue --codes refuses a file with %s, and leaves no data", async (_, content, count, sentence) => {
     await voucherctl.fails(1, sentence, codes(content, count, `--out ${file("refused.csv")}`));
     expect(filesLike("refused")).toEqual([]);
   });
@@ -357,7 +357,7 @@ describe("voucherctl batch issue --codes", () => {
   });
 });
 
-it("batch issue lets users take vouchers only in the windows that --claim and --buy open", async () => {
+it("batch issue lets users acquire vouchers only in the windows of --claim and --buy", async () => {
   const options = "--claim --buy --opens-at 2027-01-01 --closes-at 2028-01-01T00:00:00+01:00";
   const times = { opens_at: new Date("2027-01-01T00:00:00Z"), closes_at: new Date("2027-12-31T23:00:00Z") };
   for (const [given, windows, pickable] of [
@@ -397,7 +397,7 @@ it("batch show prints windows and the number of vouchers left in them", async ()
   expect(await voucherctl.text(show)).toContain("  Claim window  closed since 2021-01-01 00:00:00 UTC\n");
 });
 
-it("batch show prints a batch and counts its vouchers by their status now", async () => {
+it("batch show prints a batch and counts its vouchers by their current status", async () => {
   const made = await voucherctl.json(issue("--count 4"));
   const [voided, redeemed] = await readVouchers(made.id);
   await voucherctl.json(`voucher void ${voided.code} --org ${partner.organizationId}`);
@@ -436,7 +436,7 @@ it("batch show prints a batch and counts its vouchers by their status now", asyn
   expect(text).not.toMatch(/window|Available/);
 });
 
-it("batch export writes the same file as batch issue, with the codes of used vouchers, and records it", async () => {
+it("batch export writes the same file as batch issue, including used codes, and records the export", async () => {
   const issued = file("issued.csv");
   const { id } = await voucherctl.json(issue(`--count 5100 --out ${issued}`));
   await db.query("UPDATE vouchers SET status = 'Voided' WHERE batch_id = $1 AND serial = 7", [id]);
@@ -455,7 +455,7 @@ it("batch export writes the same file as batch issue, with the codes of used vou
   expect(acts[0]).toMatchObject({ command: "batch export", after: { codesExported: 5_100 } });
 });
 
-it("batch export leaves no file when its audit entry cannot be written or the batch is unknown", async () => {
+it("batch export leaves no file if the batch is unknown or its audit entry cannot be written", async () => {
   const { id } = await voucherctl.json(issue("--count 3"));
   await voucherctl.fails(1, /bat_unknown/, `batch export bat_unknown --out ${file("un.csv")}`);
   await db.query("ALTER TABLE audit_entries ADD CONSTRAINT full_up CHECK (false) NOT VALID");
@@ -470,14 +470,14 @@ describe("voucherctl batch void", () => {
     return (await db.query(query, [batchId, status])).rows[0].n;
   };
 
-  it("batch void says how many vouchers were final before", async () => {
+  it("batch void reports how many vouchers were already final", async () => {
     const { id } = await voucherctl.json(issue("--count 20"));
     await voucherctl.json(`batch void ${id}`);
     const text = `Batch ${id}: 0 vouchers voided. Redeemed, voided or expired before: 20.\n`;
     expect(await voucherctl.text(`batch void ${id}`)).toBe(text);
   });
 
-  it("batch void stops on Ctrl-C, says how many it voided, and voids the rest when it runs again", async () => {
+  it("batch void stops on Ctrl-C, prints how many it voided, and voids the rest in the next run", async () => {
     const { id } = await voucherctl.json(issue("--count 20000"));
     const voiding = startNode(["src/cli/main.ts", "batch", "void", id], { DATABASE_URL: servers.adminUrl });
     await untilStarted(async () => (await count(id, "Voided")) > 0);
@@ -491,7 +491,7 @@ describe("voucherctl batch void", () => {
   });
 });
 
-it("commands that destroy ask on a terminal, change nothing without a y, and do not ask with --yes", async () => {
+it("destructive commands on a terminal ask first, unless --yes is given, and need the answer y", async () => {
   const { id } = await voucherctl.json(issue("--count 2"));
   const [{ code }] = await readVouchers((await voucherctl.json(issue("--count 1"))).id);
   const key = (await makeKey(db, partner.organizationId)).id;
@@ -531,7 +531,7 @@ function onTerminal(line: string, answer: string): Promise<{ exitCode: number | 
   return new Promise((resolve) => child.once("close", (exitCode) => resolve({ exitCode, output })));
 }
 
-it("org create with a name in use asks on a terminal, and creates another one only for the answer y", async () => {
+it("org create with a name in use asks on a terminal, and creates another one only after the answer y", async () => {
   const create = "org create --name Asked";
   await voucherctl.json(create);
   const organizations = async () =>

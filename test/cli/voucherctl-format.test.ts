@@ -31,7 +31,7 @@ it("voucherctl refuses option values of the wrong kind, such as a word for a num
     for (const text of texts) expect(() => read(text), text).toThrow(InvalidArgumentError);
 });
 
-it("a date alone means the start or the end of its day, depending on the option; a time is unchanged", () => {
+it("a date without a time means the start or the end of its day, as the option says", () => {
   const read = (text: string) => (["start", "end", "rangeEnd"] as const).map((use) => time(use)(text).toISOString());
   expect(read("2096-02-29")).toEqual([
     "2096-02-29T00:00:00.000Z",
@@ -70,7 +70,7 @@ function onTerminal(total: number, columns = 80) {
   return { written, clock, progress };
 }
 
-it("a progress display shows how much is done, and after a second the rate and the remaining time", () => {
+it("a progress bar shows the progress, and after a second the rate and the remaining time", () => {
   const { written, clock, progress } = onTerminal(1_000_000);
   progress.advance(1_000);
   clock.ms += 10_000;
@@ -84,7 +84,7 @@ it("a progress display shows how much is done, and after a second the rate and t
   ]);
 });
 
-it("a progress display is drawn at most ten times a second, and removed at the end if it was drawn", () => {
+it("a progress bar is drawn at most ten times a second, and is removed at the end", () => {
   const { written, clock, progress } = onTerminal(100);
   progress.end();
   expect(written).toEqual([]);
@@ -98,7 +98,7 @@ it("a progress display is drawn at most ten times a second, and removed at the e
   expect(written.slice(10)).toEqual([`\r${CLEAR}`]);
 });
 
-it("a progress display fits on the narrowest terminal, and continues beyond the announced total", () => {
+it("a progress bar fits on the narrowest terminal, and continues beyond the announced total", () => {
   const { written, clock, progress } = onTerminal(10, 20);
   clock.ms += 2_000;
   progress.advance(25_000);

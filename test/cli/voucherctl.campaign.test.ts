@@ -167,7 +167,7 @@ describe("failures of voucherctl", () => {
     FAILURES.flatMap(([exitCode, sentence, ...commands]) =>
       commands.map((command) => ({ exitCode, sentence, command })),
     ),
-  )("voucherctl $command exits with $exitCode, says $sentence and writes nothing", async ({
+  )("voucherctl $command exits with $exitCode, prints $sentence and writes nothing", async ({
     exitCode,
     sentence,
     command,
@@ -175,7 +175,7 @@ describe("failures of voucherctl", () => {
     await voucherctl.fails(exitCode, new RegExp(fill(sentence.source, given), sentence.flags), fill(command, given));
   });
 
-  it("voucherctl says what to do when the database is silent (69), wrongly set or not migrated (78)", async () => {
+  it("voucherctl names the remedy for a silent database (69) and a wrong or unmigrated one (78)", async () => {
     const closed = `postgres://wrong:secret@127.0.0.1:${await findSteadyPort()}/x`;
     const role = `people_${process.pid}`;
     await db.query(`CREATE ROLE ${role} LOGIN PASSWORD 'people'`);
@@ -210,7 +210,7 @@ describe("failures of voucherctl", () => {
   });
 });
 
-it("voucherctl statement verify accepts a statement as it was served", async () => {
+it("voucherctl statement verify accepts a statement as the service sent it", async () => {
   const headers = { "x-api-key": keys.till.key };
   const served = await (await fetch(`${api.url}/partner/statements/2025-03`, { headers })).text();
   const folder = mkdtempSync(join(tmpdir(), "statement-"));
@@ -234,7 +234,7 @@ describe("text output of voucherctl", () => {
     own = { ...made, code: voucher?.code ?? "", batchId: await findBatchOf(db, voucher?.id ?? "") };
   });
 
-  it("text output of voucherctl fits 80 columns, and without a terminal needs FORCE_COLOR for colours", async () => {
+  it("text output of voucherctl fits 80 columns, and has colours in a file only with FORCE_COLOR", async () => {
     const { organizationId, code, batchId } = own;
     for (const line of [
       ...[`key list --org ${organizationId}`, `batch list --org ${organizationId}`, "org list", "chain verify --all"],
@@ -253,7 +253,7 @@ describe("text output of voucherctl", () => {
     }
   });
 
-  it("text output of voucherctl on a terminal has progress and, except with NO_COLOR, colours", async () => {
+  it("text output of voucherctl on a terminal has a progress bar and colours, unless NO_COLOR is set", async () => {
     /** Runs voucherctl with a terminal for both its outputs, which script(1) provides. */
     const onTerminal = (line: string, env: Record<string, string> = {}) =>
       execFileSync("script", ["-qec", `"${process.execPath}" src/cli/main.ts ${line}`, "/dev/null"], {
@@ -280,7 +280,7 @@ describe("text output of voucherctl", () => {
     );
   });
 
-  it("key list shows columns, the last use of a key, and its limits below", async () => {
+  it("key list shows columns, each key's last use, and its limits on a further line", async () => {
     const list = `key list --org ${own.organizationId}`;
     const [head = "", row = "", note = "", ...rest] = (await voucherctl.text(list)).split("\n");
     expect(head).toMatch(/^ID {30}STATE {3}SCOPES/);
@@ -295,7 +295,7 @@ describe("text output of voucherctl", () => {
     );
   });
 
-  it("audit list shows who changed which entity, and its fields before and after", async () => {
+  it("audit list shows who changed which entity, with the fields before and after", async () => {
     const listOf = (id: string) => voucherctl.text(`audit list --entity ${id}`);
     const { id } = await makeKey(db, partner.organizationId);
     await voucherctl.json(`key rotate ${id}`);
@@ -318,7 +318,7 @@ describe("text output of voucherctl", () => {
     expect(await listOf("key_none")).toBe("There are no audit entries.\n");
   });
 
-  it("text output of voucherctl ends without an error when the reader of its output stops reading", () => {
+  it("text output of voucherctl ends without an error when its reader closes the pipe", () => {
     const shell = spawnSync("sh", ["-c", `"${process.execPath}" src/cli/main.ts audit list --json | head -c 1`], {
       env: { PATH: process.env.PATH, DATABASE_URL: servers.adminUrl },
       encoding: "utf8",
@@ -326,7 +326,7 @@ describe("text output of voucherctl", () => {
     expect(shell).toMatchObject({ status: 0, stderr: "" });
   });
 
-  it("user token needs no server and starts none", () => {
+  it("user token needs no server", () => {
     const cwd = mkdtempSync(join(tmpdir(), "voucherctl-token-"));
     onTestFinished(() => rmSync(cwd, { recursive: true }));
     const args = [resolve("src/cli/main.ts"), "user", "token", "--user", "alice"];
@@ -338,7 +338,7 @@ describe("text output of voucherctl", () => {
   it.each([
     "contract offer --brand {brand} --user joe --ends-at 2020-01-01",
     "key create --scope voucher.read --expires 2020-01-01",
-  ])("voucherctl %s is refused, because the end is in the past", async (command) => {
+  ])("voucherctl %s refuses an end in the past", async (command) => {
     const sentence = /^--(ends-at|expires) is in the past: 2020-01-01T23:59:59\.999Z\.\n$/;
     await voucherctl.fails(1, sentence, command.replace("{brand}", partner.brandId));
   });
@@ -361,7 +361,7 @@ describe("text output of voucherctl", () => {
       "key create --scope voucher.read --expires 2099-01-01",
       /^Key key_\w+\npvk_\w+\nSave it now: it is not stored and cannot be shown again\.\n$/,
     ],
-  ])("voucherctl %s prints a text that matches %s", async (command, text) => {
+  ])("the output of voucherctl %s matches %s", async (command, text) => {
     const { organizationId, brandId, productId } = partner;
     const issued = `batch issue --product ${productId} --count 1 --valid-until 2099-01-01 --buy`;
     const given = {
@@ -397,7 +397,7 @@ describe("text output of voucherctl", () => {
   });
 });
 
-it("org create --sandbox creates a sandbox, and every command that shows its data marks it as a sandbox", async () => {
+it("org create --sandbox creates a sandbox, and every command marks its data as a sandbox's", async () => {
   const mark = { sandbox: true };
   const { id, ...more } = await voucherctl.json("org create --name Tests --sandbox");
   expect(more).toStrictEqual(mark);
@@ -431,7 +431,7 @@ it("product create stores no term and no label by default, and accepts another b
   expect(await readRow("products", id)).toMatchObject(stored);
 });
 
-it("key create prints a working key, key list never shows it, and key rotate and key revoke end it", async () => {
+it("key create prints a working key once, and key rotate and key revoke end it", async () => {
   const own = `--org ${(await makePartner(db)).organizationId}`;
   expect(await voucherctl.json(`key list ${own}`)).toStrictEqual({ keys: [] });
   const [expiresAt, scopes] = ["2099-01-02T03:04:05.000Z", ["voucher.read", "voucher.redeem"]];
@@ -475,7 +475,7 @@ it("key create prints a working key, key list never shows it, and key rotate and
   for (const { key } of [older, newer, rotated, last]) expect(seen).not.toContain(key.slice(4));
 });
 
-it("each list has pages, refuses an invalid --after, and names the command for the next on stderr", async () => {
+it("each list command prints pages, and on stderr the command for the next page", async () => {
   for (const noun of "org brand product batch listing contract link".split(" ")) {
     expect(Object.keys(await voucherctl.json(`${noun} list --limit 1`))).toEqual(["items", "nextCursor"]);
     await voucherctl.text(`${noun} list`);
@@ -488,7 +488,7 @@ it("each list has pages, refuses an invalid --after, and names the command for t
   expect((await voucherctl.run(line)).stderr).toBe(`Next: the same command with --after ${nextCursor}\n`);
 });
 
-it("voucherctl takes an organization's, brand's or product's name for its id, unless several have it", async () => {
+it("voucherctl accepts the name of an organization, brand or product as its id, if it is unique", async () => {
   const { id } = await voucherctl.json("org create --name 'Named Shop' --sandbox");
   const brand = await voucherctl.json("brand create --org 'named shop' --name 'Named Brand'");
   expect((await voucherctl.json("brand list --org 'Named Shop'")).items).toMatchObject([brand]);
@@ -505,7 +505,7 @@ it("voucherctl takes an organization's, brand's or product's name for its id, un
   );
 });
 
-it("voucher find finds a redeemed voucher by each identifier, and voucher history shows its history", async () => {
+it("voucher find finds a redeemed voucher by each identifier, and voucher history prints its events", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const worker = await startWorkers(servers);
@@ -533,7 +533,7 @@ it("voucher find finds a redeemed voucher by each identifier, and voucher histor
   );
 });
 
-it("voucher show prints a voucher by its code in any spelling, with its live reservation", async () => {
+it("voucher show prints a voucher with its live reservation, by its code in any spelling", async () => {
   const voucher = await issue({ validUntil: new Date("2099-01-01T00:00:00Z") });
   const shown = {
     id: voucher.id,
@@ -565,7 +565,7 @@ it("voucher show prints a voucher by its code in any spelling, with its live res
   expect(found).toMatchObject({ voucher: { status: "Expired" } });
 });
 
-it("voucher void ends voucher and reservation, seals the reason into the history and releases the lease", async () => {
+it("voucher void ends the voucher and its reservation, seals the reason and deletes the lease", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   await voucherctl.json(`voucher void ${voucher.code.toLowerCase()} ${org()} --reason 'printed twice'`);
@@ -584,7 +584,7 @@ it("voucher void ends voucher and reservation, seals the reason into the history
 it.each([
   ["without Redis", async () => ""],
   ["when Redis does not answer", async () => `redis://127.0.0.1:${await findSteadyPort()}/0`],
-])("voucher void succeeds %s, and leaves the lease of the reservation to the sweeper", async (_, redisUrl) => {
+])("voucher void succeeds %s, and leaves the lease to the sweeper", async (_, redisUrl) => {
   const { id, code } = await issue();
   await till.reserve(code);
   const ended = await voucherctl.run(`voucher void ${code} ${org()} --json`, { REDIS_URL: await redisUrl() });
@@ -593,7 +593,7 @@ it.each([
   expect(await servers.redis.exists(servers.leaseKey(id))).toBe(1);
 });
 
-it("chain verify accepts an intact database, and otherwise names each broken voucher once", async () => {
+it("chain verify accepts an intact database, and names each broken voucher once", async () => {
   const tampered = await openTestServers();
   servers.onClose(() => tampered.close());
   const env = { DATABASE_URL: tampered.adminUrl, ...VOID_WITHOUT_REDIS };

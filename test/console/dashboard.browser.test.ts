@@ -35,9 +35,7 @@ it.each(
   await expectSound(visited, `dashboard refused, ${look}`, "401");
 });
 
-it.each(
-  LOOKS,
-)("the queue dashboard has only the axe violations that docs/console.md lists on a %s", async (look, options) => {
+it.each(LOOKS)("the queue dashboard has only the axe violations in docs/console.md on a %s", async (look, options) => {
   const { page } = await visit("about:blank", options);
   const found = new Set<string>();
   for (const [path, element] of [
@@ -57,7 +55,7 @@ it.each(
   expect(listed.length).toBeGreaterThan(0);
 });
 
-it("the queue dashboard shows the three queues after sign-in, and redacts what operators may not see", async () => {
+it("the queue dashboard shows the three queues after sign-in, without secrets", async () => {
   const { page, complaints } = await visit(`${api.url}/ops/queues/jobs`);
   const menu = page.getByRole("navigation");
   for (const name of ["redeem", "seal", "sweep"]) await menu.getByRole("link", { name, exact: true }).first().waitFor();
@@ -76,7 +74,7 @@ it("the queue dashboard shows the three queues after sign-in, and redacts what o
   expect(otherThanFont(complaints)).toEqual([]);
 });
 
-it("the queue dashboard has the service's icon and loads nothing from elsewhere", async () => {
+it("the queue dashboard has the service's icon and loads only from its own origin", async () => {
   const { page, complaints } = await visit("about:blank");
   const origins = new Set<string>();
   page.on("response", (response) => origins.add(new URL(response.url()).origin));
@@ -115,7 +113,7 @@ it("the queue dashboard has a link back to the overview", async () => {
   await page.waitForURL(/\/ops\/?$/);
 });
 
-it("the queue dashboard requests only addresses on its list of reads, and gets an answer from each", async () => {
+it("the queue dashboard requests only addresses on the list of reads, and each request succeeds", async () => {
   const { page, complaints } = await visit("about:blank");
   const asked = new Map<string, number>();
   page.on("response", (response) => asked.set(new URL(response.url()).pathname, response.status()));

@@ -41,7 +41,7 @@ const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
 const QUEUE_NAMES = CONFIG_PARTS.queues.map(({ name }) => name);
 const QUEUES = "/ops/queues/jobs/api/queues?activeQueue=redeem&status=latest&page=1&jobsPerPage=50";
 
-it("there is no dashboard without OPS_TOKEN, or with `off`, which is never a password", async () => {
+it("the dashboard does not exist without OPS_TOKEN or with OPS_TOKEN=off, which is no password", async () => {
   for (const url of [without?.url, (await service.startApi({ OPS_TOKEN: "" })).url]) {
     for (const path of ["/ops/queues/jobs", QUEUES, "/ops/queues/jobs/static/favicon.ico"]) {
       const { status, text } = await ask("GET", `${url}${path}`, { headers: basic("off") });
@@ -78,7 +78,7 @@ describe("the password", () => {
     expect(text).toContain("<h1>Please sign in</h1>");
   });
 
-  it("the password may have any characters, and opens the dashboard of each process with any user name", async () => {
+  it("the password may have any characters, and opens each process's dashboard under any user name", async () => {
     for (const name of ["", "operator", "Zoë", "__proto__"]) {
       for (const at of [api, writable]) {
         const { status, text } = await ask("GET", at.url + QUEUES, { headers: basic(OPS_TOKEN, name) });
@@ -92,7 +92,7 @@ describe("the password", () => {
     expect((await ask("GET", other.url + QUEUES, { headers: OPERATOR })).status).toBe(401);
   });
 
-  it("the password is refused with 401 and a new challenge when it is not exactly the token", async () => {
+  it("the dashboard refuses every other password with 401 and a new challenge", async () => {
     const wrong = ["", "wrong", OPS_TOKEN.slice(1), `${OPS_TOKEN}!`, OPS_TOKEN.toUpperCase(), "__proto__"];
     for (const password of wrong) {
       const { status, headers, text } = await open(password);
@@ -133,36 +133,33 @@ describe("the dashboard", () => {
     expect(await connections()).toBe(before + 1);
   });
 
-  itOnOneRedis(
-    "the dashboard answers 503 while Redis is down or silent, and the cause is in the log only",
-    async () => {
-      const proxy = await openTcpProxy(servers.redisUrl);
-      const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
-      const reasons = new Map<unknown, unknown>();
-      cut.ctx.log.warn = ((line: Record<string, unknown>) =>
-        reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
-      const look = () => ask("GET", cut.url + QUEUES, { headers: OPERATOR });
-      try {
-        await until(async () => (await look()).status === 200);
-        for (const [fail, reason] of [
-          [proxy.jam, /Command timed out/],
-          [proxy.cut, /Error: ./],
-        ] as const) {
-          fail();
-          const { status, headers, text } = await look();
-          const requestId = headers.get("x-request-id");
-          const error = "Redis does not answer at the moment.";
-          expect([status, JSON.parse(text)]).toEqual([503, { error, code: "unavailable", requestId }]);
-          await until(() => reasons.has(requestId));
-          expect(reasons.get(requestId)).toMatch(reason);
-        }
-      } finally {
-        proxy.mend();
-        await cut.close();
-        await proxy.close();
+  itOnOneRedis("the dashboard answers 503 while Redis is unreachable, and only the log has the cause", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
+    const cut = await service.startApi({ OPS_TOKEN, REDIS_URL: proxy.url });
+    const reasons = new Map<unknown, unknown>();
+    cut.ctx.log.warn = ((line: Record<string, unknown>) =>
+      reasons.set(line.requestId, line.reason)) as typeof cut.ctx.log.warn;
+    const look = () => ask("GET", cut.url + QUEUES, { headers: OPERATOR });
+    try {
+      await until(async () => (await look()).status === 200);
+      for (const [fail, reason] of [
+        [proxy.jam, /Command timed out/],
+        [proxy.cut, /Error: ./],
+      ] as const) {
+        fail();
+        const { status, headers, text } = await look();
+        const requestId = headers.get("x-request-id");
+        const error = "Redis does not answer at the moment.";
+        expect([status, JSON.parse(text)]).toEqual([503, { error, code: "unavailable", requestId }]);
+        await until(() => reasons.has(requestId));
+        expect(reasons.get(requestId)).toMatch(reason);
       }
-    },
-  );
+    } finally {
+      proxy.mend();
+      await cut.close();
+      await proxy.close();
+    }
+  });
 
   it("the dashboard leaves the settings of the queues unchanged", async () => {
     const settings = `${servers.queuePrefix}:redeem:meta`;
@@ -177,7 +174,7 @@ describe("the dashboard", () => {
     await servers.redis.hset(settings, before);
   });
 
-  it("the dashboard serves its page under BASE_URL, loads from this origin only, and is not cached", async () => {
+  it("the dashboard serves its page under BASE_URL, loads only from its origin and forbids caching", async () => {
     const { status, headers, text } = await browse(`${plain.url}/ops/queues/jobs`, { headers: BROWSER });
     expect(status).toBe(200);
     expect(text).toContain('<base href="/api/ops/queues/jobs/"');
@@ -189,7 +186,7 @@ describe("the dashboard", () => {
     expect((await ask("GET", `${plain.url}/ops/queues/jobs/${script}`, { headers: OPERATOR })).status).toBe(200);
   });
 
-  it("the dashboard shows a job's voucher, key and outcome, and no text or secret of a caller", async () => {
+  it("the dashboard shows a job's voucher, key and outcome, but no text and no secret of a caller", async () => {
     const voucher = await issue();
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
@@ -249,7 +246,7 @@ describe.each([
   ["with OPS_WRITABLE", () => writable],
   ["without it", () => api],
 ])("the dashboard %s", (_, at) => {
-  it("the dashboard serves bull-board's pages and four of its reads, and marks all queues read-only", async () => {
+  it("the dashboard serves bull-board's pages and four of its reads, with all queues read-only", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const { entryPoint, api: routes } = appRoutes;
     const reads = routes.filter(({ method }) => method === "get");
@@ -281,7 +278,7 @@ describe.each([
     expect(JSON.parse(text).queues).toMatchObject(QUEUE_NAMES.map(() => ({ readOnlyMode: true, isPaused: false })));
   });
 
-  it("the dashboard changes nothing: each of bull-board's other routes answers 405", async () => {
+  it("the dashboard is read-only: bull-board's other routes answer 405", async () => {
     const job = await queue.add("redeem", { voucherId: "vch_waiting" }, { delay: 3_600_000 });
     const changing = appRoutes.api.filter(({ method }) => method !== "get");
     expect(changing.length).toBeGreaterThan(20);
@@ -299,7 +296,7 @@ describe.each([
   });
 });
 
-it("a webhook job leads to the operator page of its endpoint, and shows nothing else", async () => {
+it("a webhook job links to its endpoint's page, and shows no other data", async () => {
   const webhooks = openQueue("webhook");
   await webhooks.add("webhook", { endpointId: "whk_1", origin: { deployment: "x" } });
   await webhooks.close();

@@ -33,7 +33,7 @@ async function redeem(externalRef: string) {
   return id;
 }
 
-it("only an admin sees and sends the form of an organization that erases a person by reference", async () => {
+it("only an admin sees and may send an organization's form that erases by reference", async () => {
   await redeem("Mrs. Olive");
   const offersIt = async (role: OperatorRole) => {
     const { text } = await browse(pageOf(partner.organizationId), { headers: operators[role].headers });
@@ -46,7 +46,7 @@ it("only an admin sees and sends the form of an organization that erases a perso
   expect(await tablesWith(db, "Mrs. Olive")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("the form of an organization erases only what has its reference, and records no reference", async () => {
+it("an organization's form erases only the data of its reference, and stores no reference", async () => {
   const other = await makePartner(db);
   const [foreign] = await issueVouchers(db, other, 1);
   const { key } = await makeKey(db, other.organizationId);
@@ -89,7 +89,7 @@ it.each([
   ["another confirmation", { ref: "Ms. Gold", confirmation: "Ms. Golds" }, "confirmation"],
   ["no confirmation", { ref: "Ms. Gold", confirmation: "" }, "confirmation"],
   ["the organization as the confirmation", { ref: "Ms. Gold", confirmation: "{organization}" }, "confirmation"],
-])("the form of an organization with %s erases nothing, and blames the field", async (_, fields, blamed) => {
+])("an organization's form with %s erases nothing, and marks the field", async (_, fields, blamed) => {
   const redeemed = await db.query("SELECT FROM redemptions WHERE external_ref = 'Ms. Gold'");
   if (redeemed.rows.length === 0) await redeem("Ms. Gold");
   const confirmation = fields.confirmation.replace("{organization}", partner.organizationId);
@@ -99,7 +99,7 @@ it.each([
   expect(await tablesWith(db, "Ms. Gold")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("the form of an organization takes no other organization, voucher or user", async () => {
+it("an organization's form refuses another organization, a voucher or a user", async () => {
   await redeem("Mr. Rust");
   const { organizationId: org } = await makePartner(db);
   const fields = { ref: "Mr. Rust", confirmation: "Mr. Rust", org: partner.organizationId, user: "Mr. Rust" };
@@ -108,7 +108,7 @@ it("the form of an organization takes no other organization, voucher or user", a
   expect((await send("admin", fields, "org_unknown")).status).toBe(404);
 });
 
-it("only an admin sees what is held about the customer of a voucher or order, and leaves an audit entry", async () => {
+it("only an admin sees the data about a voucher's or order's customer, and an audit entry records it", async () => {
   const id = await redeem("Mr. <Pine>");
   const [voucher, organization] = [`vouchers/${id}`, `organizations/${partner.organizationId}`];
   const form = await browse(`${api.url}/ops/${voucher}`, { headers: operators.admin.headers });

@@ -20,7 +20,7 @@ const settingsOf = (name: string) => {
   return Object.fromEntries(titles.flatMap((title, at) => (values[at] ? [[title, values[at]]] : [])));
 };
 
-it("the documents have a row for each tested provider, and no other", () => {
+it("the documents have one row for each tested provider, and no other row", () => {
   expect(ROWS.map(([name]) => name?.trim())).toEqual(PROVIDERS.map(([name]) => name));
 });
 
@@ -45,7 +45,7 @@ it.each(PROVIDERS)("a token of %s signs in with the documented settings", async 
   expect(await tokens.authenticate(await sign(stranger))).toMatchObject({ role: null });
 });
 
-it("OPS_ROLE_MAP stops the start if it names no role", () => {
+it("a process refuses to start when OPS_ROLE_MAP names no role", () => {
   const servers = { DATABASE_URL: "postgres://db/x", REDIS_URL: "redis://cache" };
   const { ops } = readConfig({ ...servers, OPS_ROLE_MAP: "Tills=cashier" }, CONFIG_PARTS);
   expect(() => openOperatorTokens(ops, new DatabaseClock())).toThrow(/^OPS_ROLE_MAP gives Tills no role of viewer,/);

@@ -13,7 +13,7 @@ const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: 
 
 it.each(
   LOOKS,
-)("an operator on a %s needs no JavaScript and no mouse to act, and every page passes axe", async (look, options) => {
+)("an operator on a %s can act without JavaScript and mouse, and every page passes axe", async (look, options) => {
   const { page } = await visit(`${api.url}/ops`, { ...options, javaScriptEnabled: false });
   const acting = { page, inspector: await visit("about:blank", options), look };
   await createBatch(acting);

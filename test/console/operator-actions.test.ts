@@ -32,7 +32,7 @@ const { api, db, servers } = service;
 
 const idIn = (path: string) => path.split("/")[2] ?? "";
 
-it("the console leads from an organization to a redeemed voucher, and audit entries name the operator", async () => {
+it("the console links an organization to its redeemed voucher, and audit entries name the operator", async () => {
   expect((await open("/organizations")).text).toContain("New organization");
   const brandForm = await go("/organizations/new", { name: "Corner Shop", sandbox: "on" });
   expect(brandForm).toMatch(/^\/organizations\/org_\w+\/brands\/new$/);
@@ -89,7 +89,7 @@ it("the console leads from an organization to a redeemed voucher, and audit entr
   expect((await open(`${batch}/listings/new`, {})).text).toContain("is already listed");
 });
 
-it("a form of the console shows each problem beside its field, keeps what was typed and changes nothing", async () => {
+it("a form with errors shows each beside its field, keeps the input and changes nothing", async () => {
   const { brandId, productId, organizationId } = await makePartner(db);
   const entries = async () =>
     (await db.query("SELECT count(*)::int AS n FROM audit_entries WHERE command NOT LIKE 'page %'")).rows[0].n;
@@ -155,7 +155,7 @@ it("the console renames a brand from a link on its page, and records the name be
   expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
 });
 
-it("the console creates a second entity with the same name only when the operator insists", async () => {
+it("the console creates a second entity with the same name only after a confirmation", async () => {
   const { organizationId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   await go(form, { name: "Twin" });
@@ -165,7 +165,7 @@ it("the console creates a second entity with the same name only when the operato
   await go(form, { name: "twin", namesake: "on" });
 });
 
-it("the console refuses every form of another site, and without OPS_WRITABLE offers and does nothing", async () => {
+it("the console refuses forms from another site, and without OPS_WRITABLE shows and accepts no form", async () => {
   const { organizationId, brandId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   const send = async (headers: Record<string, string>) => (await open(form, { name: "x" }, { headers })).status;
@@ -198,7 +198,7 @@ it("the console rotates and revokes a key", async () => {
   ]);
 });
 
-it("the console voids a voucher only with its code, which is not recorded, and ends its reservation", async () => {
+it("the console voids a voucher only after its code was typed, and ends the reservation", async () => {
   const partner = await makePartner(db);
   const { key } = await makeKey(db, partner.organizationId);
   const [voucher, other] = await issueVouchers(db, partner, 2);
@@ -225,7 +225,7 @@ it("the console voids a voucher only with its code, which is not recorded, and e
   expect((await open(path, { code: voucher.code })).status).toBe(409);
 });
 
-it("the console suspends and resumes a voucher and its batch, and offers what the state allows", async () => {
+it("the console suspends and resumes vouchers and batches, and shows only possible actions", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2);
   const [id = ""] = vouchers.map((voucher) => voucher.id);
   const path = `/vouchers/${id}/suspend`;
@@ -245,7 +245,7 @@ it("the console suspends and resumes a voucher and its batch, and offers what th
   expect((await open(`/vouchers/${id}`)).text).toContain("Suspend this voucher");
 });
 
-it("the console extends an expired voucher and its batch, and names a wrong end beside the field", async () => {
+it("the console extends an expired voucher and its batch, and shows a wrong end beside the field", async () => {
   const validUntil = new Date(Date.now() - 1_000);
   const { batchId, vouchers } = await issueTestBatch(db, await makePartner(db), 2, { validUntil });
   const [id = ""] = vouchers.map((voucher) => voucher.id);
@@ -264,7 +264,7 @@ it("the console extends an expired voucher and its batch, and names a wrong end 
   expect((await entriesOf(id)).map(({ command }) => command)).toContain("voucher extend");
 });
 
-it("the console voids a batch by its product's name, stops if the operator leaves, and can continue", async () => {
+it("the console stops voiding a batch if the operator leaves, and can continue", async () => {
   // One transaction waits for the locks of at most 100 vouchers, so a run over 101 needs two.
   const { batchId } = await makeBatch(101);
   const count = async (status: string) =>
@@ -299,7 +299,7 @@ it("the console issues a batch of several thousand vouchers with progress on the
   expect(issued.text).toMatch(/<p>1,000 of 2,001 vouchers<\/p>[\s\S]*<a href="\/ops\/batches\/bat_\w+">Continue/);
 });
 
-it("a label of the print sheet names brand, product, price and last day, with a time for part of a day", async () => {
+it("a label on the print sheet shows brand, product, price and last day", async () => {
   const { brandId, productId } = await makePartner(db);
   await db.query("UPDATE brands SET name = 'Corner Shop' WHERE id = $1", [brandId]);
   const { rows } = await db.query("SELECT name FROM products WHERE id = $1", [productId]);
@@ -321,7 +321,7 @@ it("a label of the print sheet names brand, product, price and last day, with a 
   }
 });
 
-it("the print sheet has only the serials that are chosen, at most 1200", async () => {
+it("the print sheet has only the chosen serials, at most 1200", async () => {
   const { vouchers, batchId } = await makeBatch(80);
   expect((await open(`/batches/${batchId}/print`)).text).toContain("Choose from 80 vouchers.");
   const first = await open(`/batches/${batchId}/print`, {});
@@ -346,7 +346,7 @@ it("a print sheet without active vouchers says that there is nothing to print", 
   expect(text).not.toContain('class="sheet"');
 });
 
-it("codes are sent only for a POST of this site: a GET asks which to print, and gets no CSV", async () => {
+it("the console sends codes only after a POST from its own site: a GET shows a form", async () => {
   const { vouchers, batchId } = await makeBatch(3);
   const paths = ["print", "codes.csv"].map((name) => `/batches/${batchId}/${name}`);
   const answers = [await open(`${paths[0]}?from=1&to=3`), await open(`${paths[1]}`)];
@@ -361,7 +361,7 @@ it("codes are sent only for a POST of this site: a GET asks which to print, and 
   expect(batch.text).not.toContain(`href="/ops/batches/${batchId}/codes.csv"`);
 });
 
-it("codes and print sheets are refused once their operator is revoked, even while rows are locked", async () => {
+it("the console refuses codes and print sheets once their operator is revoked, even during a lock wait", async () => {
   const { batchId } = await makeBatch(1);
   for (const what of ["codes.csv", "print"]) {
     const { id, headers } = await makeOperator(db, "operator");
@@ -371,7 +371,7 @@ it("codes and print sheets are refused once their operator is revoked, even whil
   }
 });
 
-it("the console offers, accepts and ends a referrer's contract, and makes a link with its QR code", async () => {
+it("the console offers, accepts and ends a referrer contract, and creates a link with its QR code", async () => {
   const offer = await makeOffer(db, 1);
   const contract = await go(`/brands/${offer.brandId}/contracts/new`, { user: "bob & co" });
   expect((await open(`/brands/${offer.brandId}/contracts/new`, { user: "bob & co" })).text).toContain("f-user-problem");
@@ -392,7 +392,7 @@ it("the console offers, accepts and ends a referrer's contract, and makes a link
   ]);
 });
 
-it("the console tests, disables and enables a webhook endpoint, and sends its deliveries again", async () => {
+it("the console tests, disables and enables a webhook endpoint, and replays its deliveries", async () => {
   const { organizationId } = await makePartner(db);
   const receiver = await startReceiver(() => 503);
   servers.onClose(() => receiver.close());
@@ -420,7 +420,7 @@ it("the console tests, disables and enables a webhook endpoint, and sends its de
   );
 });
 
-it("the console names the wrong setting and sends no code when its role may not write audit entries", async () => {
+it("the console names the wrong setting and sends no code if its role may not write audit entries", async () => {
   const at = (await service.startApi({ OPS_WRITABLE: "true", OPS_DATABASE_URL: servers.databaseUrl })).url;
   const refused = await open("/organizations/new", { name: "Refused" }, { at });
   expect([refused.status, refused.text.includes("OPS_DATABASE_URL")]).toEqual([503, true]);
@@ -431,7 +431,7 @@ it("the console names the wrong setting and sends no code when its role may not 
   }
 });
 
-it("the console finishes a run that is under way when its process begins to close", async () => {
+it("the console finishes a running batch when its process begins to close", async () => {
   const { productId } = await makePartner(db);
   const closing = await service.startApi({ OPS_WRITABLE: "true" });
   const finished = await besideTransaction(db, async (outside) => {
@@ -446,7 +446,7 @@ it("the console finishes a run that is under way when its process begins to clos
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(1);
 });
 
-it("the console ends a run that takes too long while its process closes, and issues nothing", async () => {
+it("the console aborts a run that delays the end of its process, and issues nothing", async () => {
   const { productId } = await makePartner(db);
   const stopping = await service.startApi({ OPS_WRITABLE: "true" });
   Object.assign(stopping.ctx.console ?? {}, { signal: AbortSignal.abort() });
@@ -456,7 +456,7 @@ it("the console ends a run that takes too long while its process closes, and iss
   expect((await db.query("SELECT FROM batches WHERE product_id = $1", [productId])).rowCount).toBe(0);
 });
 
-it("a form creates something once: sent again, it leads to what it created; changed, it is refused", async () => {
+it("a form takes effect once: a repeat leads to the result, and a repeat with changes is refused", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const offer = await makeOffer(db, 1);
   const { batchId } = await makeBatch(1);
@@ -491,7 +491,7 @@ it("a form creates something once: sent again, it leads to what it created; chan
   }
 });
 
-it("sending the form of a new key again shows no key, and names the key that it created", async () => {
+it("a repeated form for a new key shows no key, and names the key that the form created", async () => {
   const { organizationId } = await makePartner(db);
   const form = { formToken: crypto.randomUUID(), scopes: "voucher.read" };
   const path = `/organizations/${organizationId}/keys/new`;
@@ -502,7 +502,7 @@ it("sending the form of a new key again shows no key, and names the key that it 
   expect(again.text).not.toMatch(/pv[kt]_/);
 });
 
-it("a double click that reaches two processes at once issues one batch, and both answers lead to it", async () => {
+it("a double click that reaches two processes issues one batch, and both responses link to it", async () => {
   const { productId } = await makePartner(db);
   const other = await service.startApi({ OPS_WRITABLE: "true" });
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
@@ -523,7 +523,7 @@ it("a double click that reaches two processes at once issues one batch, and both
   for (const { location } of answers) expect(location).toBe(`/batches/${rows[0].id}`);
 });
 
-it("a form whose first submission failed takes effect when it is sent again", async () => {
+it("a form takes effect when it is sent again after a failed first submission", async () => {
   const { productId } = await makePartner(db);
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
@@ -533,7 +533,7 @@ it("a form whose first submission failed takes effect when it is sent again", as
   await go(path, form);
 });
 
-it("as an end, a date alone is the end of its day in UTC: vouchers, windows, keys, contracts, ranges", async () => {
+it("a date without a time, as an end, means the end of its day in UTC", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const windows = { windows: "buy", opensAt: "2998-12-31", closesAt: "2998-12-31" };
   await go(`/products/${productId}/batches/new`, { ...BATCH, count: "1", validUntil: "2999-12-31", ...windows });
@@ -553,7 +553,7 @@ it("as an end, a date alone is the end of its day in UTC: vouchers, windows, key
   ]);
 });
 
-it("an end in the past is refused with one sentence, by the database's clock", async () => {
+it("the console refuses an end in the past with one sentence, by the database's clock", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const past = "2020-01-01T00:00";
   const batch = { ...BATCH, count: "1" };

@@ -92,12 +92,12 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["the log", () => "/log"],
     ["the webhook targets", () => "/webhooks"],
     ["the audit", () => "/audit"],
-  ])("%s passes axe, does not overflow and keeps its policy, without JavaScript", async (what, path) => {
+  ])("%s passes axe without JavaScript and does not overflow", async (what, path) => {
     await expectSound(await visit(`${api.url}/ops${path()}`, options), `operators, ${what}, ${look}`);
   });
 });
 
-it("a search on a phone that finds nothing shows its words, but not in the URL, and passes axe", async () => {
+it("a search without a result on a phone shows its words, but not in the URL, and passes axe", async () => {
   const [look, phone] = LOOKS[1];
   const visited = await visit(`${api.url}/ops`, phone);
   await visited.page.getByLabel("Find", { exact: true }).fill("nothing");
@@ -108,7 +108,7 @@ it("a search on a phone that finds nothing shows its words, but not in the URL, 
   await expectSound(visited, `operators, nothing found, ${look}`);
 });
 
-it("the search has one row and folded help, and its inputs use the page's font, even at 360 pixels", async () => {
+it("the search has one row and collapsed help, in the page's font, even at 360 pixels", async () => {
   for (const width of [1280, 360]) {
     const { page } = await visit(`${api.url}/ops`, { viewport: { width, height: 800 }, javaScriptEnabled: false });
     const search = page.getByRole("search");
@@ -130,7 +130,7 @@ it("the search has one row and folded help, and its inputs use the page's font, 
   }
 });
 
-it("an operator without JavaScript finds a voucher by its order, and then its organization and batch", async () => {
+it("an operator without JavaScript finds a voucher by its order, then its organization and batch", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await page.getByLabel("Find", { exact: true }).fill("order-of-the-page");
   await page.keyboard.press("Enter");
@@ -169,7 +169,7 @@ it("an operator without JavaScript releases a reservation from its page", async 
   expect(await page.getByRole("button", { name: "Release this reservation" }).count()).toBe(0);
 });
 
-it("an operator without JavaScript pauses a queue with a reason, sees it on each page, and resumes it", async () => {
+it("an operator without JavaScript can pause and resume a queue, and sees the pause on each page", async () => {
   const [, phone] = LOOKS[1];
   const { page } = await visit(`${api.url}/ops/queues/webhook`, { ...phone, javaScriptEnabled: false });
   const submit = async (act: string, reason: string) => {
@@ -208,7 +208,7 @@ it("the overview without JavaScript shows the numbers of one organization in tab
   expect(await page.locator("[data-plot]:visible").count()).toBe(0);
 });
 
-it("the overview draws plots, and refreshes without moving what is being read", async () => {
+it("the overview draws plots, and a refresh does not move the text", async () => {
   const visited = await visit(`${api.url}/ops`);
   const { page } = visited;
   expect(await page.locator("[data-plot] canvas:visible").count()).toBe(3);
@@ -230,7 +230,7 @@ it("the overview draws plots, and refreshes without moving what is being read", 
   expect(await page.getByRole("heading", { name: "VouchersWebhooksFail" }).isVisible()).toBe(true);
 });
 
-it("the page of the log says what is logged and served, and which witnesses and anchors know it", async () => {
+it("the log's page shows the numbers of logged and served events, with witnesses and anchors", async () => {
   const { page } = await visit(`${api.url}/ops`, { javaScriptEnabled: false });
   await follow(page.getByRole("link", { name: "Log", exact: true }));
   const facts = (await page.locator(".facts").innerText()).replaceAll(/\s+/g, " ");
@@ -244,7 +244,7 @@ it("the page of the log says what is logged and served, and which witnesses and 
   expect(await page.locator("pre").innerText()).toContain("— w2.test ");
 });
 
-it("the page of the log shows why the log is refused, and links to the remedy", async () => {
+it("the log's page shows the reason of a refusal, and links to the remedy", async () => {
   // In one step: a running worker reads the anchor.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);

@@ -43,7 +43,7 @@ beforeAll(async () => {
 
 const search = (words: string) => open("/vouchers", { form: { words } });
 
-it("the operator pages ask for the password everywhere and do not exist without OPS_TOKEN", async () => {
+it("every operator page asks for the password, and none exists without OPS_TOKEN", async () => {
   for (const path of ["", "/vouchers", "/runbook", ...looks.map(([path]) => path)]) {
     expect((await open(path, { headers: basic("y") })).status, path).toBe(401);
     expect((await open(path)).status, path).toBeLessThan(400);
@@ -51,7 +51,7 @@ it("the operator pages ask for the password everywhere and do not exist without 
   }
 });
 
-it("the operator pages load nothing from elsewhere, send forms to this origin only and contain no script", async () => {
+it("the operator pages load only from their origin, send forms only to it and contain no script", async () => {
   for (const path of ["/organizations", "/runbook", ...looks.map(([path]) => path)]) {
     const { headers, text } = await open(path);
     expect(headers.get("content-security-policy")).toMatch(/default-src 'none'.*form-action 'self'/);
@@ -59,7 +59,7 @@ it("the operator pages load nothing from elsewhere, send forms to this origin on
   }
 });
 
-it("the operator pages find a voucher, an organization, a batch or an endpoint by any unique name", async () => {
+it("the operator pages find a voucher, organization, batch or endpoint by any unique name", async () => {
   const voucher = `/vouchers/${redeemed.id}`;
   const link = `https://vouchers.test/integrity/events/VoucherInstance/${redeemed.id}?after=1`;
   for (const [words, path] of [
@@ -73,7 +73,7 @@ it("the operator pages find a voucher, an organization, a batch or an endpoint b
   }
 });
 
-it("the operator pages find an organization by a part of its name, and list webhook targets and changes", async () => {
+it("the operator pages find organizations by a part of the name, and list their webhooks and changes", async () => {
   await db.query("UPDATE organizations SET name = 'Grüner Laden' WHERE id = $1", [partner.organizationId]);
   expect((await search("grüner")).text).toContain(`/ops/organizations/${partner.organizationId}`);
   expect((await open("/webhooks")).text).toContain("<h1>Webhooks</h1>");
@@ -93,7 +93,7 @@ it("the operator pages find an organization by a part of its name, and list webh
   expect((await open("/audit?before=1.5")).status).toBe(400);
 });
 
-it("the operator pages list all organizations' vouchers with a reference, and say when there are none", async () => {
+it("the operator pages list all organizations' vouchers with a reference, or say that none has it", async () => {
   expect(await search(REFERENCE)).toMatchObject({ status: 303, location: `/ops/vouchers/${redeemed.id}` });
   const [voucher] = await issueVouchers(db, stranger, 1);
   await foreign.redeem({ code: voucher?.code ?? "", externalRef: REFERENCE });
@@ -111,7 +111,7 @@ it("the operator pages list all organizations' vouchers with a reference, and sa
   }
 });
 
-it("the operator pages show a voucher's whole life in order, with everything escaped", async () => {
+it("the operator pages show a voucher's whole history in order, with all text escaped", async () => {
   const { text } = await open(`/vouchers/${redeemed.id}`);
   expect(text).toMatch(/<strong>Issued<[\s\S]*<strong>Reserved<[\s\S]*<strong>Redeemed</);
   const { code, ticket, redeemCode } = redeemed;
@@ -126,7 +126,7 @@ it("the operator pages show a voucher's whole life in order, with everything esc
   for (const id of ["vch_none", code]) expect((await open(`/vouchers/${id}`)).status, id).toBe(404);
 });
 
-it("the operator pages list an organization's last redemptions by page, and what is left of each batch", async () => {
+it("the operator pages list an organization's last redemptions, and how much each batch has left", async () => {
   const busy = await makeOffer(db, 40);
   const client = partnerClient(api.url, (await makeKey(db, busy.organizationId)).key);
   for (const [index, { code }] of busy.vouchers.slice(0, 27).entries()) {
@@ -154,7 +154,7 @@ it("the operator pages list an organization's last redemptions by page, and what
   expect((await open(`/organizations/${busy.organizationId}?redeemedBefore=now`)).status).toBe(400);
 });
 
-it("an organization's page shows its name and id, and a sentence if it has no brands", async () => {
+it("an organization's page shows its name and id, and says if it has no brands", async () => {
   await db.query("INSERT INTO organizations (id, name) VALUES ('org_new', 'Söhne & <b>')");
   const text = (await open("/organizations/org_new")).text;
   expect(text).toContain("<h1>Söhne &#38; &#60;b&#62;</h1>");
@@ -164,7 +164,7 @@ it("an organization's page shows its name and id, and a sentence if it has no br
   expect(named).toMatch(new RegExp(`<dt>Brands</dt><dd><a href="/ops/brands/brd_\\w+"><bdi>${rows[0].name}</bdi>`));
 });
 
-it("an empty list leads to the form that fills it, or names the command where forms are off", async () => {
+it("an empty list links to the form that fills it, or names the command if forms are off", async () => {
   const { organizationId, brandId, productId } = await makePartner(db);
   const { id: contractId } = await offerContract.run(provisioning(db), brandId, { user: "bob", endsAt: null });
   await acceptContract.run(provisioning(db), contractId, {});
@@ -186,7 +186,7 @@ it("an empty list leads to the form that fills it, or names the command where fo
   }
 });
 
-it("the operator pages record each view of a partner's data with the operator's name, and record no code", async () => {
+it("the operator pages record each view of a partner's data with the operator's name, but no code", async () => {
   for (const [path, command, entity_id] of looks) {
     const before = await lastEntry();
     expect((await open(path)).status).toBe(200);
@@ -215,7 +215,7 @@ it("the operator pages record each view of a partner's data with the operator's 
   expect((await lastEntry()).id).toBe(before.id);
 });
 
-it("the operator pages put no code, ticket or redeem code into a URL, because a search is a POST", async () => {
+it("a search puts no code, ticket or redeem code into a URL", async () => {
   const { code, ticket, redeemCode } = redeemed;
   const secrets = [code, code.replaceAll("-", ""), ticket, redeemCode, reserved.code, reserved.ticket];
   const pages = await Promise.all(looks.map(([path]) => open(path)));
@@ -234,7 +234,7 @@ it("the operator pages put no code, ticket or redeem code into a URL, because a 
   expect((await lastEntry()).id).toBe(before.id);
 });
 
-it("the operator pages refuse another site's search, image and frame, and accept a link from there", async () => {
+it("the operator pages refuse another site's search, image and frame, but accept its link", async () => {
   const from = (site: string, dest: string) => ({ "sec-fetch-site": site, "sec-fetch-dest": dest });
   const path = `/vouchers/${redeemed.id}`;
   const before = await lastEntry();
@@ -251,7 +251,7 @@ it("the operator pages refuse another site's search, image and frame, and accept
   expect((await open(path, { headers: from("same-origin", "image") })).status).toBe(200);
 });
 
-it("the operator pages show nothing when the view cannot be recorded", async () => {
+it("the operator pages show no data when they cannot record the view", async () => {
   await db.query("ALTER TABLE audit_entries ADD CONSTRAINT refuse_looks CHECK (command NOT LIKE 'page %') NOT VALID");
   const { status, text } = await open(`/vouchers/${redeemed.id}`);
   await db.query("ALTER TABLE audit_entries DROP CONSTRAINT refuse_looks");
@@ -259,7 +259,7 @@ it("the operator pages show nothing when the view cannot be recorded", async () 
   expect(text).not.toContain(redeemed.code);
 });
 
-it("the operator pages have the runbook, where the name of each alert is the anchor of its entry", async () => {
+it("the operator pages include the runbook, with an anchor for the name of each alert", async () => {
   const { text } = await open("/runbook");
   const rules = readFileSync("docs/observability/prometheus-rules.yml", "utf8");
   const alerts = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name);
@@ -305,7 +305,7 @@ describe("an organization's API keys", () => {
     }
   });
 
-  it("an organization's API keys show label, scopes, last use, and whether and when they end", async () => {
+  it("an organization's API keys have label, scopes, last use and end", async () => {
     const [active, ending, expired, revoked] = keys.map(({ id }) => id);
     const change = (set: string, id = "") => db.query(`UPDATE api_keys SET ${set} WHERE id = $1`, [id]);
     await change("label = 'till <7>', created_at = '2026-11-20T10:00:00Z'", active);
@@ -329,7 +329,7 @@ describe("an organization's API keys", () => {
     expect(rowOf(text, revoked)).toMatch(/<span class="badge bad">Revoked<\/span> <time [^>]*>21 November 2025/);
   });
 
-  it("a search for an unknown key or a key without an organization reports this, and is recorded", async () => {
+  it("a search for an unknown key or a key without an organization says so, and is recorded", async () => {
     const unknown = "key_01jzbq0000e00a4g0g00000001";
     const { id: unbound } = await makeKey(db, null);
     for (const [id, sentence] of [
@@ -343,7 +343,7 @@ describe("an organization's API keys", () => {
   });
 });
 
-it("the page of a webhook endpoint shows its state and deliveries by page, escaped and without secrets", async () => {
+it("the page of a webhook endpoint shows its state and deliveries, escaped and without secrets", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const path = `/webhooks/${id}`;
   const eventTimes = (text: string) =>
@@ -400,7 +400,7 @@ it("the page of a webhook endpoint shows its state and deliveries by page, escap
   }
 });
 
-it("every page about a sandbox's vouchers is marked as sandbox, and no page about live vouchers is", async () => {
+it("every page with a sandbox's vouchers is marked as sandbox, and no page with live ones is", async () => {
   const sandbox = await makePartner(db, { sandbox: true });
   const [voucher] = await issueVouchers(db, sandbox, 1);
   const { rows } = await db.query("SELECT batch_id AS id FROM vouchers WHERE id = $1", [voucher?.id]);
@@ -411,7 +411,7 @@ it("every page about a sandbox's vouchers is marked as sandbox, and no page abou
   for (const [path] of looks.slice(0, 3)) expect((await open(path)).text, path).not.toContain("Sandbox");
 });
 
-it("an operator releases a live reservation, with an audit entry and a reason, if OPS_WRITABLE is true", async () => {
+it("an operator can release a live reservation with a reason if OPS_WRITABLE is true", async () => {
   const page = (at = api) => open(`/vouchers/${reserved.id}`, { at });
   const release = (at: typeof api, headers = {}, form: Form = { ticket: reserved.ticket }) =>
     open(`/vouchers/${reserved.id}/release`, { form, at, headers });

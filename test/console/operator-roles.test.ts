@@ -24,7 +24,7 @@ beforeAll(async () => {
 /** All of them, from the table that mounts them. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
-it("each page, form and file admits its role and higher roles, and tells lower roles which role it needs", async () => {
+it("each page, form and file accepts its role and higher ones, and names its role to lower ones", async () => {
   const table = routes();
   expect(table.length).toBeGreaterThan(60);
   for (const { method, path, role } of table) {
@@ -43,7 +43,7 @@ it("each page, form and file admits its role and higher roles, and tells lower r
   }
 });
 
-it("viewers only read, operators perform the daily acts, and only admins perform the others", () => {
+it("viewers can only read, operators can do daily acts, and admins can do all acts", () => {
   const needs = (role: OperatorRole) =>
     routes().flatMap(({ method, path, role: needed }) => (needed === role && method === "post" ? [path] : []));
   expect(needs("viewer")).toEqual(["/audit", "/audit.csv", "/vouchers"]);
@@ -71,7 +71,7 @@ it("viewers only read, operators perform the daily acts, and only admins perform
   );
 });
 
-it("a page offers only what its reader's role allows, and all of that", async () => {
+it("a page shows exactly the links and forms that its reader's role allows", async () => {
   const { paths } = await exampleOf();
   const roleOf = openRoles(routes);
   const offered: Record<OperatorRole, string[]> = { viewer: [], operator: [], admin: [] };
@@ -91,7 +91,7 @@ it("a page offers only what its reader's role allows, and all of that", async ()
   expect(new Set(offered.admin)).toEqual(new Set(["admin"]));
 });
 
-it("the page of operators counts those who can sign in, by role", async () => {
+it("the page of operators counts the active operators of each role", async () => {
   const { id } = await makeOperator(db, "viewer");
   const read = async () => {
     const { text } = await browse(`${api.url}/ops/operators`, { headers: operators.viewer.headers });
@@ -106,7 +106,7 @@ it("the page of operators counts those who can sign in, by role", async () => {
   expect(await read()).toMatchObject({ "Can sign in": "3" });
 });
 
-it("a viewer sees no code, not even the code of a used voucher", async () => {
+it("a viewer sees no code, not even that of a used voucher", async () => {
   const { redeemed } = await exampleOf();
   const open = async (has: OperatorRole) =>
     (await browse(`${api.url}/ops/vouchers/${redeemed.id}`, { headers: operators[has].headers })).text;
@@ -118,7 +118,7 @@ it("a viewer sees no code, not even the code of a used voucher", async () => {
   expect(seen).not.toContain(redeemed.code.slice(-4));
 });
 
-it("an operator sees no symbol of an Active voucher's short code, and only the end of a long code", async () => {
+it("an operator sees only the end of a long Active code, and nothing of a short one", async () => {
   for (const [code, shown] of [
     ["ZQ7X", "…"],
     ["ZQ7-X81", "…"],
@@ -133,7 +133,7 @@ it("an operator sees no symbol of an Active voucher's short code, and only the e
   }
 });
 
-it("a viewer finds a voucher by its id or reference, and cannot guess a code, ticket or redeem code", async () => {
+it("a viewer can search by id or reference, but not by code, ticket or redeem code", async () => {
   const { redeemed, ticket } = await exampleOf();
   const search = (has: OperatorRole, words: string) =>
     browse(`${api.url}/ops/vouchers`, { form: { words }, headers: operators[has].headers });
@@ -148,7 +148,7 @@ it("a viewer finds a voucher by its id or reference, and cannot guess a code, ti
   }
 });
 
-it("no answer to a viewer has a code, redeem code, ticket or link code of the database", async () => {
+it("no page for a viewer contains a code, redeem code, ticket or link code", async () => {
   const { paths, redeemed } = await exampleOf();
   const offer = await makeOffer(db, 2);
   const { contractId } = await makeReferral(db, offer);
@@ -223,7 +223,7 @@ async function addFailedJob(data: object, cause: string) {
   return { job, remove };
 }
 
-it("a viewer reads the queue dashboard, and cannot change anything by its API", async () => {
+it("a viewer can read the queue dashboard, and change nothing by its API", async () => {
   const headers = operators.viewer.headers;
   expect((await browse(`${api.url}/ops/queues/jobs/`, { headers })).status).toBe(200);
   expect((await browse(`${api.url}/ops/queues/jobs/api/queues`, { headers })).status).toBe(200);
@@ -235,7 +235,7 @@ it("a viewer reads the queue dashboard, and cannot change anything by its API", 
   }
 });
 
-it("an admin erases a voucher's person by the form beside it, and no other role can", async () => {
+it("an admin can erase a voucher's person by the form on its page, and no other role can", async () => {
   const { redeemed } = await exampleOf();
   const reference = `order-${redeemed.id}`;
   const path = `${api.url}/ops/vouchers/${redeemed.id}`;
@@ -286,7 +286,7 @@ async function exampleOf() {
   return { redeemed: { ...used, redeemCode: String(redeemCode) }, ticket: String(ticket), paths };
 }
 
-it("only an admin sees the query of a webhook address, which may have a token", async () => {
+it("only an admin sees the query of a webhook address, because it may have a token", async () => {
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description)
      VALUES ('whk_token', $1, 1, 'https://shop.example.com/hooks?token=s3cret', '')`,

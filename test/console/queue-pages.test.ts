@@ -39,7 +39,7 @@ const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
 const BY = { os_user: "shared: Zoë", host: "console", entity_type: "Queue", entity_id: "redeem" };
 
 describe("a pause", () => {
-  it("a pause applies to all shards and later workers until a resume, and both acts are audited", async () => {
+  it("a pause applies to all shards and later workers until a resumption, and both are audited", async () => {
     const before = await newestEntry();
     expect((await send("/queues/redeem/pause", { reason: "Postgres is moved" })).location).toBe("/ops/queues/redeem");
     expect(await paused()).toEqual([true, true, true]);
@@ -76,7 +76,7 @@ describe("a pause", () => {
     expect((await open("/queues/redeem")).text).not.toContain("Paused");
   });
 
-  it("a pause needs a reason, and a second pause is refused without an entry and leaves the first pause", async () => {
+  it("a pause without a reason is refused, and a second pause leaves the first and its entry", async () => {
     const before = await newestEntry();
     for (const reason of ["", " ", "x".repeat(501)]) {
       expect((await send("/queues/redeem/pause", { reason })).status).toBe(400);
@@ -89,7 +89,7 @@ describe("a pause", () => {
     expect((await entriesAfter(before)).map((entry) => entry.arguments.reason)).toEqual(["first"]);
   });
 
-  it("a pause of some shards that another program made is shown as such and can be completed", async () => {
+  it("a partial pause by another program is shown, and can be completed", async () => {
     await shards[1]?.pause();
     const { text } = await open("/queues/redeem");
     expect(text).toContain("1 of 3 shards are paused");
@@ -98,7 +98,7 @@ describe("a pause", () => {
     expect(await paused()).toEqual([true, true, true]);
   });
 
-  it("a pause from a page of another site, or on a page that is read-only, is refused", async () => {
+  it("a pause from another site or on a read-only page is refused", async () => {
     const others: Record<string, string>[] = [{ "sec-fetch-site": "cross-site" }, { "sec-fetch-site": "same-site" }];
     for (const more of [...others, { origin: "null" }]) {
       expect((await send("/queues/redeem/pause", { reason: "evil" }, more)).status).toBe(403);
@@ -108,7 +108,7 @@ describe("a pause", () => {
     expect((await open("/queues", readOnly)).text).not.toMatch(/\/(pause|resume|retry|clean|promote)"/);
   });
 
-  it("a pause is not made when the audit entry cannot be written", async () => {
+  it("a queue is not paused when the audit entry cannot be written", async () => {
     await besideTransaction(db, async (outside) => {
       await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
       const asked = send("/queues/redeem/pause", { reason: "why" });
@@ -125,7 +125,7 @@ describe("a pause", () => {
 });
 
 describe("failed jobs", () => {
-  it("each failed job is listed with its cause; retries and removals of one or all leave audit entries", async () => {
+  it("failed jobs are listed with their causes, and can be retried and removed with audit entries", async () => {
     const before = await newestEntry();
     const [one = "", other = ""] = await failJobs();
     const { text } = await open("/queues/redeem");
@@ -151,7 +151,7 @@ describe("failed jobs", () => {
     ]);
   });
 
-  it("jobs in other states are neither retried nor removed, and a delayed job is promoted", async () => {
+  it("only failed jobs can be retried or removed, and only a delayed job can be promoted", async () => {
     const before = await newestEntry();
     const voucherId = "vch_none";
     const delayed = await shards[0]?.add("redeem", { voucherId }, { delay: 3_600_000, jobId: "delayed-job" });
@@ -175,7 +175,7 @@ describe("failed jobs", () => {
     ]);
   });
 
-  it("a retried job of a confirmed redemption redeems nothing again", async () => {
+  it("the retry of a job whose redemption is confirmed redeems nothing", async () => {
     const voucher = await issue();
     await till.redeem({ code: voucher.code, externalRef: "retried" });
     const jobs = await Promise.all(shards.map((shard) => shard.getCompleted()));
@@ -189,7 +189,7 @@ describe("failed jobs", () => {
   });
 });
 
-it("what can be done to queues is a list: every other path and method answers 404 or 405", async () => {
+it("the queue API has a fixed list of actions: other paths answer 404, other methods 405", async () => {
   const acts = ["pause", "resume", "retry", "promote", "clean"];
   for (const { name: queue } of CONFIG_PARTS.queues) {
     for (const act of acts) expect((await open(`/queues/${queue}/${act}`)).status, `${queue} ${act}`).toBe(200);
@@ -210,7 +210,7 @@ it("what can be done to queues is a list: every other path and method answers 40
 });
 
 describe("the page of all queues", () => {
-  it("the page of all queues shows the figures of each queue, and the process and jobs of each worker", async () => {
+  it("the page of all queues shows each queue's figures, and each worker's process and jobs", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted" });
     await worker.ctx.counts.send();
@@ -247,7 +247,7 @@ describe("the page of all queues", () => {
 });
 
 describe("while a server is away", () => {
-  it("the queue pages show Redis's data while Postgres cannot be reached", async () => {
+  it("the queue pages show Redis's data while Postgres is unreachable", async () => {
     const proxy = await openTcpProxy(servers.databaseUrl);
     const cut = await startApi({ DATABASE_URL: proxy.url });
     try {
@@ -269,7 +269,7 @@ describe("while a server is away", () => {
   });
 
   itOnOneRedis(
-    "the pages of queues say without Redis that it does not answer, in the frame of the other pages, with status 503",
+    "the pages of queues answer 503 without Redis, and say why on a page with the usual header",
     async () => {
       const proxy = await openTcpProxy(servers.redisUrl);
       const cut = await startApi({ REDIS_URL: proxy.url });

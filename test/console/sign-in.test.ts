@@ -53,7 +53,7 @@ describe("a named operator", () => {
     zoe = await makeOperator(db, "operator");
   });
 
-  it("an operator signs in with name and token, and only with both", async () => {
+  it("an operator signs in only with the correct name and token", async () => {
     expect(zoe.token).toMatch(/^pvo_[0-9A-HJKMNP-TV-Z]{47}$/);
     const mistyped = `${zoe.token.slice(0, -1)}${zoe.token.endsWith("0") ? "1" : "0"}`;
     const another = await makeOperator(db, "admin");
@@ -70,7 +70,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("the database stores no token, and audit entries name the operator and how the operator signed in", async () => {
+  it("the database stores no token, and audit entries name the operator and the kind of sign-in", async () => {
     const { rows } = await db.query("SELECT encode(token_hash, 'hex') AS hash FROM operator_tokens");
     expect(JSON.stringify(rows)).not.toContain(zoe.token);
     const { organizationId } = service.partner;
@@ -84,7 +84,7 @@ describe("a named operator", () => {
     }
   });
 
-  it("an operator is refused after the operator's end, by the database's clock", async () => {
+  it("an operator cannot sign in after the operator's expiry, by the database's clock", async () => {
     // On a busy machine, the first answer may come after the end: then another operator is judged.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
@@ -97,7 +97,7 @@ describe("a named operator", () => {
     expect(await codeOf(brief.headers)).toBe("401 wrong_password");
   });
 
-  it("a rotated token works until its grace period ends, and the new token works at once", async () => {
+  it("a rotated token works until its grace period ends, and the new one works at once", async () => {
     const { id, name, token } = await makeOperator(db, "viewer");
     const graceful = await rotateOperator.run(provisioning(db), id, { grace: 3_600_000 });
     for (const one of [token, graceful.token]) expect(await codeOf(basic(one, name))).toBe("200");
@@ -106,7 +106,7 @@ describe("a named operator", () => {
     expect(await codeOf(basic(sudden.token, name))).toBe("200");
   });
 
-  it("a revoked operator is refused by every process within a second", async () => {
+  it("every process refuses a revoked operator within a second", async () => {
     const operator = await makeOperator(db, "admin");
     for (const at of [api, other]) expect(await codeOf(operator.headers, at)).toBe("200");
     await revokeOperator.run(provisioning(db), operator.id, {});
@@ -122,7 +122,7 @@ describe("a named operator", () => {
     expect(lastAcceptedAt - revokedAt).toBeLessThan(1_000);
   });
 
-  it("if an operator is revoked during a long act, the page shows what was done", async () => {
+  it("the page shows the partial result of a long act whose operator is revoked meanwhile", async () => {
     const admin = await makeOperator(db, "admin");
     await voidUntilEnded(
       api,
@@ -175,7 +175,7 @@ describe("a proxy's JWT", () => {
   });
   let plain: TestApi;
 
-  it("a JWT signs in under its name claim with the highest role, and without the claim under its subject", async () => {
+  it("a JWT signs in under its name claim, or else its subject, with the highest role", async () => {
     const path = `/organizations/${service.partner.organizationId}`;
     const cases: [changes: object, name: string][] = [
       [{}, "zoe@shop.test (sub 123)"],
@@ -210,18 +210,18 @@ describe("a proxy's JWT", () => {
     ["accents", { email: "Zoe\u0308 Ångström" }, "Zoë Ångström (sub 123)"],
     ["its subject", { email: "123" }, "123"],
     ["a subject with zero width", { sub: "1\u200b" }, "zoe@shop.test (sub 1\\u{200b})"],
-  ])("an audit entry shows a JWT's name as what it is, with the subject beside it: %s", async (_, changes, name) => {
+  ])("an audit entry marks a JWT's name as such, and adds the subject: %s", async (_, changes, name) => {
     const path = `/organizations/${service.partner.organizationId}`;
     expect((await open(bearer(await sign(changes)), plain, path)).status).toBe(200);
     const { rows } = await db.query("SELECT os_user FROM audit_entries ORDER BY id DESC LIMIT 1");
     expect(rows).toEqual([{ os_user: name }]);
   });
 
-  it("a JWT is refused whose name and subject have nothing that is seen", async () => {
+  it("a JWT is refused if its name and subject have no visible characters", async () => {
     expect(await codeOf(bearer(await sign({ email: "\u200b", sub: "\u3164" })), plain)).toBe("401 invalid_token");
   });
 
-  it("a JWT is refused that is expired, unsigned, of another issuer, audience or key, or without a role", async () => {
+  it("a JWT is refused if it is expired, unsigned, foreign or without a role", async () => {
     const unsigned = (await sign()).split(".").with(0, Buffer.from('{"alg":"none"}').toString("base64url"));
     for (const token of [
       await sign({ iss: "https://other.test" }),
@@ -256,7 +256,7 @@ describe("a proxy's JWT", () => {
     expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
-  it("wrong JWTs do not block valid sign-ins from their address, and expired JWTs are not counted", async () => {
+  it("invalid JWTs do not block valid sign-ins from their address, and expired ones are not counted", async () => {
     const address = elsewhere();
     const exp = secondsFromNow(-60);
     const count = async () => (await scrape(plain.metricsUrl)).value("voucher_sign_ins_failed_total") ?? 0;
@@ -287,7 +287,7 @@ describe("a proxy's JWT", () => {
     expect(await codeOf(headers, plain)).toBe("401 invalid_token");
   });
 
-  it("the header and the path of the role claim are configurable, and HTTP Basic counts first", async () => {
+  it("the JWT's header and role claim are configurable, and HTTP Basic has precedence", async () => {
     const token = await sign({ realm: { roles: ["admin"] }, roles: undefined });
     expect(await codeOf({ "x-token": token }, withJwt)).toBe("200");
     expect(await codeOf(bearer(token), withJwt)).toBe("401 missing_password");
@@ -296,7 +296,7 @@ describe("a proxy's JWT", () => {
   });
 });
 
-it("failed sign-ins do not block valid sign-ins from their address, and signing out asks again", async () => {
+it("failed sign-ins do not block valid ones from their address, and signing out asks again", async () => {
   const address = elsewhere();
   for (let attempt = 0; attempt < 12; attempt += 1) {
     expect(await codeOf({ ...basic("wrong"), ...address })).toBe("401 wrong_password");
@@ -311,7 +311,7 @@ it("failed sign-ins do not block valid sign-ins from their address, and signing 
   ]);
 });
 
-it("a flood of wrong sign-ins is limited per address, and does not block a valid sign-in", async () => {
+it("wrong sign-ins are limited per address, and do not block a valid one", async () => {
   const { id, name, token } = await makeOperator(db, "viewer");
   await rotateOperator.run(provisioning(db), id, { grace: 0 });
   const { headers } = await makeOperator(db, "viewer");

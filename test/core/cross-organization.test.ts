@@ -66,7 +66,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 
-it("this file probes every partner route that names a voucher or a redemption", () => {
+it("this file tests every partner route that names a voucher or a redemption", () => {
   // webhook-routes.test.ts tries the routes of webhooks.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
@@ -90,7 +90,7 @@ const NOTHING: Record<string, unknown> = {
 
 it.each(
   Object.entries(PROBES),
-)("%s reveals nothing about a voucher to another organization's key, and changes nothing", async (route, probe) => {
+)("%s with another organization's key reveals nothing about a voucher, and changes nothing", async (route, probe) => {
   const leases = async () => (await servers.redis.keys("lease:*")).sort();
   const before = [await dumpRows(servers.db), await leases()];
   const seen = async (code: string, token: string | null, ref: string) =>
@@ -108,7 +108,7 @@ it.each(
   expect([await dumpRows(servers.db), await leases()]).toEqual(before);
 });
 
-it("a job that names the wrong organization redeems nothing, and the other jobs of its batch succeed", async () => {
+it("a job with the wrong organization redeems nothing, and the other jobs of its batch succeed", async () => {
   const [coveted, other] = [await issue(), await issueVoucher(servers.db, stranger)];
   const run = (voucherId: string, ref: string) =>
     runRedeemJob(worker.ctx, newAttempt(voucherId), redeemJob(stranger, keys.foreign.id, voucherId, ref));

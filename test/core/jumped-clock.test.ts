@@ -68,7 +68,7 @@ beforeEach(async () => {
   partner = await makePartner(servers.db);
 });
 
-it("a sweep expires, ends and deletes nothing that only a clock that has jumped ahead ends", async () => {
+it("a sweep expires, ends and deletes nothing because of a clock that has jumped ahead", async () => {
   const { db } = servers;
   const { id } = await issueExpired();
   const reserved = await issueVoucher(db, partner);
@@ -105,7 +105,7 @@ it("a sweep expires, ends and deletes nothing that only a clock that has jumped 
   expect(await done(right)).toEqual(after);
 });
 
-it("a voucher that only a jump of the clock has ended is redeemed, with the time before the jump", async () => {
+it("a voucher past its end only by a clock jump is redeemed, with the time before the jump", async () => {
   const { id } = await issueExpired();
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
   const job = redeemJob(partner, newId("key"), id, "order-1");
@@ -119,7 +119,7 @@ it("a voucher that only a jump of the clock has ended is redeemed, with the time
   expect(rows[0].at.getTime()).toBeGreaterThan(0);
 });
 
-it("a reservation that is made while the clock has jumped ahead ends by the time before the jump", async () => {
+it("a reservation during a clock jump ends by the time before the jump", async () => {
   const { id } = await issueExpired();
   const committer = openReservationCommitter({ ...jumped });
   const { organizationId } = partner;
@@ -137,7 +137,7 @@ it("a reservation that is made while the clock has jumped ahead ends by the time
   expectBeforeJump(outcome.reservation.startedAt);
 });
 
-it("keys, look-ups, offers and webhook signatures use the time before the jump", async () => {
+it("keys, look-ups, offers and webhook signatures use the time before a clock jump", async () => {
   const { db } = servers;
   const { id, code } = await issueExpired();
   const codeKey = (await db.query("SELECT code_key FROM vouchers WHERE id = $1", [id])).rows[0].code_key;
@@ -157,7 +157,7 @@ it("keys, look-ups, offers and webhook signatures use the time before the jump",
   expectBeforeJump((await findTarget(jumped.pool, await insertEndpoint()))?.now as Date);
 });
 
-it("users get no voucher whose reservation only a jump of the clock has ended", async () => {
+it("users get no voucher whose reservation ended only by a clock jump", async () => {
   const { db } = servers;
   const { batchId } = await offerBatch(db, partner, 1, { windows: OPEN });
   await insertOverdue((await db.query("SELECT id FROM vouchers WHERE batch_id = $1", [batchId])).rows[0].id);
@@ -169,7 +169,7 @@ it("users get no voucher whose reservation only a jump of the clock has ended", 
   expect(await pickFreeVouchers(right.pool, free)).toEqual([await pickVoucher(right.pool, free)]);
 });
 
-it("nothing is redeemed by a clock that is days behind the closed time", async () => {
+it("nothing is redeemed while the clock is days before the closed time", async () => {
   const { id } = await issueExpired();
   await close("now()");
   const committer = openRedeemCommitter({ ...jumped, onAnnounced: () => undefined });
@@ -179,7 +179,7 @@ it("nothing is redeemed by a clock that is days behind the closed time", async (
   expect((await readRecorded(servers.db, id)).redemption).toBeNull();
 });
 
-it("a voucher that expired before the closed time is not redeemed after the clock was set back", async () => {
+it("a voucher that expired before the closed time is not redeemed after the clock is set back", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
   // As if the clock had been set back by an hour.

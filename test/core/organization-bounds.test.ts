@@ -55,7 +55,7 @@ const PARTNER_STATEMENTS = STATEMENTS.filter(
 );
 
 describe("every statement with a parameter from a partner", () => {
-  it("every statement with a parameter from a partner is listed here, and every exception really runs", () => {
+  it("this file lists every statement with a parameter from a partner, and runs every exception", () => {
     expect(PARTNER_STATEMENTS.map(({ name }) => name).sort()).toEqual([
       "end_references",
       "find_erasable",
@@ -73,7 +73,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of Object.keys(OWN_TICKETS)) expect(run, name).toContain(name);
   });
 
-  it("no endpoint of partners or users, and no portal page, can read from all organizations", () => {
+  it("no partner route, user route or portal page can read from all organizations", () => {
     const routes = findFiles("src").filter((file) => file.includes("/routes/"));
     expect(routes.length).toBeGreaterThan(20);
     const portal = findFiles("src").filter((file) => /\/portal\/.*\.ts$/.test(file));
@@ -88,7 +88,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of across) expect(run, name).toContain(name);
   });
 
-  it("no statement reads a missing organization as all organizations, unless the organization is optional", () => {
+  it("no statement treats a missing organization as all, unless the organization is optional", () => {
     const asAll = STATEMENTS.filter(({ name, parameters, text }) => {
       const parameter = `\\$${parameters.findIndex((each) => /^organization_ids?$/.test(each)) + 1}::text(?:\\[\\])?`;
       const missing = new RegExp(
@@ -106,7 +106,7 @@ describe("every statement with a parameter from a partner", () => {
 
   it.each(
     PARTNER_STATEMENTS,
-  )("$name also takes the organization and compares it in every clause that searches by such a parameter", ({
+  )("$name takes the organization and compares it in every clause with a partner's parameter", ({
     parameters,
     text,
   }) => {
@@ -130,7 +130,7 @@ describe("every statement with a parameter from a partner", () => {
 
 const { db, api, till, partner, stranger, issue } = useService();
 
-it("each statement finds a voucher, reservation or redemption for its organization and no other", async () => {
+it("each statement finds a voucher, reservation or redemption only for its organization", async () => {
   const [held, redeemed] = [await issue(), await issue()];
   const { ticket } = (await till.reserve(held.code)).body;
   // The tests above block this process for seconds, after which a frozen one answers redeem_unknown for a while.
@@ -175,7 +175,7 @@ it("each statement finds a voucher, reservation or redemption for its organizati
   });
 });
 
-it("find_vouchers finds a voucher by each identifier for its organization alone", async () => {
+it("find_vouchers finds a voucher by each identifier only for its organization", async () => {
   const voucher = await issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ ticket, externalRef: "order-any" })).body;
@@ -208,7 +208,7 @@ it("find_vouchers finds a voucher by each identifier for its organization alone"
   }
 });
 
-it("a webhook endpoint is found and changed for its organization, and not for another or a missing one", async () => {
+it("a webhook endpoint is found and changed only for its organization", async () => {
   const id = newId("whk");
   const endpoint = { id, url: "https://shop.test/", description: "", eventTypes: [], enabled: true };
   const { organizationId } = partner;

@@ -41,7 +41,7 @@ function watchChecks(): (keyId: string) => Promise<boolean> {
   };
 }
 
-it("voiding a batch stops when the key is revoked, and answers how many vouchers were voided", async () => {
+it("voiding a batch stops when the key is revoked, and returns the number of voided vouchers", async () => {
   const hasSeen = watchChecks();
   const revokeDuring = async () => {
     const { id, post, revoke } = await issuerOf(partner);
@@ -65,7 +65,7 @@ it("voiding a batch stops when the key is revoked, and answers how many vouchers
   await until(async () => (await post(`batches/${batchId}/void`)).status === 401);
 });
 
-it("an act whose process is lost without closing its connection leaves no voucher locked", async () => {
+it("an act leaves no voucher locked if its process is lost without closing its connection", async () => {
   const { pool } = service.apis[0]?.ctx.issuer ?? expect.fail("no issuer API");
   const { rows } = await pool.query("SHOW idle_in_transaction_session_timeout");
   expect(rows).toEqual([{ idle_in_transaction_session_timeout: "1min" }]);
@@ -116,7 +116,7 @@ async function whileBothWait<One, Other>(
   return inBoth && Promise.all(inBoth.pending);
 }
 
-it("a voucher is voided or redeemed when both wait for its row, and a void ends a reservation", async () => {
+it("a waiting void and redeem of one voucher have one winner, and a void ends the reservation", async () => {
   const { post } = await issuerOf(partner);
   const together = async (
     name: string,
@@ -143,7 +143,7 @@ it("a voucher is voided or redeemed when both wait for its row, and a void ends 
   expect((await till.lookUp(reserved.code)).body).toMatchObject({ voucher: { status: "Voided" }, reservation: null });
 });
 
-it("a claim during a void of its batch gets an active voucher, or none", async () => {
+it("a claim during a void of its batch gets an active voucher or none", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const { id, answers } = await until(async () => {
     const offer = await makeOffer(db, 1);

@@ -16,7 +16,7 @@ const makeIssuer = async () => {
 /** A little less than a void waits for one lock. Milliseconds. */
 const NEARLY_A_LOCK_WAIT_MS = 1_700;
 
-it("voiding a batch answers within five seconds while vouchers stay locked, and a repeat continues", async () => {
+it("voiding a batch answers within five seconds while vouchers are locked, and a repeat continues", async () => {
   const { post } = await makeIssuer();
   const { batchId, vouchers } = await issueTestBatch(db, partner, 120);
   const ids = vouchers.map(({ id }) => id);
@@ -32,7 +32,7 @@ it("voiding a batch answers within five seconds while vouchers stay locked, and 
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 119, alreadyFinal: 1, remaining: 0 });
 });
 
-it("a void of a batch answers within five seconds although it gets each lock just in time", async () => {
+it("voiding a batch answers within five seconds even if each lock comes just in time", async () => {
   const { post } = await makeIssuer();
   const { batchId, vouchers } = await issueTestBatch(db, partner, 5);
   const holders = await Promise.all(vouchers.map(() => db.connect()));
@@ -56,7 +56,7 @@ it("a void of a batch answers within five seconds although it gets each lock jus
   expect((await post(`batches/${batchId}/void`)).body).toEqual(rest);
 });
 
-it("a void of a batch that gets no connection is overloaded within five seconds, and voids nothing", async () => {
+it("voiding a batch without a connection answers overloaded within five seconds, and voids nothing", async () => {
   const { post } = await makeIssuer();
   const { batchId } = await issueTestBatch(db, partner, 1);
   const { answer, issued } = await besideTransaction(db, async (outside) => {

@@ -35,7 +35,7 @@ const auditOf = async (entityId: string) =>
     )
   ).rows;
 
-it("a batch is issued once under a reference, which a repeat answers with the first result", async () => {
+it("a batch is issued once per reference, and a repeat gets the first result", async () => {
   const asked = { ...TERMS, issueRef: " order-ä ", windows: { buy: { opensAt: "2099-01-01T00:00:00Z" } } };
   const path = `products/${partner.productId}/batches`;
   const first = await post(path, asked);
@@ -63,7 +63,7 @@ it("a batch is issued once under a reference, which a repeat answers with the fi
   ]);
 });
 
-it("a reference that was erased issues no second batch, and no table has it", async () => {
+it("an erased reference issues no second batch, and no table contains it", async () => {
   const issueRef = " Mrs. Smith's order ";
   const asked = { ...TERMS, issueRef };
   const path = `products/${partner.productId}/batches`;
@@ -80,7 +80,7 @@ it("a reference that was erased issues no second batch, and no table has it", as
   ]);
 });
 
-it("a request to issue that waits while its reference is used and then erased makes no batch", async () => {
+it("an issue whose reference is used and erased during its wait creates no batch", async () => {
   const issueRef = "Mr. Smith's order";
   const path = `products/${partner.productId}/batches`;
   const [first, waited] = await besideTransaction(db, async (outside) => {
@@ -100,7 +100,7 @@ it("a request to issue that waits while its reference is used and then erased ma
   expect(await tablesWith(db, issueRef)).toEqual([]);
 });
 
-it("two issues under one reference at the same moment issue one batch", async () => {
+it("two simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
   // A call waits two seconds for another one. On a busy machine, that one may take longer.
   const issueOnce = () =>
@@ -114,7 +114,7 @@ it("two issues under one reference at the same moment issue one batch", async ()
   expect(answers.map(({ body }) => body.alreadyIssued).toSorted()).toEqual([false, true, true]);
 });
 
-it("a 400 names every wrong field at once: wrong shapes, times in the past and times out of order", async () => {
+it("a 400 names every wrong field at once: wrong shapes, past times and times out of order", async () => {
   const refuse = async (body: object) => (await post(`products/${partner.productId}/batches`, body)).body;
   const wrong = { count: 100_001, audience: "All", windows: { buy: { opensAt: "soon" } }, issueRef: "" };
   expect((await refuse(wrong)).error).toMatch(/^count .*validUntil .*audience .*windows\.buy\.opensAt .*issueRef /s);
@@ -135,7 +135,7 @@ it("a 400 names every wrong field at once: wrong shapes, times in the past and t
   );
 });
 
-it("codes are read page by page and as one CSV file, and one audit entry an hour counts what a key reads", async () => {
+it("codes are read by page and as a CSV file, with one audit entry an hour for each key", async () => {
   const { id } = await issue();
   const first = await get(`batches/${id}/vouchers?limit=2`);
   const second = await get(`batches/${id}/vouchers?limit=2&cursor=${first.body.nextCursor}`);
@@ -167,7 +167,7 @@ it("codes are read page by page and as one CSV file, and one audit entry an hour
   ]);
 });
 
-it("lists have the organization's own entities only, page by page", async () => {
+it("lists contain only the organization's own entities, by page", async () => {
   const { body: brands } = await get("brands");
   expect(brands).toMatchObject({ items: [{ id: partner.brandId }], nextCursor: null });
   expect((await get(`products?brand=${partner.brandId}`)).body.items).toMatchObject([{ id: partner.productId }]);
@@ -204,7 +204,7 @@ it("lists have the organization's own entities only, page by page", async () => 
     expect((await get(path)).status, path).toBe(400);
 });
 
-it("a voucher is found by its code in any spelling, and a code of another organization is unknown", async () => {
+it("a voucher is found by its code in any spelling, but not by another organization's code", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await till.redeem({ code, externalRef: newRef() });
   const { body } = await get(`vouchers?code=${code.toLowerCase().replaceAll("-", "")}`);
@@ -217,7 +217,7 @@ it("a voucher is found by its code in any spelling, and a code of another organi
   expect((await get("vouchers")).body.error).toBe("code is required.");
 });
 
-it("a refusal of an act is in the reader's language", async () => {
+it("the refusal of an act is in the reader's language", async () => {
   const refuse = async (path: string, body: object) => {
     await post(path, body);
     const headers = { "accept-language": "de" };
@@ -232,7 +232,7 @@ it("a refusal of an act is in the reader's language", async () => {
   expect(await refuse(`contracts/${contract.id.replace("ctr", "brd")}/end`, {})).toMatch(/^Ihre Organisation hat/);
 });
 
-it("a voucher is voided by its code or its id, and a repeat is a success", async () => {
+it("a voucher is voided by its code or id, and a repeat succeeds", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const voided = { id, voided: true };
   expect((await post("vouchers/void", { code, reason: "returned" })).body).toEqual({ ...voided, alreadyVoided: false });
@@ -250,7 +250,7 @@ it("a voucher is voided by its code or its id, and a repeat is a success", async
   expect((await post("vouchers/void", { id, code })).body.error).toBe("code and id must not be given together.");
 });
 
-it("a voucher is suspended and resumed by its code or its id, and a batch in portions", async () => {
+it("a voucher is suspended and resumed by its code or id, and a batch in portions", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2);
   const { id = "", code = "" } = vouchers[0] ?? {};
   const reason = "stolen";
@@ -266,7 +266,7 @@ it("a voucher is suspended and resumed by its code or its id, and a batch in por
   expect(entry).toMatchObject({ by: "key", command: "voucher suspend", arguments: { reason } });
 });
 
-it("a voucher is extended by its code or its id and a batch in portions, and a wrong end is named", async () => {
+it("a voucher is extended by its code or id, a batch in portions, and a wrong end is named", async () => {
   const { id, code } = await issueVoucher(db, partner);
   const body = { validUntil: "2099-12-31", reason: "she was ill" };
   const extended = { id, validUntil: "2099-12-31T23:59:59.999Z", extended: true };
@@ -286,14 +286,14 @@ it("a voucher is extended by its code or its id and a batch in portions, and a w
   expect(again.body).toEqual({ extended: 0, alreadyFinal: 2, remaining: 0 });
 });
 
-it("a batch is voided until nothing remains, with what was final before counted apart", async () => {
+it("a batch is voided in portions, and vouchers that were final before are counted apart", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   await till.redeem({ code: vouchers[0]?.code, externalRef: newRef() });
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 2, alreadyFinal: 1, remaining: 0 });
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 0, alreadyFinal: 3, remaining: 0 });
 });
 
-it("a key that may issue neither reads nor redeems at a till, and other keys may not issue", async () => {
+it("a key with the issuing scope cannot redeem, and other keys cannot issue", async () => {
   const { code } = await issueVoucher(db, partner);
   const issuer = partnerClient(api.url, key);
   const refused = { status: 401, body: { code: "missing_scope" } };
@@ -303,7 +303,7 @@ it("a key that may issue neither reads nor redeems at a till, and other keys may
   expect(await get("brands", reader.key)).toMatchObject(refused);
 });
 
-it("what belongs to another organization is answered byte by byte as what does not exist", async () => {
+it("another organization's entity gets the same bytes as an unknown one", async () => {
   const { key: foreign } = await makeKey(db, stranger.organizationId, { scopes: ["voucher.issue"] });
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
   const [voucher] = vouchers;
@@ -359,7 +359,7 @@ it("what belongs to another organization is answered byte by byte as what does n
   expect((await get(`batches/${batchId}`)).body).toMatchObject({ active: 1 });
 });
 
-it("the issuer's routes do not exist where ISSUER_API is off, or in production without OPS_DATABASE_URL", async () => {
+it("the issuer's routes do not exist without ISSUER_API, or in production without OPS_DATABASE_URL", async () => {
   const unsafe = { ISSUER_API: "true", NODE_ENV: "production", OPS_DATABASE_URL: "", OPS_TOKEN: "off" };
   const { url } = await startApi(unsafe);
   for (const off of [apis[1].url, url]) {

@@ -26,7 +26,7 @@ const port = await findSteadyPort();
 const backup = (...args: string[]) => run("local/backup.ts", "backup", ...args);
 const restore = (...args: string[]) => run("local/backup.ts", "restore", ...args);
 
-it("npm run backup and npm run restore take one file, and refuse without a database or a backup", () => {
+it("npm run backup and npm run restore use one file, and refuse without a database or a backup", () => {
   for (const [command, name] of [
     [backup, "backup"],
     [restore, "restore"],
@@ -46,7 +46,7 @@ it("npm run backup and npm run restore take one file, and refuse without a datab
   expect(readdirSync(directory)).toEqual(["other.tar"]);
 });
 
-it("a restored database has the redemptions of the backup, and is refused until db adopt", async () => {
+it("a restored database has the backup's redemptions, and is refused until db adopt", async () => {
   const first = start();
   await untilReady(first);
   const [key = ""] = await untilStarted(() => /pvk_\w+/.exec(first.output()));
@@ -97,7 +97,7 @@ it("a restored database has the redemptions of the backup, and is refused until 
   expect(await interrupt(third)).toBe(0);
 });
 
-it("npm run restore stops a server that a killed npm start left running, then moves its files", async () => {
+it("npm run restore stops a server that a killed npm start left, then moves the server's files", async () => {
   const killed = start();
   await untilReady(killed);
   const [postgres] = readFileSync(join(data, "postgres/postmaster.pid"), "utf8").split("\n").map(Number);
@@ -108,7 +108,7 @@ it("npm run restore stops a server that a killed npm start left running, then mo
   expect(identify(postgres ?? 0)).toBeNull();
 });
 
-it("npm run restore refuses when a process begins to use the database while it unpacks the files", async () => {
+it("npm run restore refuses if a process begins to use the database while it unpacks", async () => {
   let late: Started | undefined;
   await lockUsers(data, async () => {
     late = startNode([script("local/backup.ts"), "restore", "b.tar"], { HOME }, directory);

@@ -19,7 +19,7 @@ it.each([
   ["DATABASE_URL", (address: string) => ({ databaseUrl: `postgres://${address}/x`, redisUrl: null })],
   ["REDIS_URL", (address: string) => ({ databaseUrl: null, redisUrl: `redis://${address}` })],
   ["REDIS_URL", (address: string) => ({ databaseUrl: null, redisUrl: `redis://${address},${address}` })],
-])("assertAnswering names %s when its server accepts a connection and then is silent", async (name, serversAt) => {
+])("assertAnswering names %s if its server accepts a connection and stays silent", async (name, serversAt) => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
@@ -35,7 +35,7 @@ it.each([
   );
 });
 
-it("untilReady gives up a process that accepts a connection and then is silent for a minute", async () => {
+it("untilReady gives up after a minute when a process accepts a connection and stays silent", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   onTestFinished(() => void server.close());
   await once(server, "listening");
@@ -68,7 +68,7 @@ function startOther(script = "exec sleep 60"): number {
   return Number(child.pid);
 }
 
-it("findStart ignores the record of an npm start whose process id now belongs to another process", () => {
+it("findStart ignores a record whose process id now belongs to another process", () => {
   const folder = makeFolder();
   const file = join(folder, "servers.json");
   rememberStart(folder, { port: 3_000, baseUrl: "http://localhost:3000", own: [], settings: {} });
@@ -83,7 +83,7 @@ it("findStart ignores the record of an npm start whose process id now belongs to
   expect(findStart(folder)).toMatchObject({ pid, port: 3_000 });
 });
 
-it("findUsers does not count the record of a process whose id now belongs to another process", () => {
+it("findUsers ignores a record whose process id now belongs to another process", () => {
   const root = makeFolder();
   addUser(root, { joined: 1 });
   expect(findUsers(root)).toMatchObject([{ joined: 1 }]);
@@ -93,7 +93,7 @@ it("findUsers does not count the record of a process whose id now belongs to ano
 });
 
 it.runIf(process.platform === "linux")(
-  "identify does not find a process that has ended, even if its parent has not collected its status",
+  "identify does not find an ended process, even if its parent has not collected its status",
   async () => {
     const parent = startOther("exec 3>&1; sleep 0 & exec sleep 60");
     const child = await until(() => readFileSync(`/proc/${parent}/task/${parent}/children`, "utf8").trim());
@@ -103,7 +103,7 @@ it.runIf(process.platform === "linux")(
   },
 );
 
-it("the embedded Redis has a password, and only its owner reads its files and lists the folder .data", async () => {
+it("the embedded Redis has a password, and only its owner can read its files and list .data", async () => {
   const root = makeFolder();
   await lockUsers(root, async () => undefined);
   const server = { directory: join(root, "redis"), port: await findSteadyPort(), password: "a-password-of-a-test" };

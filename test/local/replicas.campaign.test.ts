@@ -26,7 +26,7 @@ describe.each([
   ["npm run worker", WORKER],
   ["npm run api", API],
 ])("%s", (name, program) => {
-  it(`${name} without servers or a running npm start exits 78 with a reason, and makes no file`, async () => {
+  it(`${name} without servers and without npm start exits 78 with a reason, and creates no file`, async () => {
     const folder = makeFolder();
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const { exitCode, stdout, stderr } = await run(program, {}, folder).ended;
@@ -41,7 +41,7 @@ describe.each([
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it(`${name} answers --help, and refuses unknown arguments with the help and status 2`, async () => {
+  it(`${name} prints its help for --help, and for unknown arguments with status 2`, async () => {
     const help = await run([...program, "--help"], {}, ".").ended;
     expect(help).toMatchObject({ exitCode: 0, stderr: "", stdout: expect.stringContaining(`Usage: ${name}\n`) });
     const fromNpm = await startNpm(["run", "-s", name.replace("npm run ", ""), "--", "--help"], {}).ended;
@@ -104,7 +104,7 @@ describe("beside npm start", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("npm start -- --workers 1 --apis 2 starts as many, and prints where the second API listens", async () => {
+  it("npm start -- --workers 1 --apis 2 starts these processes, and prints the second API's address", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
     expect(started.output()).toContain("Starting 2 APIs and one worker.\n");
     expect(Number(new URL(further).port)).toBeGreaterThan(port);
@@ -117,7 +117,7 @@ describe("beside npm start", () => {
     expect(roles).toBe("api,api,worker");
   });
 
-  it("a process refuses to join npm start without the operator's secrets, or with another server", async () => {
+  it("a process cannot join npm start without the operator's secrets or with another server", async () => {
     const refused = await beside(WORKER, {}).ended;
     const sentence = "The running service uses secrets of your own. Set RESERVATION_TOKEN_SECRET here too.\n";
     expect(refused).toMatchObject({ exitCode: 78, stdout: "", stderr: sentence });
@@ -128,7 +128,7 @@ describe("beside npm start", () => {
     });
   });
 
-  it("voucherctl asks for a seal on the shards that the workers of the running npm start serve", async () => {
+  it("voucherctl requests a seal on the shards that the workers of the running npm start serve", async () => {
     const { redisPort, redisPassword } = JSON.parse(readFileSync(join(folder, ".data/servers.json"), "utf8"));
     const redis = new Redis(redisPort, { password: redisPassword });
     onTestFinished(() => redis.disconnect());
@@ -150,7 +150,7 @@ describe("beside npm start", () => {
     expect(tested).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"accepted":true') });
   });
 
-  it("workers scale from one to four and back under load, and no call is refused or lost", async () => {
+  it("workers scale from one to four and back under load, without a refused or lost call", async () => {
     const partner = await makePartner(db);
     const { key } = await makeKey(db, partner.organizationId);
     const load = startLoad(`http://127.0.0.1:${port}`, key, (count) => issueVouchers(db, partner, count));
@@ -190,7 +190,7 @@ describe("beside npm start", () => {
     expect((await db.query(count, [partner.organizationId])).rows).toEqual([{ redemptions: load.answered() }]);
   });
 
-  it("scale-check refuses a live organization, and makes nothing in it", async () => {
+  it("scale-check refuses a live organization, and creates nothing in it", async () => {
     const { organizationId } = await makePartner(db);
     const count = `SELECT (SELECT count(*) FROM api_keys WHERE organization_id = $1)::int AS keys,
       (SELECT count(*) FROM vouchers WHERE organization_id = $1)::int AS vouchers`;
@@ -200,7 +200,7 @@ describe("beside npm start", () => {
     expect((await db.query(count, [organizationId])).rows).toEqual([{ keys: 0, vouchers: 0 }]);
   });
 
-  it("scale-check reports the work of each part while it redeems in a sandbox, and revokes its keys", async () => {
+  it("scale-check reports the work of each part during redeems in a sandbox, and revokes its keys", async () => {
     const load = ["--seconds", "20", "--callers", "2", "--vouchers", "20000"];
     const { exitCode, stdout, stderr } = await beside([SCALE_CHECK, ...load, "--json"]).ended;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -221,7 +221,7 @@ describe("beside npm start", () => {
     expect(rows).toEqual([{ sandbox: true, keys: 0 }]);
   });
 
-  it("processes that join take the next free ports where others have theirs, and say so", async () => {
+  it("processes that join use the next free ports, and print them", async () => {
     const exported = { ...SECRET, PORT: String(port), METRICS_PORT: String(port) };
     const joined = [beside(API, exported), beside(WORKER, exported), beside(WORKER, exported)];
     const ports = await Promise.all(
@@ -256,7 +256,7 @@ describe("beside npm start", () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
   });
 
-  it("an API that joins npm start says where it listens, has its address in links, and ends with it", async () => {
+  it("an API that joins npm start prints its address, uses it in links, and ends with npm start", async () => {
     const api = beside(API);
     const [, address = ""] = await untilStarted(() => /joins npm start at (\S+)\. /.exec(api.output()));
     await untilStarted(async () => (await fetch(`${address}/readyz`).catch(() => null))?.ok);

@@ -15,7 +15,7 @@ it.each([
   expect(JSON.parse(showScale(scale, true))).toMatchObject({ limit, redemptionsPerSecond: 500, machine: null });
 });
 
-it("scale-check reports a rate limit that refused calls, and a machine whose cores are all in use", () => {
+it("scale-check reports a rate limit that refused calls, and a machine that uses all its cores", () => {
   const load = { seconds: 10, redemptions: 5_000, refusals: {}, latencyMs: { p50: 1, p99: 2 }, isCut: false };
   const scale = { ...load, organization: "org_1", callers: 64, parts: parts(0.5, 0.5, 0.1, 0.1), machine: 0.99 };
   expect(showScale(scale, false)).toMatch(/All cores of this machine are in use/);
@@ -24,7 +24,7 @@ it("scale-check reports a rate limit that refused calls, and a machine whose cor
   expect(showScale(refused, false)).toMatch(/^RATE_LIMIT_RPS is the limit now/m);
 });
 
-it("partsOf picks the busiest running API, and the busiest running worker that redeems", () => {
+it("partsOf returns the busiest running API and the busiest running worker for redeems", () => {
   const process = (role: string, busy: number, more: Partial<RecordedUse> = {}): RecordedUse => ({
     role,
     queues: role === "worker" ? ["redeem"] : [],

@@ -45,7 +45,7 @@ function useFolder() {
   };
 }
 
-it("a command with a DATABASE_URL, also in a file, gets only the address of the running start", async () => {
+it("a command with its own DATABASE_URL, also in a file, gets only the address of npm start", async () => {
   const { run, formsOf } = useFolder();
   const read = async (env: Record<string, string>) => {
     const { stdout, stderr } = await run(["--input-type=module", "-e", PRINT_ENVIRONMENT], env);
@@ -60,7 +60,7 @@ it("a command with a DATABASE_URL, also in a file, gets only the address of the 
   }
 });
 
-it("voucherctl user token mints nothing with a DATABASE_URL in a variable or a file", async () => {
+it("voucherctl user token creates no token with DATABASE_URL in a variable or a file", async () => {
   const { run, formsOf } = useFolder();
   const mint = (env: Record<string, string>) => run([pathOf("cli/main.ts"), "user", "token", "--user", "alice"], env);
   for (const env of formsOf("DATABASE_URL", "postgresql://db.test/v")) {
@@ -70,7 +70,7 @@ it("voucherctl user token mints nothing with a DATABASE_URL in a variable or a f
   expect(await mint({})).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-it("npm run demo makes a demo with its servers' addresses in variables or files", async () => {
+it("npm run demo creates a demo with its servers' addresses in variables or files", async () => {
   const { run, formsOf } = useFolder();
   const service = createServer((_, response) => void response.end()).listen(0, "127.0.0.1");
   onTestFinished(() => void service.close());

@@ -55,7 +55,7 @@ describe("npm start with given servers", () => {
     await until(() => service.output().includes("CODE=") || service.child.exitCode !== null, 2 * START_MS);
   });
 
-  it("npm start with given servers makes a demo whose key redeems its voucher once", async () => {
+  it("npm start with given servers creates a demo whose key redeems its voucher once", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(service.output())?.[0] ?? service.output();
     const code = /CODE=(\S+)/.exec(service.output())?.[1] ?? "";
     const till = partnerClient(url, key);
@@ -65,7 +65,7 @@ describe("npm start with given servers", () => {
     expect(await till.redeem(order)).toMatchObject({ status: 200, body: { alreadyConfirmed: true } });
   });
 
-  it("npm start listens on loopback alone, and says how to open the API to other machines", async () => {
+  it("npm start listens only on loopback, and says how to open the API to other machines", async () => {
     expect(service.output()).toContain(
       "\nOnly this machine reaches it. To open it to others: HOST=0.0.0.0 npm start\n",
     );
@@ -78,12 +78,12 @@ describe("npm start with given servers", () => {
     }
   });
 
-  it("npm start with given servers prints what is off, with the variable that switches it on", () => {
+  it("npm start with given servers lists disabled features and the variables that enable them", () => {
     const off = "marketplace (AUTH_JWKS_URL), receipts (LOG_KEY_FILE), webhooks (WEBHOOK_SECRET)";
     expect(service.output()).toContain(`\nOff, each until its variable is set: ${off}.\n`);
   });
 
-  it("npm run demo without the database of the running service names the variables to set", async () => {
+  it("npm run demo without the running service's database names the variables to set", async () => {
     const ended = await start("src/local/print-demo.ts", { DATABASE_URL: "", REDIS_URL: "" }).ended;
     expect(ended).toMatchObject({
       exitCode: 1,
@@ -109,14 +109,14 @@ describe("npm start with given servers", () => {
     expect(await send("GET", `${url}/readyz`)).toMatchObject({ status: 200 });
   });
 
-  it("npm start with given servers stops in order on Ctrl-C", async () => {
+  it("npm start with given servers stops its processes in order on Ctrl-C", async () => {
     service.child.kill("SIGINT");
     expect((await service.ended).exitCode).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 });
 
-it("npm start names in one sentence the variable of a server that does not answer", async () => {
+it("npm start names the variable of a server that does not respond", async () => {
   const PORT = String(await findSteadyPort());
   const closed = `127.0.0.1:${await findSteadyPort()}`;
   for (const [name, env] of [

@@ -40,7 +40,7 @@ describe("npm start on a machine without servers", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  it("npm start finally prints the address, a key and calls to try, within 80 columns and 24 lines", async () => {
+  it("npm start prints an address, a key and example calls, within 80 columns and 24 lines", async () => {
     await untilStarted(() => first.output().includes("  password "));
     const screen = first.output().slice(first.output().indexOf("The API is at ")).split("\n");
     expect(screen.length).toBeLessThanOrEqual(24);
@@ -51,7 +51,7 @@ describe("npm start on a machine without servers", () => {
     tryPartnerCommands(first.output());
   });
 
-  it("the first npm start prints one line for each step, and writes the log of its processes to a file", () => {
+  it("the first npm start prints one line per step, and writes its processes' log to a file", () => {
     const [steps = ""] = first.output().split("\nThe API is at ");
     expect(steps.split("\n")).toEqual([
       "Starting Postgres and Redis.",
@@ -65,7 +65,7 @@ describe("npm start on a machine without servers", () => {
     expect(log.match(/"msg":"(listening|working)"/g)).toHaveLength(3);
   });
 
-  it("npm start starts a killed worker again, prints one line, and continues", async () => {
+  it("npm start restarts a killed worker, prints one line, and continues", async () => {
     const isWorker = (pid: number) =>
       spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout.includes("workers/main.ts");
     const workers = () => childrenOf(first.child.pid).filter(isWorker);
@@ -76,7 +76,7 @@ describe("npm start on a machine without servers", () => {
     expect([workers().includes(killed), workers().includes(other ?? 0)]).toEqual([false, true]);
   });
 
-  it("a second npm start beside the first is remembered only while it runs", async () => {
+  it("a second npm start beside the first is recorded only while it runs", async () => {
     const other = await findSteadyPort();
     const second = startIn(directory, other);
     await untilReady(second);
@@ -85,7 +85,7 @@ describe("npm start on a machine without servers", () => {
     expect(runThere([DEMO]).stdout).toContain(`API=http://localhost:${port} `);
   });
 
-  it("npm start answers --help, and refuses unknown arguments with the help and status 2", () => {
+  it("npm start prints its help for --help, and for unknown arguments with status 2", () => {
     const help = runThere([START, "--help"]);
     expect(help).toMatchObject({ status: 0, stderr: "", stdout: expect.stringMatching(/^Usage: npm start/) });
     for (const args of [
@@ -104,7 +104,7 @@ describe("npm start on a machine without servers", () => {
     }
   });
 
-  it("npm start prints a password that opens the queue dashboard and the forms of operators", async () => {
+  it("npm start prints a password for the queue dashboard and the operators' forms", async () => {
     const [, pages = "", password = ""] = /(\S+) +password (\S+)/.exec(first.output()) ?? [];
     const address = `${pages}/queues`;
     const open = (given: string, path = "") =>
@@ -121,7 +121,7 @@ describe("npm start on a machine without servers", () => {
     return spawnSync(process.execPath, args, { cwd: directory, env: { PATH, HOME, ...more }, encoding: "utf8" });
   };
 
-  it("npm run demo finds the running service, and prints a fresh key and unused codes each time", () => {
+  it("npm run demo finds the running service, and prints a new key and unused codes each time", () => {
     for (const _ of [1, 2]) {
       const { status, stdout, stderr } = runThere([DEMO]);
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
@@ -132,7 +132,7 @@ describe("npm start on a machine without servers", () => {
     expect(runThere([DEMO], { NODE_ENV: "production" }).stdout).toMatch(/KEY=pvt_/);
   });
 
-  it("npm run demo asks to start the service first if nothing answers, and starts nothing", () => {
+  it("npm run demo without a running service asks for npm start, and starts nothing", () => {
     const empty = mkdtempSync(join(tmpdir(), "voucher-start-"));
     onTestFinished(() => rmSync(empty, { recursive: true }));
     const { PATH } = process.env;
@@ -142,7 +142,7 @@ describe("npm start on a machine without servers", () => {
     expect(readdirSync(empty)).toEqual([]);
   });
 
-  it("npm run demo -- --marketplace prints commands that work for a user and a referrer", async () => {
+  it("npm run demo -- --marketplace prints valid commands for a user and a referrer", async () => {
     const { stdout } = runThere([DEMO, "--marketplace"]);
     const [listings, bought, closed, referred, link] = tryMarketplaceCommands(stdout);
     expect(listings.listings).toMatchObject([
@@ -166,7 +166,7 @@ describe("npm start on a machine without servers", () => {
     expect(JSON.parse(init.stdout)).toMatchObject({ origin: `localhost:${port}/log`, begun: false });
   });
 
-  it("voucherctl takes WEBHOOK_SECRET from a file beside npm start, in place of the embedded servers' own", () => {
+  it("voucherctl beside npm start takes WEBHOOK_SECRET from a file if one is given", () => {
     const file = join(directory, "webhook-secret");
     writeFileSync(file, "webhook-secret-of-an-operator-0123456789\n");
     const org = JSON.parse(runThere([VOUCHERCTL, "org", "create", "--name", "Files", "--json"]).stdout).id;
@@ -175,7 +175,7 @@ describe("npm start on a machine without servers", () => {
     expect(created).toMatchObject({ status: 0, stderr: "" });
   });
 
-  it("npm start accepts tokens of voucherctl user token, which have the requested lifetime", async () => {
+  it("npm start accepts tokens of voucherctl user token, with the requested lifetime", async () => {
     const token = (...more: string[]) => runThere([VOUCHERCTL, "user", "token", "--user", "alice", ...more]).stdout;
     const claim = async (bearer: string) => {
       const address = `http://127.0.0.1:${port}/products/prd_none/claim`;
@@ -189,7 +189,7 @@ describe("npm start on a machine without servers", () => {
     expect(Math.abs(exp - iat - 1_800)).toBeLessThanOrEqual(1);
   });
 
-  it("npm start serves the metrics of the API and of both workers on the ports that it prints", async () => {
+  it("npm start serves metrics of the API and both workers on the printed ports", async () => {
     const line = await untilStarted(() => /^Metrics of the API and its workers: (.*)$/m.exec(first.output())?.[1]);
     const addresses = line.split(" ");
     expect(new Set(addresses).size).toBe(3);
@@ -199,7 +199,7 @@ describe("npm start on a machine without servers", () => {
     expect(answers("voucher_sweep_duration_seconds")).toEqual([false, true, true]);
   });
 
-  it("npm start fails when its port is in use, and leaves the process on that port alone", async () => {
+  it("npm start fails when its port is in use, and leaves the other process alone", async () => {
     const second = startIn(directory, port);
     await untilStarted(() => second.child.exitCode !== null);
     expect({ exitCode: second.child.exitCode, output: second.output() }).toEqual({
@@ -209,7 +209,7 @@ describe("npm start on a machine without servers", () => {
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
   });
 
-  it("npm start stops everything on Ctrl-C, and the next start has the data and makes no second demo", async () => {
+  it("npm start stops everything on Ctrl-C, and the next start keeps the data and adds no second demo", async () => {
     const key = /pvk_[0-9A-Z]+/.exec(first.output())?.[0] ?? "";
     const code = /CODE=(\S+)/.exec(first.output())?.[1] ?? "";
     const { postgresPort, redisPort } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -232,7 +232,7 @@ describe("npm start on a machine without servers", () => {
     }
   });
 
-  it("npm start on a machine without servers prints readable log lines on a terminal, after its banner", async () => {
+  it("npm start on a machine without servers prints readable log lines on a terminal after its banner", async () => {
     const { PATH, HOME } = process.env;
     // script(1) gives it a terminal.
     const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
@@ -255,7 +255,7 @@ describe("npm start on a machine without servers", () => {
     expect(seen).not.toContain('{"level"');
   });
 
-  it("programs without variables refuse to run beside a service that uses its operator's own database", async () => {
+  it("programs without variables refuse to run beside a service with the operator's own database", async () => {
     const folder = mkdtempSync(join(tmpdir(), "voucher-start-"));
     chmodSync(folder, 0o755);
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -293,7 +293,7 @@ describe("npm start on a machine without servers", () => {
     expect([await interrupt(next), await interrupt(lender)]).toEqual([0, 0]);
   });
 
-  it.each(["Postgres", "Redis"])("npm start ends with a sentence when its %s is killed", async (server) => {
+  it.each(["Postgres", "Redis"])("npm start ends with one sentence when its %s is killed", async (server) => {
     const started = startIn(directory, port);
     await untilReady(started);
     const { redisPort, redisPassword } = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -320,7 +320,7 @@ describe("npm start on a machine without servers", () => {
     expect(started.output()).toMatch(/^PORT is 0, .*\n$/);
   });
 
-  it("npm start ends on Ctrl-C although a worker is frozen, and kills the frozen worker", async () => {
+  it("npm start ends on Ctrl-C even if a worker is frozen, and kills that worker", async () => {
     const started = startIn(directory, await findSteadyPort());
     await untilReady(started);
     const argumentsOf = (pid: number) =>
@@ -337,7 +337,7 @@ describe("npm start on a machine without servers", () => {
     expect(service.filter(isAlive)).toEqual([]);
   });
 
-  it("npm start on a machine without servers leaves no service process running when it is killed", async () => {
+  it("npm start on a machine without servers leaves no process of the service when it is killed", async () => {
     const killed = startIn(directory, port);
     await untilReady(killed);
     const service = childrenOf(killed.child.pid);

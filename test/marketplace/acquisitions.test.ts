@@ -50,7 +50,7 @@ const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
 describe("many users at open windows", () => {
-  it("100 simultaneous buyers get 20 of 20 vouchers once each, and the others get 409 sold_out", async () => {
+  it("100 simultaneous buyers get each of 20 vouchers once, and 80 get 409 sold_out", async () => {
     const offer = await makeOffer(servers.db, 20);
     const buyers = await crowd(100);
     const replies = await Promise.all(
@@ -66,7 +66,7 @@ describe("many users at open windows", () => {
     expect(new Set(acquisitions.map(({ userId }) => userId)).size).toBe(20);
   });
 
-  it("claims, links and both buy routes give each voucher once, from the batch that expires first", async () => {
+  it("claims, links and both buy routes give out each voucher once, first from the earliest expiry", async () => {
     const partner = await makePartner(servers.db);
     const late = await offerBatch(servers.db, partner, 20, { validUntil: inSeconds(7_200) });
     const soon = await offerBatch(servers.db, partner, 40, { validUntil: inSeconds(3_600) });
@@ -94,7 +94,7 @@ describe("simultaneous calls of one user", () => {
   it.each([
     "claims of one product",
     "buys with one payment",
-  ])("50 %s over every route give one voucher, once with alreadyConfirmed false", async (what) => {
+  ])("50 %s over every route give one voucher, and only one has alreadyConfirmed false", async (what) => {
     const offer = await makeOffer(servers.db, 50);
     const another = { ...offer, ...(await offerBatch(servers.db, offer, 50)) };
     const { code } = await makeReferral(servers.db, offer);
@@ -116,7 +116,7 @@ describe("simultaneous calls of one user", () => {
     expect(await readAcquisitions(servers.db, [...idsOf(offer), ...idsOf(another)])).toHaveLength(1);
   });
 
-  it("a repeat waits for the first call and gets its voucher, even if it was the last voucher", async () => {
+  it("a repeat waits for the first call and gets its voucher, even the last one", async () => {
     const user = newUser();
     const [one, other] = [await as(user), await as(user)];
     const { offer, calls } = await until(async () => {
@@ -152,7 +152,7 @@ describe("simultaneous calls of one user", () => {
 });
 
 describe("a reserve and a buy of the same voucher", () => {
-  it.each([1, 2])("a buy that locks a reserved row second gets the next of %i vouchers, if any", async (count) => {
+  it.each([1, 2])("a buy that waits for a reserved row gets the next of %i vouchers, if any", async (count) => {
     const buyer = await as();
     const { offer, reserve, buy } = await until(async () => {
       const offer = await makeOffer(servers.db, count);
@@ -171,7 +171,7 @@ describe("a reserve and a buy of the same voucher", () => {
     expect((await readRecorded(servers.db, voucher?.id ?? "")).liveTicket).toBe((await reserve).body.ticket);
   });
 
-  it("a buy never gets a reserved voucher, in 10 simultaneous tries", async () => {
+  it("a buy never gets a reserved voucher, in ten simultaneous attempts", async () => {
     const offers = await Promise.all(Array.from({ length: 10 }, () => makeOffer(servers.db, 1)));
     const tills = await Promise.all(offers.map(makeTill));
     const buyers = await crowd(10);
@@ -193,7 +193,7 @@ describe("a reserve and a buy of the same voucher", () => {
   });
 });
 
-it("a claim and a purchase have the time of their event", async () => {
+it("a claim and a purchase have the same time as their events", async () => {
   const offer = await makeOffer(servers.db, 2);
   const user = await as();
   expect(await user.claimProduct(offer.productId)).toMatchObject({ status: 200 });
@@ -208,7 +208,7 @@ it("a claim and a purchase have the time of their event", async () => {
   expect(rows).toEqual([{ equal: true }, { equal: true }]);
 });
 
-it("a buy that meets locked rows skips them while other vouchers are left", async () => {
+it("a buy skips locked rows while other vouchers are left", async () => {
   const offer = await makeOffer(servers.db, 3);
   const ids = idsOf(offer);
   await whileLocked(servers.db, ids.slice(0, 2), async () => {
@@ -216,7 +216,7 @@ it("a buy that meets locked rows skips them while other vouchers are left", asyn
   });
 });
 
-it("a buy that finds only locked vouchers waits, and gets the voucher that is unlocked", async () => {
+it("a buy that finds only locked vouchers waits, and gets the one that is unlocked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const { buy } = await whileLocked(servers.db, idsOf(offer), async () => {
@@ -227,7 +227,7 @@ it("a buy that finds only locked vouchers waits, and gets the voucher that is un
   expect(acquired([await buy])).toEqual(idsOf(offer));
 });
 
-it("a buy that waits for locked vouchers answers sold_out if other calls use up these vouchers", async () => {
+it("a buy that waits for locked vouchers answers sold_out if other calls use them up", async () => {
   const offer = await makeOffer(servers.db, 2);
   const buyer = await as();
   const buy = await besideTransaction(servers.db, async (outside) => {
@@ -241,7 +241,7 @@ it("a buy that waits for locked vouchers answers sold_out if other calls use up 
   expect(outcome(await buy.reply)).toBe("409 sold_out");
 });
 
-it("a buy that meets locked rows gets 503 voucher_busy and writes nothing when they stay locked", async () => {
+it("a buy answers 503 voucher_busy and writes nothing if the last vouchers stay locked", async () => {
   const offer = await makeOffer(servers.db, 1);
   const buyer = await as();
   const body = { paymentRef: newPayment() };
@@ -293,7 +293,7 @@ describe("requests that are ready together", () => {
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
     outcomes.flatMap((one) => (one.kind === "acquired" ? [one.voucher.id] : []));
 
-  it("requests that are ready together share one transaction, and each gets a different voucher", async () => {
+  it("concurrent requests share one transaction, and each gets a different voucher", async () => {
     const partner = await makePartner(servers.db);
     const [soon, late] = [
       await offerBatch(servers.db, partner, 5, { validUntil: inSeconds(3_600) }),
@@ -324,7 +324,7 @@ describe("requests that are ready together", () => {
     expect(rows).toHaveLength(1);
   });
 
-  it("a request that the database refuses does not fail the requests that share its transaction", async () => {
+  it("a request that the database refuses fails alone in its transaction", async () => {
     const offer = await makeOffer(servers.db, 20);
     const all = users(20);
     await servers.db.query(
@@ -340,7 +340,7 @@ describe("requests that are ready together", () => {
     }
   });
 
-  it("a request whose claim is in another transaction does not delay the requests that are ready with it", async () => {
+  it("a request that waits for another transaction's claim does not delay concurrent requests", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const all = users(20);
@@ -359,7 +359,7 @@ describe("requests that are ready together", () => {
     expect(await slow).toMatchObject({ kind: "acquired", alreadyConfirmed: false });
   });
 
-  it("requests that are ready together are decided again after another transaction's acquisition", async () => {
+  it("concurrent requests are decided again after another transaction's acquisition", async () => {
     const offer = await makeOffer(servers.db, 20);
     const another = await offerBatch(servers.db, offer, 1, { windows: {} });
     const taken = another.vouchers[0]?.id ?? "";
@@ -396,7 +396,7 @@ describe("requests that are ready together", () => {
     expect(outcomes.slice(10)).toEqual(owners.map(() => ({ kind: "refused", code: "sold_out" })));
   });
 
-  it("requests that are ready together keep every rule beside reserves and voids of their vouchers", async () => {
+  it("concurrent requests keep every rule beside reserves and voids of their vouchers", async () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>
@@ -486,7 +486,7 @@ it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promi
       return [endContract(contractId), (user) => user.claimByLink(code)];
     },
   ],
-])("a claim or buy answers %s when it waits for a voucher's row past the end of its %s", async (answer, what, make) => {
+])("a claim or buy answers %s if it waits for a row until after the end of its %s", async (answer, what, make) => {
   const audience = what.includes("contract") ? "ReferrerOnly" : "OpenToAll";
   const userId = newUser();
   const client = await as(userId);

@@ -69,7 +69,7 @@ const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPar
 
 it.each(
   Object.entries(CALLERS),
-)("a ReferrerOnly listing is shown to %s, and open to its brand's owners and active referrers alone", async (_who, [
+)("a ReferrerOnly listing is shown to %s, and open only to its brand's owners and active referrers", async (_who, [
   canBuy,
   make,
 ]) => {
@@ -113,7 +113,7 @@ const WINDOWS: Record<string, { buy: IssueInput["windows"]["buy"] | null; open: 
   over: { buy: { opensAt: null, closesAt: inSeconds(-3_600) }, open: false },
 };
 
-it("canBuy is true exactly when buy is refused for neither audience nor window nor supply", async () => {
+it("canBuy is true exactly when buy would refuse neither the audience nor the window nor the supply", async () => {
   const partner = await makePartner(servers.db);
   const clients: [admitted: boolean, client: MarketClient, buyer: MarketClient][] = [
     [false, marketClient(api.url, null), await as()],

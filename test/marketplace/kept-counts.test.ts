@@ -19,7 +19,7 @@ function openCounts() {
 const batchesOf = (visitor: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${visitor}'s batch ${index}`);
 
-it("a visitor's many counts do not delay another visitor's", async () => {
+it("one visitor's many counts do not delay another visitor's", async () => {
   const { counts, pool, statements } = openCounts();
   const { promise, resolve: go } = Promise.withResolvers<void>();
   pool.held = promise;
@@ -37,7 +37,7 @@ it("a visitor's many counts do not delay another visitor's", async () => {
   expect(Math.max(...statements.map(({ length }) => length))).toBe(16);
 });
 
-it("visitors of the same pages share their counts", async () => {
+it("visitors of the same pages share counts", async () => {
   const { counts, statements } = openCounts();
   const page = batchesOf("the issuer", 100);
   const visitors = Array.from({ length: 500 }, (_, index) => `visitor ${index}`);
@@ -46,7 +46,7 @@ it("visitors of the same pages share their counts", async () => {
   expect(statements.flat().toSorted()).toEqual(page.toSorted());
 });
 
-it("many counted batches push out the oldest count only", async () => {
+it("many counted batches evict only the oldest count", async () => {
   const { counts, statements } = openCounts();
   const read = (batchId: string) => counts.read(batchId, { visitor: "visitor" });
   const [oldest = "", ...others] = batchesOf("visitor", 10_001);

@@ -18,7 +18,7 @@ import { useService } from "../support/use-service.ts";
 
 const { api, servers, issuer: key, anyone } = useService({ users: true });
 
-it("GET /marketplace/listings/{id} answers product, prices, what is left and whether the caller may buy", async () => {
+it("GET /marketplace/listings/{id} returns product, prices, remaining vouchers and canBuy", async () => {
   const validUntil = new Date("2099-12-31T23:59:59.500Z");
   const offer = await makeOffer(servers.db, 3, { validUntil });
   // The listing keeps the terms of the batch.
@@ -54,7 +54,7 @@ it("GET /marketplace/listings/{id} answers product, prices, what is left and whe
   expect(reply.headers.get("www-authenticate")).toBeNull();
 });
 
-it("GET /marketplace/listings/{id} counts only vouchers that can be bought", async () => {
+it("GET /marketplace/listings/{id} counts only vouchers that users can buy", async () => {
   const offer = await makeOffer(servers.db, 5);
   const ids = offer.vouchers.map(({ id }) => id);
   const count = async () => (await anyone.listing(offer.listingId)).body.available;
@@ -69,7 +69,7 @@ it("GET /marketplace/listings/{id} counts only vouchers that can be bought", asy
   expect(await count()).toBe(0);
 });
 
-it("GET /marketplace/listings/{id} counts exactly up to 1 000, and says when there are more", async () => {
+it("GET /marketplace/listings/{id} counts exactly up to 1 000, and otherwise says more", async () => {
   const [thousand, more] = [await makeOffer(servers.db, 1_000), await makeOffer(servers.db, 1_002)];
   const count = async ({ listingId }: Offered) => {
     const { available, availableMore } = (await anyone.listing(listingId)).body;
@@ -156,7 +156,7 @@ describe("GET /marketplace/listings", () => {
     expect((await anyone.listings(`?limit=${expected.length}`)).body.nextCursor).toBeNull();
   });
 
-  it("GET /marketplace/listings leaves out expired listings, and shows those that cannot be bought", async () => {
+  it("GET /marketplace/listings omits expired listings, but shows listings that the caller cannot buy", async () => {
     const { rows } = await servers.db.query(
       "SELECT l.id FROM listings l JOIN batches b ON b.id = l.batch_id WHERE b.valid_until <= clock_timestamp()",
     );
@@ -170,7 +170,7 @@ describe("GET /marketplace/listings", () => {
     expect(listings).toContainEqual(expect.objectContaining({ id: soldOut.listingId, available: 0, canBuy: false }));
   });
 
-  it("GET /marketplace/listings shows each listing exactly as GET /marketplace/listings/{id} does", async () => {
+  it("GET /marketplace/listings shows each listing as GET /marketplace/listings/{id} does", async () => {
     const user = newUser();
     await makeContract(servers.db, partner.brandId, user);
     for (const client of [anyone, await signedIn(api.url, key, user)]) {
@@ -180,7 +180,7 @@ describe("GET /marketplace/listings", () => {
     }
   });
 
-  it("GET /marketplace/listings neither skips nor repeats a listing while others come and go", async () => {
+  it("GET /marketplace/listings neither skips nor repeats a listing while others are added and removed", async () => {
     const before = await shown();
     let last = "";
     const pages = await readAll(2, async (page) => {
@@ -194,7 +194,7 @@ describe("GET /marketplace/listings", () => {
     expect(pages.flat()).toEqual([...before, last]);
   });
 
-  it("GET /marketplace/listings shows 20 at a time by default, and up to 100", async () => {
+  it("GET /marketplace/listings shows 20 listings by default and up to 100", async () => {
     while ((await shown()).length < 21) await offerBatch(servers.db, partner, 1);
     expect((await anyone.listings()).body.listings).toHaveLength(20);
     expect((await anyone.listings("?cursor=")).body).toEqual((await anyone.listings()).body);
@@ -214,7 +214,7 @@ describe("GET /marketplace/listings", () => {
   });
 });
 
-it("anonymous reads from one address use at most two connections, and excess reads are refused", async () => {
+it("anonymous reads from one address use at most two connections, and further reads are refused", async () => {
   const partner = await makePartner(servers.db);
   const { id, code } = await issueVoucher(servers.db, partner);
   const till = partnerClient(api.url, (await makeKey(servers.db, partner.organizationId)).key);

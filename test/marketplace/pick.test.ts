@@ -50,7 +50,9 @@ afterAll(async () => {
 const WHEN = ["prepared before there was any voucher", "prepared now"];
 
 describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
-  it.each(WHEN)("the statement scans index pages of acquired vouchers, but reads no such voucher: %s", async (when) => {
+  it.each(
+    WHEN,
+  )("the statement scans index pages of acquired vouchers, but reads none of their rows: %s", async (when) => {
     const { rows } = await servers.db.query("SELECT pg_relation_size('vouchers_pickable') / 8192 AS pages");
     await withClient(when, (client) => expectFewPages(client, picking, Number(rows[0].pages) + PAGES_MAX));
   });
@@ -69,11 +71,11 @@ describe("after VACUUM", () => {
 
   it.each(
     PICKS.flatMap((picking) => WHEN.map((when) => ({ ...picking, when }))),
-  )("$name reads a few pages: $when", async ({ when, ...picking }) => {
+  )("$name reads only a few pages: $when", async ({ when, ...picking }) => {
     await withClient(when, (client) => expectFewPages(client, picking, PAGES_MAX));
   });
 
-  it("pick_free_vouchers also reads a few pages when all vouchers are acquired", async () => {
+  it("pick_free_vouchers reads only a few pages if all vouchers are acquired", async () => {
     await servers.db.query("UPDATE vouchers SET pickable = false WHERE batch_id = $1 AND pickable", [batchId]);
     const [picking] = PICKS as [Pick];
     expect(await pick(early, picking)).toBeNaN();

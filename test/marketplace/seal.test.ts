@@ -42,7 +42,7 @@ beforeAll(async () => {
   idle = await service.issue();
 });
 
-it("the event of a purchase is sealed at the answer, and only the partner's history shows its details", async () => {
+it("the event of a purchase is sealed before the answer, and only the partner's history has its details", async () => {
   const user = newUser("käufer");
   const client = await signedIn(api.url, key, user);
   const buy = async () => {
@@ -77,7 +77,7 @@ it("the event of a purchase is sealed at the answer, and only the partner's hist
   expect(body.events[1]).toMatchObject({ eventType: sealed.eventType, recordHash: bought.recordHash });
 });
 
-it("the event of a claim by link names the referrer, their contract and the link", async () => {
+it("the event of a claim by link names the referrer, the contract and the link", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const { code, contractId, referrerId } = await makeReferral(servers.db, offer);
   const user = newUser();
@@ -117,7 +117,7 @@ it.each([
   for (const field of ["contractId", "referrer", "referralLink"]) expect(data).not.toHaveProperty(field);
 });
 
-it("the event of an acquisition stays Pending while no worker seals, and a redeem seals it first", async () => {
+it("the event of an acquisition stays Pending without a worker, and a redeem seals it first", async () => {
   const offer = await makeOffer(servers.db, 1);
   const client = await signedIn(api.url, key);
   const reply = await client.buyListing(offer.listingId);
@@ -139,7 +139,7 @@ itOnOneRedis.each([
   ["away", "cut"],
   ["hanging", "jam"],
 ] as const)(
-  "the event of an acquisition does not delay the answer while Redis is %s, and the sweeper has it sealed",
+  "an acquisition's answer does not wait for Redis when Redis is %s, and the sweeper gets its event sealed",
   async (_name, fault) => {
     const wire = await openTcpProxy(servers.redisUrl);
     servers.onClose(() => wire.close());
@@ -172,7 +172,7 @@ itOnOneRedis.each([
   },
 );
 
-it("the event of an acquisition adds no job to a seal queue that is full, and the answer still comes", async () => {
+it("an acquisition succeeds when the seal queue is full, and adds no job to it", async () => {
   const waitingMax = Math.ceil(sealQueue.waitingMax / servers.shards.length);
   const claim = async () => {
     const offer = await makeOffer(servers.db, 1);
@@ -195,7 +195,7 @@ it("the event of an acquisition adds no job to a seal queue that is full, and th
   await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 
-it("the event of an acquisition is sealed before the expiry that the sweeper records", async () => {
+it("the event of an acquisition is sealed before the expiry's event", async () => {
   const offer = await makeOffer(servers.db, 2);
   const { voucher } = (await (await signedIn(api.url, key)).claimProduct(offer.productId)).body;
   await sealVoucher(ctx, voucher.id);

@@ -57,7 +57,7 @@ const BUYS = ROUTES.filter(({ kind }) => kind === "buy");
 const CLAIMS = ROUTES.filter(({ kind }) => kind === "claim");
 
 describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
-  it(`POST ${name} returns the next serial, with the fields of a look-up and the verifyUrl`, async () => {
+  it(`POST ${name} returns the voucher with the next serial, the fields of a look-up and the verifyUrl`, async () => {
     const supply = await makeSupply(2);
     const [issued, next] = supply.vouchers;
     const reply = await take(await as(), supply);
@@ -73,7 +73,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(next?.id);
   });
 
-  it(`POST ${name} answers a repeat with the same voucher, even if the offer has changed since`, async () => {
+  it(`POST ${name} answers a repeat with the same voucher, even if the offer has changed meanwhile`, async () => {
     const supply = await makeSupply(2, { audience: "ReferrerOnly" });
     const user = newUser();
     const client = await as(user);
@@ -105,7 +105,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(client, supply, body)).body.voucher).toMatchObject({ status: "Redeemed", redeemedAt });
   });
 
-  it(`POST ${name} refuses with sold_out when nothing is left, and with window_closed out of a window`, async () => {
+  it(`POST ${name} answers sold_out when no voucher is left, and window_closed outside a window`, async () => {
     const client = await as();
     const soldOut = await makeSupply(1);
     await take(await as(), soldOut);
@@ -124,7 +124,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     await expectRefused(409, "window_closed", () => take(client, expired));
   });
 
-  it(`POST ${name} skips a voucher with a live reservation, and gives it once the reservation has ended`, async () => {
+  it(`POST ${name} skips a reserved voucher, and gives it out after the reservation's end`, async () => {
     const supply = await makeSupply(2);
     const [held, over] = supply.vouchers.map(({ id }) => id) as [string, string];
     await reservationVouchers(servers.db, [held], inSeconds(600));
@@ -137,7 +137,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
     expect((await take(await as(), supply)).body.voucher.id).toBe(held);
   });
 
-  it(`POST ${name} leaves out vouchers whose chains are broken, records them, and gives the others`, async () => {
+  it(`POST ${name} skips and records vouchers with broken chains, and gives out the others`, async () => {
     const supply = await makeSupply(6);
     const [first, second, third, ...others] = supply.vouchers.map(({ id }) => id) as [string, string, string];
     const damaged = [first, third];
@@ -165,7 +165,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
 });
 
 describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
-  it(`POST ${name} refuses with 400 a paymentRef that is missing, blank, too long or not plain text`, async () => {
+  it(`POST ${name} refuses a missing, blank, long or unprintable paymentRef with 400`, async () => {
     const supply = await makeSupply(1);
     const client = await as();
     const refs = [null, 7, " \t ", "x".repeat(129), "a\u0000b", "a\u0007b"];
@@ -178,7 +178,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
     }
   });
 
-  it(`POST ${name} takes a paymentRef of 128 code points, and compares it trimmed and to the letter`, async () => {
+  it(`POST ${name} accepts a paymentRef of 128 code points, and compares it trimmed and exactly`, async () => {
     const supply = await makeSupply(3);
     const client = await as();
     const longest = "🎟".repeat(128);
@@ -193,7 +193,7 @@ describe.each(BUYS)("the paymentRef of POST $name", ({ name, take }) => {
 });
 
 describe("a payment", () => {
-  it("a payment buys a user one voucher over both buy routes and all products of an organization", async () => {
+  it("a payment buys one voucher over both buy routes and all products of an organization", async () => {
     const one = await makeSupply(2);
     const sister = { ...one, productId: await makeSister(one) };
     const other = { ...sister, ...(await offerBatch(servers.db, sister, 2)) };
@@ -218,7 +218,7 @@ describe("a payment", () => {
     ).toEqual([]);
   });
 
-  it("a payment belongs to one user and organization: others get another voucher for the same reference", async () => {
+  it("the same payment reference buys different vouchers for other users and organizations", async () => {
     const [one, other] = [await makeSupply(2), await makeSupply(1)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -235,7 +235,7 @@ describe("a payment", () => {
     await expectRefused(404, "product_not_found", () => client.buyProduct("prd_unknown", body));
   });
 
-  it("a payment that was refused can be used again, and another payment or a claim gives another voucher", async () => {
+  it("a refused payment can be used again, and another payment or a claim gives another voucher", async () => {
     const [empty, full] = [await makeSupply(1, { windows: {} }), await makeSupply(3)];
     const client = await as();
     const body = { paymentRef: newPayment() };
@@ -251,7 +251,7 @@ describe("a payment", () => {
 });
 
 describe("a claim", () => {
-  it("a claim is one per user and product, over all its batches, by its own route and by every link", async () => {
+  it("a user can claim a product once, over all its batches, routes and links", async () => {
     const supply = await makeSupply(2);
     await offerBatch(servers.db, supply, 2, { validUntil: inSeconds(3_600) });
     const second = await makeReferral(servers.db, supply);
@@ -282,7 +282,7 @@ describe("a claim", () => {
 });
 
 describe("a product's batches", () => {
-  it("an acquisition takes from the first batch to expire among those that are open to the caller", async () => {
+  it("an acquisition uses the earliest expiring batch that is open to the caller", async () => {
     const partner = await makePartner(servers.db);
     const offer = (count: number, hours: number, audience: "OpenToAll" | "ReferrerOnly" = "OpenToAll") =>
       offerBatch(servers.db, partner, count, { audience, validUntil: inSeconds(hours * 3_600) });
@@ -321,7 +321,7 @@ describe("a product's batches", () => {
   });
 });
 
-it("a referrer's link is found only while its contract is Active, and then opens to everyone", async () => {
+it("a referrer's link works only while its contract is Active, and then opens supply to everyone", async () => {
   const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly" });
   const client = await as();
   for (const [status, endsAt] of [
@@ -339,7 +339,7 @@ it("a referrer's link is found only while its contract is Active, and then opens
   expect(outcome(await (await as(referrerId)).claimByLink(code))).toBe("200");
 });
 
-it("a claim answers with its voucher even if the code's stored key has the form of another release", async () => {
+it("a claim succeeds even if another release stored the voucher's code in another form", async () => {
   const { vouchers, productId } = await makeOffer(servers.db, 1);
   const setKey = (key: string) =>
     bypassTriggers(servers.db, "UPDATE vouchers SET code_key = $2 WHERE id = $1", [vouchers[0]?.id, key]);

@@ -73,7 +73,7 @@ const CALLS: [name: string, path: () => string, body: unknown][] = [
 ];
 
 describe("a user's token", () => {
-  it("a user's token without a key id is verified with each key that fits its algorithm", async () => {
+  it("a user's token without a key id is verified with each key of its algorithm", async () => {
     const made = ["ES256", "ES256", "ES256"].map((alg) => makeIssuerKey(alg));
     const [one, two, stranger] = (await Promise.all(made)) as [IssuerKey, IssuerKey, IssuerKey];
     const file = writeKeysFile(one, two);
@@ -86,7 +86,7 @@ describe("a user's token", () => {
     file.remove();
   });
 
-  it("a user's token is accepted with every asymmetric algorithm, and with any capitalization of Bearer", async () => {
+  it("a user's token is accepted with every asymmetric algorithm, and with Bearer in any case", async () => {
     await expectAccepted(api, await signUser(key, "user"));
     await expectAccepted(api, await signUser(rsa, "user"));
     const reply = await call(api, CALLS[0]?.[1]() ?? "", `bEARER   ${await signUser(key, "user")}`, {});
@@ -100,7 +100,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("a user's token is required in the header as Bearer: other calls get 401 missing_token", async () => {
+  it("a call without a user's token as Bearer gets 401 missing_token", async () => {
     await expectRefused(api, null, "missing_token");
     const token = await signUser(key, "user");
     const schemes = [`Basic ${token}`, `Token ${token}`, token, `Bearer ${token} x`, `Bearer${token}`];
@@ -147,11 +147,11 @@ describe("a user's token", () => {
       async () => signClaims(await makeIssuerKey(), validClaims(), { jku: "http://127.0.0.1:9/jwks.json" }),
     ],
     ["with the signature cut off", async () => (await signUser(key, "user")).replace(/\.[^.]*$/, ".")],
-  ])("a user's token is refused with 401: a token %s", async (_name, make) => {
+  ])("a user's token gets 401: a token %s", async (_name, make) => {
     await expectRefused(api, `Bearer ${await make()}`, "invalid_token");
   });
 
-  it("a malformed token, and a token whose algorithm does not fit its key, get 401", async () => {
+  it("a malformed token and a token whose algorithm does not fit its key get 401", async () => {
     const { kid } = key;
     const headers = [
       { alg: "none" },
@@ -180,11 +180,11 @@ describe("a user's token", () => {
       await expectRefused(api, `Bearer ${token}`, "invalid_token");
   });
 
-  it("a user's token is accepted if the clocks differ by a few seconds", async () => {
+  it("a user's token is accepted with a clock difference of a few seconds", async () => {
     await expectAccepted(api, await signUser(key, "user", { exp: secondsFromNow(-3), nbf: secondsFromNow(3) }));
   });
 
-  it("a user's token must have the issuer and the audience that are configured", async () => {
+  it("a user's token needs the configured issuer and audience", async () => {
     const right = { iss: ISSUER, aud: AUDIENCE };
     await expectAccepted(strict, await signUser(key, "user", right));
     await expectAccepted(strict, await signUser(key, "user", { ...right, aud: ["other", AUDIENCE] }));
@@ -194,7 +194,7 @@ describe("a user's token", () => {
     }
   });
 
-  it("a user's token may have any listed issuer and audience; refusals of others give the reason", async () => {
+  it("a user's token may have any listed issuer and audience, and others are refused", async () => {
     const clock = new DatabaseClock(() => performance.now());
     clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
     const rules = { jwksUrl: keysFile.url, issuer: ["https://a.test", ISSUER], audience: ["tills", AUDIENCE] };
@@ -213,7 +213,7 @@ describe("a user's token", () => {
     expect(await reasonOf({ exp: secondsFromNow(-60) })).toMatch(/"exp" claim timestamp check failed/);
   });
 
-  it("a user's token is invalid if no keys are configured, even if the key of npm start signed it", async () => {
+  it("a user's token is refused if no keys are configured, even one of npm start", async () => {
     await expectRefused(keyless, `Bearer ${await signUser(key, "user")}`, "invalid_token");
     const directory = mkdtempSync(join(tmpdir(), "voucher-user-keys-"));
     await expectRefused(keyless, `Bearer ${await mintUserToken(directory, "user", 60_000)}`, "invalid_token");
@@ -254,7 +254,7 @@ describe("keys fetched by HTTP", () => {
       (error) => (error instanceof AppError ? error.code : error),
     );
 
-  it("keys fetched by HTTP are fetched once for many tokens, both concurrent and successive", async () => {
+  it("keys are fetched by HTTP once for many concurrent and later tokens", async () => {
     const token = await signUser(key, "user");
     const all = await Promise.all(Array.from({ length: 20 }, () => users.authenticate(token)));
     expect(new Set(all)).toEqual(new Set(["user"]));
@@ -264,7 +264,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(1);
   });
 
-  it("keys fetched by HTTP are fetched again for unknown key ids, but only once per cooldown", async () => {
+  it("keys are fetched again for an unknown key id, but only once per cooldown", async () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(key, next);
@@ -277,7 +277,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(2);
   });
 
-  it("fetching keys by HTTP and checking tokens do not depend on the host's clock", async () => {
+  it("fetching keys by HTTP and verifying tokens do not use the host's clock", async () => {
     const [ended = "", valid = ""] = await Promise.all(
       [-50, 30].map((minutes) => signClaims(key, { sub: "user", exp: secondsFromNow(minutes * 60) })),
     );
@@ -291,7 +291,7 @@ describe("keys fetched by HTTP", () => {
     expect(server.fetches).toBe(3);
   });
 
-  it("keys fetched by HTTP that are no longer published accept no token after ten minutes", async () => {
+  it("keys that are no longer published verify no token after ten minutes", async () => {
     const token = await signUser(key, "user", { exp: secondsFromNow(86_400) });
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     const next = await makeIssuerKey();
@@ -310,7 +310,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(next, "user"))).toBe("accepted");
   });
 
-  it("keys fetched by HTTP verify a token at most every five seconds, and reject it after its expiry", async () => {
+  it("a fetched key verifies a token at most every five seconds, and no expired token", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify");
     const token = await signUser(key, "user", { exp: secondsFromNow(12) });
     for (let i = 0; i < 5; i++) expect(await codeOf(token)).toBe("accepted");
@@ -326,7 +326,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("keys fetched by HTTP are not needed again for the ten thousand tokens that were verified last", async () => {
+  it("the ten thousand tokens that were verified last need no keys", async () => {
     const verified = vi.spyOn(crypto.subtle, "verify").mockResolvedValue(true);
     const tokens = Array.from({ length: 10_001 }, (_, n) => fakeToken(key.kid, `user-${n}`));
     for (const token of tokens) await users.authenticate(token);
@@ -338,7 +338,7 @@ describe("keys fetched by HTTP", () => {
     verified.mockRestore();
   });
 
-  it("keys fetched by HTTP stay in use while their address is away, which is logged once in ten seconds", async () => {
+  it("fetched keys stay in use while their address is unreachable, with one log line per ten seconds", async () => {
     const warnings: unknown[] = [];
     users = openUsers(server.url, { warn: (...told: unknown[]) => void warnings.push(told[1]) });
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
@@ -359,7 +359,7 @@ describe("keys fetched by HTTP", () => {
     ["is not JSON", { status: 200, body: "<html>" }],
     ["is JSON of another kind", { status: 200, body: '{"error":"nope"}' }],
     ["never comes", null],
-  ])("calls answer unavailable when the response with the keys %s, until a fetch succeeds", async (_name, answer) => {
+  ])("calls answer unavailable if the response with the keys %s, until a fetch succeeds", async (_name, answer) => {
     const token = await signUser(key, "user");
     server.answer(answer);
     expect(await codeOf(token)).toBe("unavailable");
@@ -368,7 +368,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
   });
 
-  it("calls with a token get 503 while the issuer's keys cannot be fetched, and anonymous calls work", async () => {
+  it("calls with a token get 503 while no keys can be fetched, and anonymous calls succeed", async () => {
     vi.useRealTimers();
     const withoutKeys = await startApi(servers, {
       AUTH_JWKS_URL: `http://127.0.0.1:${await findSteadyPort()}/jwks.json`,
@@ -390,7 +390,7 @@ describe("keys fetched by HTTP", () => {
   });
 });
 
-it("keys in a file prevent the start if the file is missing or is not JSON", () => {
+it("a process refuses to start if the file of keys is missing or not JSON", () => {
   const sentence = /^AUTH_JWKS_URL names a file that cannot be read as a JSON Web Key Set$/;
   expect(() => openUsers("file:///nowhere/jwks.json")).toThrow(sentence);
   expect(() => openUsers(import.meta.url)).toThrow(sentence);

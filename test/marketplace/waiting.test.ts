@@ -17,7 +17,7 @@ const { servers, as } = useService({ users: true });
 
 const idsOf = ({ vouchers }: Offered) => vouchers.map(({ id }) => id);
 
-it("a buy that waits for a locked voucher gets another voucher if that is unlocked first", async () => {
+it("a buy that waits for a locked voucher gets another one if that is unlocked first", async () => {
   const offer = await makeOffer(servers.db, 2);
   const [stuck, soonFree] = idsOf(offer) as [string, string];
   const buyer = await as();
@@ -31,7 +31,7 @@ it("a buy that waits for a locked voucher gets another voucher if that is unlock
   });
 });
 
-it("a buy that waits for a voucher gets a voucher of another batch if that is unlocked first", async () => {
+it("a buy that waits for a locked voucher gets one of another batch if that is unlocked first", async () => {
   const first = await makeOffer(servers.db, 1, { validUntil: inSeconds(3_600) });
   const second = await offerBatch(servers.db, first, 1, { validUntil: inSeconds(7_200) });
   const buyer = await as();
@@ -88,7 +88,7 @@ it.each(
   LATE_SUPPLY.flatMap(([what, prepare]) =>
     (["is used up", "stays locked"] as const).map((end) => [what, end, prepare] as const),
   ),
-)("a waiting buy gets a voucher of %s, when the voucher that it waits for %s", async (_, end, prepare) => {
+)("a waiting buy gets a voucher of %s if the voucher that it waits for %s", async (_, end, prepare) => {
   const buyer = await as();
   const { id, body } = await until(async () => {
     const offer = await makeOffer(servers.db, 1, { validUntil: inSeconds(3_600) });

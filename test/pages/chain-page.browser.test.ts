@@ -47,7 +47,7 @@ beforeAll(async () => {
 
 const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}`;
 
-it("the verification page shows the last event first, in the reader's time zone, and that all links hold", async () => {
+it("the verification page shows the last event first, in the reader's time zone, with valid links", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });
   await page.locator("#verdict.good").waitFor();
   const sentence = await page.locator("#verdict strong").innerText();
@@ -99,7 +99,7 @@ it("the verification page shows each time once to a reader in UTC", async () => 
   expect(await page.locator("#verdict strong").innerText()).toMatch(/, \d\d:\d\d UTC\. The history is intact\.$/);
 });
 
-it("the verification page collapses the hashes and copies each of them, and the voucher's id, at a click", async () => {
+it("the verification page collapses hashes, and copies each hash and the voucher's id on a click", async () => {
   const { page, complaints } = await visit("about:blank", { permissions: ["clipboard-read", "clipboard-write"] });
   // The page says "Copied" for two seconds, which pass only when the test says so.
   await page.clock.install();
@@ -221,21 +221,21 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
     (markup) => markup.replace('data-erases="2"', 'data-erases="2 4"'),
     "Entry 3: It erases an entry that is not an earlier one.",
   ],
-])("the verification page finds the false erasure of an entry: %s", async (_what, forge, says) => {
+])("the verification page finds a forged erasure of an entry: %s", async (_what, forge, says) => {
   const { page } = await visitForged(erased, forge);
   await page.locator("#verdict").getByText("This history is broken. Do not rely on it.").waitFor();
   expect(await page.locator("#verdict").innerText()).toContain(says);
   expect(await page.locator("tr.faulty").count()).toBe(1);
 });
 
-it("the verification page says when an entry was erased, and that the history is intact", async () => {
+it("the verification page shows an erased entry and an intact history", async () => {
   const { page } = await visit(addressOf(erased));
   await page.locator("#verdict.good").waitFor();
   expect(await page.locator("#entry-2 .sentence").innerText()).toMatch(/Erased on .+, the record's hash is kept\.$/);
   expect(await page.locator("#entry-3 .mark.good").innerText()).toBe("Linked to entry 2");
 });
 
-it("the verification page is amber while an entry is pending, and reloads until the entry is sealed", async () => {
+it("the verification page is amber while an entry is pending, and reloads until it is sealed", async () => {
   const voucher = await issue();
   await appendPending(db, voucher.id, 1);
   const { page } = await visit(addressOf(voucher));
@@ -252,7 +252,7 @@ it("the verification page is amber while an entry is pending, and reloads until 
   expect(await page.locator("#entry-2").getAttribute("data-seal")).toBe("Sealed");
 });
 
-it("the verification page does not reload while the reader has a hash unfolded or has pasted a payload", async () => {
+it("the verification page does not reload while a hash is expanded or a payload is pasted", async () => {
   const { page } = await visit("about:blank");
   await page.clock.install();
   // The time of the clicks does not count: on a busy machine, they take longer than the page waits.
@@ -275,7 +275,7 @@ it("the verification page does not reload while the reader has a hash unfolded o
   await reloaded;
 });
 
-it("the verification page checks a long chain page by page, including the links between pages", async () => {
+it("the verification page checks a long chain page by page, with the links between pages", async () => {
   const { page, complaints } = await visit(addressOf(long));
   await page.getByText("Every link on this page is valid.").waitFor();
   expect(await page.locator("#verdict strong").innerText()).toMatch(/^Entries 1 to 50 of a longer history\./);
@@ -289,7 +289,7 @@ it("the verification page checks a long chain page by page, including the links 
   expect(complaints).toEqual([]);
 });
 
-it("the verification page says without JavaScript, in a table, what happened and what to compare", async () => {
+it("the verification page without JavaScript shows the events in a table, and what to compare", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { javaScriptEnabled: false });
   expect(await page.locator("#verdict").innerText()).toMatch(/^Redeemed on \d+ \w+ \d{4}, \d\d:\d\d UTC\.$/);
   await page.locator("#entry-2 summary").click();
@@ -306,7 +306,7 @@ it("the verification page says without JavaScript, in a table, what happened and
   expect(complaints).toEqual([]);
 });
 
-it("a payload pasted into the page is hashed, found with its link, and never leaves the page", async () => {
+it("a payload pasted into the page is hashed and located, and is never sent", async () => {
   const { page, complaints } = await visit(addressOf(redeemed));
   await page.locator("#verdict.good").waitFor();
   const requests: string[] = [];
@@ -329,7 +329,7 @@ it("a payload pasted into the page is hashed, found with its link, and never lea
   expect([requests, page.url(), complaints]).toEqual([[], addressOf(redeemed), []]);
 });
 
-it("a payload pasted into the page is rejected with its entry's number when a single byte differs", async () => {
+it("a pasted payload with one changed byte is rejected with its entry's number", async () => {
   const { page } = await visit(addressOf(redeemed));
   const payload = redeemed.payloads[1] ?? "";
   for (const changed of [
@@ -345,7 +345,7 @@ it("a payload pasted into the page is rejected with its entry's number when a si
   }
 });
 
-it("a payload pasted into the page is rejected when its hash fits but its sequence and link differ", async () => {
+it("a pasted payload with the right hash but another sequence and link is rejected", async () => {
   const said = { ...JSON.parse(redeemed.payloads[1] ?? ""), sequence: 7, previousHash: "1".repeat(64) };
   const forged = JSON.stringify(said);
   const hash = createHash("sha256").update(forged).digest("hex");
@@ -357,7 +357,7 @@ it("a payload pasted into the page is rejected when its hash fits but its sequen
   ]);
 });
 
-it("the page distinguishes a pasted payload from another voucher's, a pending event's and other text", async () => {
+it("the page distinguishes a pasted payload from other text and from another voucher's payload", async () => {
   const { page, complaints } = await visit(addressOf(redeemed));
   await paste(page, pending.payloads[0] ?? "", "This payload is about another voucher");
   const markup = "<img src=x onerror=alert(1)>";
@@ -373,7 +373,7 @@ it("the page distinguishes a pasted payload from another voucher's, a pending ev
   expect(complaints).toEqual([]);
 });
 
-it("over plain HTTP the page reports that it cannot hash a pasted payload", async () => {
+it("the page over plain HTTP says that it cannot hash a pasted payload", async () => {
   const address = new URL(addressOf(redeemed));
   address.hostname = "vouchers.test";
   const { page, complaints } = await visit(address.href);
@@ -386,7 +386,7 @@ it("over plain HTTP the page reports that it cannot hash a pasted payload", asyn
 
 it.each(
   LOOKS,
-)("the verification page passes axe and does not overflow on a %s, intact, broken or absent", async (look, options) => {
+)("the verification page passes axe and does not overflow on a %s, for each result", async (look, options) => {
   const intact = await visit(addressOf(redeemed), options);
   await paste(intact.page, redeemed.payloads[1] ?? "", "exactly as it was sealed");
   await expectSound(intact, `chain, ${look}`);

@@ -77,7 +77,7 @@ const SAMPLES = [
 
 it.each(
   CLIENTS,
-)("%s repeats a redeem whose answer is not the service's, and refuses nothing", async (file, program) => {
+)("%s repeats a redeem after an answer from another server, and reports no refusal", async (file, program) => {
   const outcomes = ODD.map(async ([name, odd]) => [
     name,
     await against(oddOnce(odd), (url) => start(program, [file], url)),
@@ -86,7 +86,7 @@ it.each(
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, right]));
 });
 
-it.each(CLIENTS)("%s reports an unknown outcome after answers of other servers only", async (file, program) => {
+it.each(CLIENTS)("%s reports an unknown outcome after answers from other servers only", async (file, program) => {
   const run = (url: string) => start(program, [file], url);
   const { stdout } = await against(text(404, "<h1>Not Found</h1>"), (url) =>
     start(program, [file], url, { PATIENCE: "2" }),
@@ -97,7 +97,9 @@ it.each(CLIENTS)("%s reports an unknown outcome after answers of other servers o
   });
 });
 
-it.each(CLIENTS)("%s reports at once why a redeem fails if waiting does not help", async (file, program) => {
+it.each(
+  CLIENTS,
+)("%s reports a failed redeem with its reason at once if waiting does not help", async (file, program) => {
   // A server without TLS, and a host that no name server knows.
   await against(text(200, "{}"), async (url) => {
     for (const [address, why] of [
@@ -112,12 +114,12 @@ it.each(CLIENTS)("%s reports at once why a redeem fails if waiting does not help
   });
 });
 
-it.each(SAMPLES)("%s repeats a step whose answer is not the service's", async (file, step, outcome) => {
+it.each(SAMPLES)("%s repeats a step after an answer from another server", async (file, step, outcome) => {
   const outcomes = ODD.map(async ([name, odd]) => [name, (await runSample(file, step, oddOnce(odd))).stdout]);
   expect(await Promise.all(outcomes)).toEqual(ODD.map(([name]) => [name, expect.stringContaining(outcome)]));
 });
 
-it("sandbox-client.mjs reports a refusal only after an answer that proves the refusal", async () => {
+it("sandbox-client.mjs reports a refusal only if the answer proves it", async () => {
   for (const [status, code, outcome] of [
     [401, "unknown_key", "unknown"],
     [403, "address_not_allowed", "unknown"],
@@ -133,7 +135,7 @@ it("sandbox-client.mjs reports a refusal only after an answer that proves the re
 it.each([
   ["back-office.mjs", process.execPath],
   ["back_office.py", "python3"],
-])("%s ends with the sentence of a refusal, even if a proxy sent the refusal", async (file, program) => {
+])("%s ends with the text of a refusal, even if a proxy sent the refusal", async (file, program) => {
   for (const [odd, message] of [
     [text(403, '{"message":"x"}'), "/brands answered 403"],
     [text(403, "[]"), "/brands answered 403"],
@@ -172,7 +174,7 @@ it.each([
     (url: string) =>
       makeServiceCall(url, "pvt_x", new AbortController().signal)("/any", () => true).catch((error) => error),
   ],
-] as typeof SENDERS)("%s follows no redirect, which would send the key to another address", async (_name, send) => {
+] as typeof SENDERS)("%s follows no redirect, so that no other address gets the key", async (_name, send) => {
   for (const status of [302, 308]) {
     const asked: string[] = [];
     const elsewhere = await startPartnerServer({

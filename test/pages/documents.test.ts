@@ -10,7 +10,7 @@ import { VARIABLE_NAMES } from "../support/variable-names.ts";
 
 const read = (file: string) => readFileSync(file, "utf8");
 
-it("docs/errors.md says when each error code is sent, in the order of the statuses", () => {
+it("docs/errors.md explains each error code, in the order of statuses", () => {
   const rows = read("docs/errors.md").matchAll(/^\| (\d+) \| `(\w+)` \| \S.* \|$/gm);
   const codes = Array.from(ALL_ERRORS.values(), ({ code, status }) => `${status} ${code}`);
   const listed = Array.from(rows, ([, status, code]) => `${status} ${code}`);
@@ -18,18 +18,18 @@ it("docs/errors.md says when each error code is sent, in the order of the status
   expect(listed).toEqual(listed.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
 });
 
-it("docs/attackers.md says what each scope of a stolen key gives", () => {
+it("docs/attackers.md explains each scope of a stolen key", () => {
   const [, section = ""] = read("docs/attackers.md").split(/^## With (?:a stolen API key|the address of)/m);
   expect(Array.from(section.matchAll(/^\| `(.*?)` \|/gm), ([, scope]) => scope)).toEqual(SCOPES);
 });
 
-it("docs/configuration.md and its pages describe every variable of the environment", () => {
+it("docs/configuration.md and its pages describe every environment variable", () => {
   const documented = globSync("docs/{configuration,configuration/*}.md").map(read).join();
   expect(VARIABLE_NAMES.length).toBeGreaterThan(20);
   expect(VARIABLE_NAMES.filter((name) => !documented.includes(`\`${name}\``))).toEqual([]);
 });
 
-it("docs/design/final-answers.md says of every endpoint once whether its answers are confirmed", () => {
+it("docs/design/final-answers.md says once for every endpoint whether its answers are confirmed", () => {
   const [, table = ""] =
     /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(read("docs/design/final-answers.md")) ?? [];
   const named = Array.from(table.matchAll(/^\| (.*?) \|/gm), ([, names = ""]) => names.match(/(?<=`)\w+(?=`)/g) ?? []);
@@ -37,7 +37,7 @@ it("docs/design/final-answers.md says of every endpoint once whether its answers
   expect(operations.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
 });
 
-it("links of the documents lead to files and headings that exist", () => {
+it("links in the documents lead to existing files and headings", () => {
   let count = 0;
   const files = ["*.md", "docs/**/*.md", "src/**/README.md", "test/proof/*/README.md"];
   for (const file of files.flatMap((pattern) => globSync(pattern))) {
@@ -52,7 +52,7 @@ it("links of the documents lead to files and headings that exist", () => {
   expect(count).toBeGreaterThan(50);
 });
 
-it("README.md leads to each document, directly or over the first page of its folder", () => {
+it("README.md links to each document, directly or by the first page of its folder", () => {
   const readme = read("README.md");
   const isLinked = (file: string) => {
     const first = `${dirname(file)}.md`;
@@ -85,11 +85,11 @@ describe("connections to Postgres", () => {
     ["docs/scaling.md", `\n| Worker process | ${worker} |`],
     ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
     ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
-  ])("connections to Postgres are as many in %s as a process opens: %s", (file, told) => {
+  ])("the documents have the number of connections in %s that a process opens: %s", (file, told) => {
     expect(read(file)).toContain(told);
   });
 
-  it("connections of each kind of caller are those in docs/design/callers.md and add up to the pool", () => {
+  it("docs/design/callers.md has the number of connections for each kind of caller, which add up to the pool", () => {
     const [, table = ""] = /## Kinds of callers\n[\s\S]*?\n(\|[\s\S]*?)\n\n/.exec(read("docs/design/callers.md")) ?? [];
     const sharedBy = {
       organization: "Organization",
@@ -104,7 +104,7 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("connections to Postgres leave the reserve that the sizing example needs, in the compose file too", () => {
+  it("the sizing example and the compose file leave the reserve of connections that they promise", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -129,7 +129,7 @@ describe("docs/scaling.md", () => {
   const [api, worker, redis, postgres] = [costOf("API"), costOf("worker"), costOf("Redis"), costOf("Postgres")];
   const master = Math.round(redis * CLUSTER_FACTOR);
 
-  it("docs/scaling.md takes the costs of a redemption from docs/benchmarks.md, and adds them up", () => {
+  it("docs/scaling.md has the costs of a redemption from docs/benchmarks.md, and their sum", () => {
     const rowOf = (name: string) => numbersOf(new RegExp(`^\\| ${name} \\|([^|]*)\\|`, "m").exec(scaling)?.[1] ?? "");
     const parts = ["API process", "Worker process", "One Redis", "A master of a Redis Cluster", "A core of Postgres"];
     const costs = parts.map((name) => rowOf(`${name}(?= \\| \\d+ \\| [\\d ]+/s)`)[0]);

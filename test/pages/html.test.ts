@@ -3,19 +3,19 @@ import { expect, it } from "vitest";
 import { html } from "../../src/pages/html.ts";
 import { qrCode } from "../../src/pages/qr-code.ts";
 
-it("the template of pages escapes any text, in content and in attributes", () => {
+it("the page template escapes any text in content and attributes", () => {
   const text = `<script>alert("1")</script> & 'x'`;
   const { markup } = html`<p title="${text}">${text}</p>`;
   const escaped = "&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62; &#38; &#39;x&#39;";
   expect(markup).toBe(`<p title="${escaped}">${escaped}</p>`);
 });
 
-it("the template of pages inserts its own markup, lists of markup and numbers unchanged, and nothing for null", () => {
+it("the page template inserts markup and numbers unchanged, and nothing for null", () => {
   const items = ["a<", "b"].map((item) => html`<li>${item}</li>`);
   expect(html`<ul>${items}</ul>${null}${7}${html`<br>`}`.markup).toBe("<ul><li>a&#60;</li><li>b</li></ul>7<br>");
 });
 
-it("the image of a QR code has the code's black modules, four white modules around them and an escaped name", () => {
+it("the image of a QR code has the right black modules, a margin of four and an escaped name", () => {
   const text = "https://vouchers.example.com/r/<code>";
   const { markup } = qrCode(text);
   const { data, size } = encode(text, { ecc: "M", border: 0 });

@@ -48,7 +48,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true }));
 
 describe.runIf(HAS.bash)("the checkout in the shell", () => {
-  it("the checkout in the shell looks up, reserves and redeems, and leaves no reservation to release", async () => {
+  it("the checkout in the shell looks up, reserves and redeems, and ends its reservation", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "A checkout by hand", { CODE: code });
     expect(exitCode).toBe(0);
@@ -56,7 +56,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     expect(await redeemOf(id)).toMatchObject({ externalRef: "shop-10001", ticket: expect.stringMatching(/^rsv_/) });
   });
 
-  it("the checkout in the shell stops when the reference has redeemed another voucher", async () => {
+  it("the checkout in the shell stops if the reference has redeemed another voucher", async () => {
     await openShop();
     const second = await issue();
     for (const externalRef of ["shop-10001", "till-4-20002"]) {
@@ -70,7 +70,7 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
     await openShop();
   });
 
-  it("the checkout in the shell can be finished by a till with the shop's token", async () => {
+  it("a till can finish the checkout in the shell with the shop's token", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("bash", "Shop and till", { CODE: code, TILL_KEY: keys.till });
     expect({ exitCode, answer: JSON.parse(stdout) }).toMatchObject({ exitCode: 0, answer: { redeemed: true } });
@@ -90,7 +90,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     rmSync(join(directory, `order-${externalRef}.json`), { force: true });
   });
 
-  it(`the client in ${language} redeems once although responses get lost, and passes on the code`, async () => {
+  it(`the client in ${language} redeems once when responses get lost, and passes on the code`, async () => {
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
@@ -141,7 +141,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} keeps a paid order after a refusal that proves nothing`, async () => {
+  it(`the client in ${language} keeps a paid order after an inconclusive refusal`, async () => {
     const { id, code } = await issue();
     for (const refusal of [
       [401, "unknown_key"],
@@ -165,7 +165,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect(await redeemOf(id)).toMatchObject({ externalRef });
   });
 
-  it(`the client in ${language} shows the customer the service's refusal and does not retry`, async () => {
+  it(`the client in ${language} shows the service's refusal to the customer and does not retry`, async () => {
     const { code } = await issue();
     await voidVoucher(provisioning(db), partner.organizationId, code, null);
     const { exitCode, stdout } = await run(language, checkout, { CODE: code });
@@ -175,7 +175,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} gives back a payment after which it crashed, if the voucher is gone`, async () => {
+  it(`the client in ${language} refunds the payment after a crash if the voucher is gone`, async () => {
     const { code } = await issue();
     // The first run charged the customer and was killed before it stored that.
     const order = { externalRef, code, paid: false };
@@ -191,7 +191,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     });
   });
 
-  it(`the client in ${language} delivers nothing when the order's reference redeemed another voucher`, async () => {
+  it(`the client in ${language} delivers nothing if the order's reference redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
     // Either sign is enough: the field, or the voucher's id.
@@ -214,7 +214,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect((await shop.lookUp(second.code)).body.voucher.status).toBe("Active");
   });
 
-  it(`the client in ${language} adds up a complete day to the cent, and reports an incomplete day`, async () => {
+  it(`the client in ${language} adds up a complete day to the cent, and reports an incomplete one`, async () => {
     const vouchers = await issueVouchers(db, partner, 3);
     const times: string[] = [];
     for (const { code, serial } of vouchers) {
@@ -231,7 +231,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("Not complete") });
   });
 
-  it(`the client in ${language} leaves the order undecided if no response arrives until it gives up`, async () => {
+  it(`the client in ${language} leaves the order undecided if it gives up without a response`, async () => {
     const scripts = {
       php: [
         "hopeless.php",
@@ -279,7 +279,7 @@ describe("an order with several vouchers", () => {
     for (const one of redemptions) expect(one?.ticket).toMatch(/^rsv_/);
   });
 
-  it("an order with several vouchers redeems and reserves nothing if one is refused before the payment", async () => {
+  it("an order with several vouchers redeems nothing if one is refused before the payment", async () => {
     const [first, second] = [await issue(), await issue()];
     await voidVoucher(provisioning(db), partner.organizationId, second.code, null);
     const refused = await runOrder([first.code, second.code]);
@@ -292,7 +292,7 @@ describe("an order with several vouchers", () => {
     expect((await shop.lookUp(first.code)).body).toMatchObject({ voucher: { status: "Active" }, reservation: null });
   });
 
-  it("an order with several vouchers redeems the others if a voucher is refused after the payment", async () => {
+  it("an order with several vouchers redeems the others if one is refused after the payment", async () => {
     const vouchers = [await issue(), await issue()];
     const [first, second] = vouchers;
     const cancel = passOn((path, body) =>
@@ -315,7 +315,7 @@ describe("an order with several vouchers", () => {
     expect(redemption?.externalRef).toBe("shop-10006-2");
   });
 
-  it("an order with several vouchers redeems a voucher by its code if its reservation has ended", async () => {
+  it("an order with several vouchers redeems by code if a reservation has ended", async () => {
     const { id, code } = await issue();
     const release = passOn((path, body) =>
       isRedeem(path) && body.includes("ticket") ? shop.release(JSON.parse(body).ticket) : undefined,
@@ -340,7 +340,7 @@ describe("the client in TypeScript, installed from its package", () => {
   });
   beforeEach(openShop);
 
-  it("the client in TypeScript, installed from its package redeems a voucher, and verifies its history", async () => {
+  it("the client in TypeScript, installed from its package, redeems a voucher and verifies its history", async () => {
     const { id, code } = await issue();
     const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: code });
     const redeem = await redeemOf(id);
@@ -351,7 +351,7 @@ describe("the client in TypeScript, installed from its package", () => {
     });
   });
 
-  it("the client in TypeScript, from its package, delivers nothing for a reference used elsewhere", async () => {
+  it("the client in TypeScript, installed from its package, delivers nothing for a used reference", async () => {
     const [first, second] = [await issue(), await issue()];
     await shop.redeem({ code: first.code, externalRef: "shop-10004" });
     const { exitCode, stdout } = await run("ts", "checkout.ts", { CODE: second.code });
@@ -362,14 +362,14 @@ describe("the client in TypeScript, installed from its package", () => {
     expect(await redeemOf(second.id)).toBeNull();
   });
 
-  it("the client in TypeScript, installed from its package shows the customer the service's refusal", async () => {
+  it("the client in TypeScript, installed from its package, shows the service's refusal to the customer", async () => {
     const { code } = await issue();
     await shop.redeem({ code, externalRef: "another order" });
     const { stdout } = await run("ts", "checkout.ts", { CODE: code });
     expect(stdout).toMatch(/^This voucher has already been used\. Another form of payment is needed\.\n/);
   });
 
-  it("the client in TypeScript, installed from its package type-checks under strict rules", async () => {
+  it("the client in TypeScript, installed from its package, type-checks under strict rules", async () => {
     const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2024", "--skipLibCheck"];
     const types = ["--types", "node", "--typeRoots", resolve("node_modules/@types")];
     await runFile(resolve("node_modules/.bin/tsc"), [...options, ...types, "checkout.ts"], { cwd: directory });
@@ -382,7 +382,7 @@ describe.for(["bash", "js", "python", "php"] as const)("the verifier in %s", (la
   beforeEach((context) => context.skip(!HAS[language], `${language} is not installed`));
   const verify = (env: Record<string, string>) => start(language, VERIFIERS[language], env).ended;
 
-  it(`the verifier in ${language} accepts each event of a real chain, and calls unsealed events pending`, async () => {
+  it(`the verifier in ${language} accepts each event of a real chain, and reports Pending ones`, async () => {
     const { id, code } = await issue();
     await shop.redeem({ code, externalRef: `verified in ${language}`, note: 'für "Jürgen" 😀\\n\n\u0085' });
     await appendPending(db, id, 2);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("the packages are listed with the commands that install and run them", async () => {
+it("the page of packages lists each package with the commands to install and run it", async () => {
   const page = await (await fetch(`${api.url}/docs/packages/`)).text();
   for (const name of NAMES) {
     expect(page).toContain(`/docs/packages/${name}.tgz`);
@@ -59,7 +59,7 @@ it.each([
   ["node16", "node16"],
   ["esnext", "bundler"],
   ["esnext", "node10"],
-])("installed packages have types for modules of kind %s, resolved as %s", async (module, moduleResolution) => {
+])("installed packages have types for modules of kind %s with the resolution %s", async (module, moduleResolution) => {
   const uses = `
     import { type VoucherClient, voucherClient } from "partner-voucher-client";
     import { parsePolicy, verifyProof } from "partner-voucher-tlog/verify";
@@ -73,7 +73,7 @@ it.each([
   await run(process.execPath, TSC, ...options, "--module", module, "--moduleResolution", moduleResolution, "uses.ts");
 });
 
-it("CommonJS requires the installed client, with its types under module node16", async () => {
+it("CommonJS can require the installed client, with its types under module node16", async () => {
   writeFileSync(
     join(folder, "uses.cts"),
     `import { type VoucherClient, VoucherRefused, voucherClient } from "partner-voucher-client";

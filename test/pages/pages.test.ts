@@ -36,7 +36,7 @@ it.each([
   ["page", ["application/json;q=0.4, text/html;q=0.5", "text/html;q=0.1, */*;q=0"]],
   ["JSON", [null, "*/*", "application/json", "application/json, text/plain, */*", "image/png", "text/html;q=0"]],
   ["JSON", ["text/html;q=0.5, application/json", "application/*, text/html;q=0.9", "text/html;q=x, */*;q=0.5"]],
-])("an address with a page and JSON gives the %s by Accept, which Vary names: %s", async (what, accepts) => {
+])("an address with a page and JSON returns the %s by Accept, and Vary names it: %s", async (what, accepts) => {
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
@@ -51,7 +51,7 @@ it.each([
   }
 });
 
-it("an address with a page and JSON answers HEAD without a body, and other methods with 405 in JSON", async () => {
+it("an address with a page and JSON answers HEAD without a body, and 405 in JSON for other methods", async () => {
   for (const path of ["/", chainPath(voucher.id)]) {
     const head = await open(path, BROWSER, "HEAD");
     expect([head.status, head.text, head.kind]).toEqual([200, "", "page"]);
@@ -60,7 +60,7 @@ it("an address with a page and JSON answers HEAD without a body, and other metho
   }
 });
 
-it("every page names the version, loads own files only, cannot be framed, and sends no form elsewhere", async () => {
+it("every page names the version, loads its own files only, and cannot be framed", async () => {
   for (const path of ["/", "/check", "/nowhere", "/r/none", chainPath(voucher.id), chainPath("vch_none")]) {
     const { headers, text } = await open(path);
     expect(text, path).toContain(`Partner Voucher API, version ${packageJson.version}</p></footer>`);
@@ -81,7 +81,7 @@ it("every page names the version, loads own files only, cannot be framed, and se
   }
 });
 
-it("no page has an inline style or script, and the addresses of its files change with their content", async () => {
+it("no page has an inline style or script, and each file's address changes with its content", async () => {
   const { text } = await open(chainPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
@@ -102,7 +102,7 @@ it("no page has an inline style or script, and the addresses of its files change
   }
 });
 
-it("no style sheet of this project sets a colour by the window or the device", () => {
+it("no style sheet of this project chooses a colour by window size or device", () => {
   const sheets = globSync("src/pages/static/*.css").map((path) => readFileSync(path, "utf8"));
   const blocks = sheets.flatMap((sheet) => sheet.match(/@(media|container)(?! print)[^{]*\{.*?\n\}/gs) ?? []);
   expect(blocks.length).toBeGreaterThan(0);
@@ -110,13 +110,13 @@ it("no style sheet of this project sets a colour by the window or the device", (
   for (const block of blocks) expect(block).not.toMatch(colouring);
 });
 
-it("names under /assets that are no page's file answer 404", async () => {
+it("unknown names under /assets get 404", async () => {
   for (const name of ["pages.css", "..%2f..%2fhtml.ts", "pages.0000000000000000.css", "__proto__", "style"]) {
     expect((await open(`/assets/${name}`, "*/*")).status, name).toBe(404);
   }
 });
 
-it("the page of a chain shows each event in plain words, with its time, seal, hash and link", async () => {
+it("the page of a chain describes each event, with its time, seal, hash and link", async () => {
   const { text } = await open(chainPath(voucher.id));
   expect(text.match(/>Sealed</g)).toHaveLength(2);
   for (const part of [
@@ -136,7 +136,7 @@ it("the page of a chain shows each event in plain words, with its time, seal, ha
   );
 });
 
-it("the page of a chain shows only what the public JSON has: no payload, code, reference, note or actor", async () => {
+it("the page of a chain shows only fields of the public JSON: no payload, code, reference or actor", async () => {
   const { text } = await open(chainPath(voucher.id));
   const said = JSON.parse(payloads[1] ?? "");
   const { nonce, redeemCode } = said.data;
@@ -149,7 +149,7 @@ it("the page of a chain shows only what the public JSON has: no payload, code, r
   }
 });
 
-it("the page of a chain shows an event that is not sealed yet as pending, without a hash", async () => {
+it("the page of a chain shows an unsealed event as pending, without a hash", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 1);
   const { text } = await open(chainPath(id));
@@ -161,7 +161,7 @@ it("the page of a chain shows an event that is not sealed yet as pending, withou
   expect(text.match(/class="record-hash copied"/g)).toHaveLength(1);
 });
 
-it("a long chain is shown in pages, each with the previous hash of its first event", async () => {
+it("a long chain has pages, each with the previous hash of its first event", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 52);
   const numbers = (text: string) => [...text.matchAll(/class="number">(\d+)</g)].map(([, number]) => Number(number));
@@ -189,7 +189,7 @@ it("a long chain is shown in pages, each with the previous hash of its first eve
   expect(behind).toContain("There are no entries after number 900.");
 });
 
-it("the page of a chain answers an unknown voucher or type with 404, as a page or in JSON", async () => {
+it("an unknown voucher or type gets a 404, as a page or in JSON", async () => {
   for (const path of [
     chainPath("vch_none"),
     chainPath("%00"),
@@ -205,7 +205,7 @@ it("the page of a chain answers an unknown voucher or type with 404, as a page o
   }
 });
 
-it("while Postgres cannot be reached, the page of a chain reports this and when to try again", async () => {
+it("the page of a chain without Postgres reports the failure and when to try again", async () => {
   const port = await findSteadyPort();
   const DATABASE_URL = `postgres://unknown:a-secret@127.0.0.1:${port}/nowhere`;
   const alone = await startApiUnready(servers, { DATABASE_URL });
@@ -216,7 +216,7 @@ it("while Postgres cannot be reached, the page of a chain reports this and when 
   expect(text).not.toMatch(/ECONN|nowhere|secret/);
 });
 
-it("the page of a chain answers a bad after or limit with 400, on a page that names the field", async () => {
+it("the page of a chain answers a wrong after or limit with 400, and names the field", async () => {
   for (const query of ["?after=-1", "?limit=0", "?limit=1001", "?after=%3Cb%3E", "?after=1&after=2"]) {
     const { status, kind, text } = await open(chainPath(voucher.id, query));
     expect([status, kind], query).toEqual([400, "page"]);
@@ -224,7 +224,7 @@ it("the page of a chain answers a bad after or limit with 400, on a page that na
   }
 });
 
-it("the landing page links documents, health and an existing queue dashboard, and lists them as JSON", async () => {
+it("the start page links to the documents, health and the queue dashboard, also as JSON", async () => {
   const { text } = await open("/");
   for (const path of ["/docs", "/openapi.json", "/readyz"]) expect(text).toContain(`href="${path}"`);
   expect(text).not.toContain("/ops/");
@@ -259,7 +259,7 @@ it("the pages put the path of the base address before every address", async () =
   }
 });
 
-it("the marketplace's page has the anonymous listings of the JSON, page by page, with names escaped", async () => {
+it("the marketplace's page has the same listings as the anonymous JSON, with names escaped", async () => {
   for (let one = 1; one <= 3; one += 1) {
     const offer = await makeOffer(servers.db, one, { audience: one === 3 ? "ReferrerOnly" : "OpenToAll" });
     await servers.db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `<i>"${one}"\u202e`]);
@@ -281,7 +281,7 @@ it("the marketplace's page has the anonymous listings of the JSON, page by page,
   expect((await open("/marketplace/listings?limit=0")).status).toBe(400);
 });
 
-it("an unknown address answers browsers with a page that leads on, and programs with JSON, both with 404", async () => {
+it("an unknown address gets 404: browsers get a page with links, programs get JSON", async () => {
   for (const path of ["/nowhere", "/partner", "/r/a/b", "/%00", "/<script>"]) {
     const { status, kind, text, headers } = await open(path);
     expect([status, kind, headers.get("vary")], path).toEqual([404, "page", "Accept, Accept-Language"]);
@@ -296,7 +296,7 @@ it("an unknown address answers browsers with a page that leads on, and programs 
 const check = (entered: string, accept: string | null = BROWSER) =>
   open("/check", accept, "POST", api.url, new URLSearchParams({ voucher: entered }));
 
-it("the field that checks a voucher leads from an id or a verify link, typed or pasted, to the history", async () => {
+it("the field for a voucher leads from an id or a verify link to the history", async () => {
   for (const entered of [
     voucher.id,
     `  ${voucher.id.toUpperCase()}\n`,
@@ -309,7 +309,7 @@ it("the field that checks a voucher leads from an id or a verify link, typed or 
   }
 });
 
-it("the field that checks a voucher keeps a wrong text, explains the problem and leads nowhere", async () => {
+it("the field for a voucher keeps a wrong text and explains the problem", async () => {
   for (const entered of [
     voucher.code,
     "https://evil.test/integrity/events/VoucherInstance/..%2f..",
@@ -328,7 +328,7 @@ it("the field that checks a voucher keeps a wrong text, explains the problem and
   expect((await check("A1-B2")).text).toContain('value="A1-B2"');
 });
 
-it("the start page and the page /check have the field in which a person enters a voucher to check", async () => {
+it("the start page and /check have a field for the voucher to check", async () => {
   for (const path of ["/", "/check"]) {
     const { status, text } = await open(path);
     expect(status).toBe(200);
@@ -337,7 +337,7 @@ it("the start page and the page /check have the field in which a person enters a
   }
 });
 
-it("the page /check ignores its query and what is no form: a link with a code shows the empty field", async () => {
+it("/check ignores its query: a link with a code shows the empty field", async () => {
   const json = JSON.stringify({ voucher: voucher.code });
   for (const answer of [
     await open(`/check?voucher=${voucher.code}`),
@@ -357,7 +357,7 @@ it("the page /check ignores its query and what is no form: a link with a code sh
   expect([long.status, long.kind]).toEqual([413, "page"]);
 });
 
-it("no form of the pages puts a text that a person types into a URL", () => {
+it("no form of the pages puts a typed text into a URL", () => {
   const forms = globSync("src/**/*.ts").flatMap((file) =>
     Array.from(readFileSync(file, "utf8").matchAll(/<form\b.*?<\/form>/gs), ([form]) => form),
   );
@@ -368,7 +368,7 @@ it("no form of the pages puts a text that a person types into a URL", () => {
   for (const field of fields) expect(field).toMatch(/^<select\b|\btype="(?:date|month|hidden)"/);
 });
 
-it("a referrer's link in a browser shows what the link offers and how to claim it, and has a preview", async () => {
+it("a referrer's link in a browser shows the offer, how to claim it, and a preview", async () => {
   const offer = await makeOffer(servers.db, 1, { audience: "ReferrerOnly" });
   const { code } = await makeReferral(servers.db, offer);
   const { status, kind, headers, text } = await open(`/r/${code}`);
@@ -388,7 +388,7 @@ it.each([
     "JSON",
     ["application/json", "application/json, text/plain, */*", "application/*", "text/html;q=0.5, application/json"],
   ],
-])("a referrer's link answers with the %s to callers with this Accept, errors too: %s", async (what, accepts) => {
+])("a referrer's link returns the %s to callers with this Accept, including errors: %s", async (what, accepts) => {
   const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
   for (const accept of accepts) {
     for (const [path, status] of [
@@ -404,7 +404,7 @@ it.each([
   expect([head.status, head.kind, head.text]).toEqual([200, what, ""]);
 });
 
-it("a referrer's link as JSON shows what a claim through it would give", async () => {
+it("a referrer's link as JSON shows the result of a claim by it", async () => {
   const validUntil = new Date("2051-03-01T12:00:00Z");
   const offer = await makeOffer(servers.db, 2, { audience: "ReferrerOnly", validUntil });
   await offerBatch(servers.db, offer, 3, { validUntil: new Date("2052-03-01T12:00:00Z") });
@@ -433,7 +433,7 @@ it("a referrer's link as JSON shows what a claim through it would give", async (
   expect(await read(soldOut)).toMatchObject({ code: soldOut, ...none });
 });
 
-it("a referrer's link leads to the storefront with its code, and shows its address as a QR code", async () => {
+it("a referrer's link leads to the storefront with its code, and is a QR code too", async () => {
   const { code } = await makeReferral(servers.db, await makeOffer(servers.db, 1));
   const { text } = await open(`/r/${code}`);
   expect(text).toContain(qrCode(`https://vouchers.test/r/${code}`).markup);
@@ -451,7 +451,7 @@ it("a referrer's link leads to the storefront with its code, and shows its addre
   }
 });
 
-it("a referrer's link in a browser shows the validUntil of what a claim gives, not of an empty batch", async () => {
+it("a referrer's link in a browser shows the validUntil of the next voucher, not of an empty batch", async () => {
   const [soon, later] = [new Date("2051-03-01T12:00:00Z"), new Date("2052-04-01T12:00:00Z")];
   const offer = await makeOffer(servers.db, 1, { validUntil: soon });
   await offerBatch(servers.db, offer, 1, { validUntil: later });
@@ -463,7 +463,7 @@ it("a referrer's link in a browser shows the validUntil of what a claim gives, n
   expect(text).not.toContain("2051-03-01");
 });
 
-it("a referrer's link in a browser shows when no voucher is left, and when the offer is not open", async () => {
+it("a referrer's link in a browser says if no voucher is left or the offer is closed", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code } = await makeReferral(servers.db, offer);
   await reservationVouchers(servers.db, [offer.vouchers[0]?.id ?? ""], inSeconds(900));
@@ -474,7 +474,7 @@ it("a referrer's link in a browser shows when no voucher is left, and when the o
   expect(closed).not.toContain("Use it by");
 });
 
-it("a referrer's link in a browser exists only for a known code whose contract is in force", async () => {
+it("a referrer's link in a browser exists only for a known code with a contract in force", async () => {
   const offer = await makeOffer(servers.db, 1);
   const { code: over } = await makeReferral(servers.db, offer, "Active", new Date(Date.now() - 1_000));
   const { code: ended } = await makeReferral(servers.db, offer, "Ended");

@@ -10,7 +10,7 @@ const { api, startApi } = useService({ workers: [] });
 const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null);
 
-it("the documents for partners are short pages that list each other and load nothing from elsewhere", async () => {
+it("the documents for partners are short pages that link to each other and load only own files", async () => {
   for (const { path, text: source } of PAGES) {
     const { status, type, headers, text, addresses } = await open(path);
     expect({ path, status, type }).toEqual({ path, status: 200, type: "text/html; charset=utf-8" });
@@ -35,26 +35,26 @@ it.each([
   ["restor", "/docs/backup"],
   ["VouchersLogLag", "/docs/runbook/log#vouchersloglag"],
   ["otherVoucher", "/docs/guide#a-reference-that-was-used-before"],
-])("the search of the documents finds %s, and leads to %s", async (words, address) => {
+])("the search of the documents finds %s, and links to %s", async (words, address) => {
   const { status, addresses, text } = await search(words);
   expect(status).toBe(200);
   expect(addresses).toContain(address);
   expect(text).toContain("<mark>");
 });
 
-it("the search of the documents says that nothing was found, and shows what was entered as text", async () => {
+it("the search of the documents reports an empty result, and shows the query as text", async () => {
   expect((await search("<b>zzzzqqq")).text).toMatch(/Nothing was found for “<bdi>&#60;b&#62;zzzzqqq<\/bdi>”/);
   for (const odd of ["", "   ", "\0", "$^+|(", "x".repeat(10_000)]) expect((await search(odd)).status).toBe(200);
   expect((await open("/docs/search?q=retry")).text).not.toContain("<mark>");
 });
 
-it("the documents for partners show the service's own address instead of an example", async () => {
+it("the documents for partners show the service's own address in examples", async () => {
   const { text } = await open("/docs/guide");
   expect(text).toContain(`API=${api.ctx.config.baseUrl} `);
   expect(text).not.toContain("https://vouchers.example.com");
 });
 
-it("a link to a document of a wing is text where the wing is missing, and no other link is", async () => {
+it("a link to a document of a missing wing is plain text, and no other link is", async () => {
   const served = DOCUMENTS.map(({ name }) => name);
   for (const { name, path, text } of PAGES)
     for (const [, file = ""] of text.matchAll(/\]\((?!https?:)([\w./-]+\.md)/g)) {
@@ -68,7 +68,7 @@ it("a link to a document of a wing is text where the wing is missing, and no oth
   expect(markup).toContain('href="/docs/errors"');
 });
 
-it("the documents for partners link only to addresses that exist, and to headings that exist", async () => {
+it("the documents for partners link only to existing addresses and headings", async () => {
   const opened = new Map<string, ReturnType<typeof open>>();
   const openOnce = (path: string) => {
     const page = opened.get(path) ?? open(path);
@@ -92,12 +92,12 @@ it.each([
   ["/docs/guide", ["a-client", "settling-a-day", "keeping-receipts", "verifying-a-vouchers-history", "keys", "limits"]],
   ["/docs/proof", ["the-chain-of-a-voucher", "the-rules", "verify-a-chain"]],
   ["/docs/webhooks", ["receivers"]],
-])("the documents for partners keep the addresses of sections that moved: %s", async (path, anchors) => {
+])("the documents for partners keep the addresses of moved sections: %s", async (path, anchors) => {
   const { text } = await open(path);
   for (const anchor of anchors) expect(text).toContain(`<a id="${anchor}"></a>`);
 });
 
-it("the documents for partners show the checkout's diagram as a picture and a list, without a script", async () => {
+it("the documents for partners show the checkout's diagram as a picture and a list, without scripts", async () => {
   const { text } = await open("/docs/guide");
   const [, address = "", list = ""] = /<img src="(\/docs\/[^"]+)".*?<ol>(.*?)<\/ol>/s.exec(text) ?? [];
   const picture = await open(address);
@@ -111,7 +111,7 @@ it("the documents for partners show the checkout's diagram as a picture and a li
 it.each([
   "/docs/guide",
   "/docs/clients",
-])("the documents for partners keep their highlighted code as it is written: %s", async (path) => {
+])("the documents for partners show highlighted code without changes: %s", async (path) => {
   const { text } = await open(path);
   const source = DOCUMENTS.find((one) => one.path === path)?.text ?? "";
   const snippets = Array.from(
@@ -134,13 +134,13 @@ it.each([
   for (const code of shown) expect(code).toContain('<span class="hljs-');
 });
 
-it("the documents for partners are linked from the reference, the start page and every page's head", async () => {
+it("the reference, the start page and every page's head link to the documents for partners", async () => {
   for (const path of ["/docs", "/docs/errors"]) expect((await open(path)).addresses).toContain("/docs/guide");
   const start = await read(await fetch(api.url, { headers: { accept: "text/html" } }));
   expect(start.addresses.filter((address) => address === "/docs/guide")).toHaveLength(2);
 });
 
-it("the documents for partners link below the path of BASE_URL", async () => {
+it("the documents for partners have links below the path of BASE_URL", async () => {
   const { url } = await startApi({ BASE_URL: "https://vouchers.test/api" });
   for (const { path } of PAGES) {
     const own = (await open(path, url)).addresses.filter((address) => address.startsWith("/"));
@@ -162,11 +162,11 @@ it.each([
   expect([again.status, await again.text()]).toEqual([304, ""]);
 });
 
-it("a crawler may read the documents and no voucher's page", async () => {
+it("crawlers may read the documents, but no page of a voucher", async () => {
   expect((await open("/robots.txt")).text).toMatch(/^User-agent: \*\n(Allow: \S+\n)+Disallow: \/\n$/);
 });
 
-it("security.txt names SECURITY_CONTACT for half a year, and does not exist without it", async () => {
+it("security.txt has SECURITY_CONTACT for half a year, and does not exist without it", async () => {
   const path = "/.well-known/security.txt";
   expect((await open(path)).status).toBe(404);
   const { url } = await startApi({ SECURITY_CONTACT: "mailto:security@shop.example" });

@@ -23,13 +23,15 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   // All documents have one frame, so each is shown in one look, and these in both.
   const own = PAGES.filter((_, at) => LOOKS[at % LOOKS.length]?.[0] === look);
   const paths = new Set(["/", "/docs/guide", "/docs/clients", "/docs/search", ...own]);
-  it.each([...paths])("the page %s passes axe, does not overflow and keeps its policy", async (path) => {
+  it.each([
+    ...paths,
+  ])("the page %s passes axe, does not overflow and keeps its content security policy", async (path) => {
     const visited = await visit(api.url + path, options);
     expect(await visited.page.getByRole("heading", { level: 1 }).count()).toBe(1);
     await expectSound(visited, `${path.replace("/docs/", "")}, ${look}`);
   });
 
-  it("the field that checks a voucher names the problem of a wrong text at the field, and passes axe", async () => {
+  it("the field for a voucher shows the problem of a wrong text beside it, and passes axe", async () => {
     const visited = await visit(`${api.url}/check`, options);
     const requested: string[] = [];
     visited.page.on("request", (request) => requested.push(request.url()));
@@ -46,7 +48,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await expectSound(visited, `check, ${look}`, "400");
   });
 
-  it("an unknown address is a page that leads to the start page and passes axe", async () => {
+  it("an unknown address shows a page that links to the start page and passes axe", async () => {
     const visited = await visit(`${api.url}/nowhere`, options);
     expect(visited.status).toBe(404);
     await expectSound(visited, `unknown address, ${look}`, "404");
@@ -62,7 +64,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await expectSound(visited, `referrer's link, ${look}`);
   });
 
-  it("the reference page shows every operation, does not overflow, keeps its policy and passes axe", async () => {
+  it("the reference page shows every operation, does not overflow and passes axe", async () => {
     const visited = await visit(`${api.url}/docs`, options);
     const tags = visited.page.locator(".opblock-tag");
     await tags.first().waitFor();
@@ -81,7 +83,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("the landing page works without JavaScript and has a keyboard link that skips the header", async () => {
+it("the start page works without JavaScript and has a keyboard link that skips the header", async () => {
   const { page } = await visit(api.url, { javaScriptEnabled: false });
   expect(await page.getByRole("listitem").count()).toBeGreaterThanOrEqual(10);
   await page.getByLabel("Verify link or voucher id").fill("vch_none");
@@ -98,7 +100,7 @@ it("the landing page works without JavaScript and has a keyboard link that skips
   await page.waitForURL((url) => url.hash === "#main");
 });
 
-it("the landing page links to the reference, the OpenAPI document, health and the dashboard", async () => {
+it("the start page links to the reference, the OpenAPI document, health and the dashboard", async () => {
   const { page } = await visit(api.url, { httpCredentials: { username: "", password: OPS_TOKEN } });
   await page.getByRole("listitem").getByRole("link", { name: "API reference" }).click();
   await page.locator("#operations-tag-Partner").waitFor();
@@ -114,7 +116,7 @@ it("the landing page links to the reference, the OpenAPI document, health and th
   await page.getByRole("link", { name: "redeem", exact: true }).waitFor();
 });
 
-it("the guide has a button on each program that copies it as it is written", async () => {
+it("the guide has a button that copies each program without changes", async () => {
   const { page } = await visit(`${api.url}/docs/clients`, { permissions: ["clipboard-read", "clipboard-write"] });
   const programs = readSnippets("docs/clients.md");
   // The checkout is also in tabs for Python and PHP, of which one is shown.
@@ -125,7 +127,7 @@ it("the guide has a button on each program that copies it as it is written", asy
   expect(copied).toBe(programs.find(({ language }) => language === "js")?.code);
 });
 
-it("the documents are searched, and their samples are chosen by language, without JavaScript", async () => {
+it("readers can search the documents and choose the samples' language without JavaScript", async () => {
   const { page } = await visit(`${api.url}/docs/clients`, { javaScriptEnabled: false });
   await page.getByRole("group", { name: "Language" }).getByText("Python").click();
   expect(await page.locator(".tabs pre:visible").innerText()).toContain("# checkout.py");
@@ -140,7 +142,7 @@ it("the documents are searched, and their samples are chosen by language, withou
   await page.waitForURL(`${api.url}/docs/proof`);
 });
 
-it("the guide is found from the reference, and leads to sections and documents without JavaScript", async () => {
+it("the reference links to the guide, whose sections and documents work without JavaScript", async () => {
   const { page } = await visit(`${api.url}/docs`, { javaScriptEnabled: false });
   await page.getByRole("link", { name: "openapi.json" }).click();
   await page.waitForURL(`${api.url}/openapi.json`);
@@ -200,7 +202,7 @@ it("the reference page looks up a voucher with a partner's key and does not stor
   expect(complaints).toEqual([]);
 });
 
-it("the reference page buys with a user's token and the example body", async () => {
+it("the reference page can buy with a user's token and the example body", async () => {
   const { productId, vouchers } = await makeOffer(db, 1);
   const token = await signUser(issuer, "user-of-the-page");
   const { page, complaints } = await visit(`${api.url}/docs`);
@@ -209,7 +211,7 @@ it("the reference page buys with a user's token and the example body", async () 
   expect(complaints).toEqual([]);
 });
 
-it("the reference page shows where requests go when opened at an address other than BASE_URL", async () => {
+it("the reference page names BASE_URL if it was opened at another address", async () => {
   const { page } = await visit(`${api.url.replace("127.0.0.1", "localhost")}/docs`);
   await page.locator("#elsewhere a").waitFor();
   expect(await page.locator("#elsewhere").innerText()).toContain(api.url);

@@ -62,14 +62,14 @@ it.each([
   expect([status, headers["content-encoding"]]).toEqual([200, encoding]);
 });
 
-it("a public file is sent as it is if no encoding makes it a tenth smaller", async () => {
+it("a public file is sent uncompressed if no encoding saves a tenth", async () => {
   for (const path of SMALL) {
     const { headers } = await ask(path, { "accept-encoding": "gzip, br" });
     expect([path, headers["content-encoding"]]).toEqual([path, undefined]);
   }
 });
 
-it("a public file has one entity tag in every encoding, which gives its holder 304 without a body", async () => {
+it("a public file has one entity tag in every encoding, for which a repeat gets 304", async () => {
   const { headers: first } = await ask(SCRIPT, { "accept-encoding": "br" });
   for (const accepted of ["br", "gzip", "identity"]) {
     const condition = { "accept-encoding": accepted, "if-none-match": `"other", ${first.etag}` };
@@ -84,7 +84,7 @@ it("a public file has one entity tag in every encoding, which gives its holder 3
   expect((await ask(SCRIPT, { "if-none-match": '"other"' })).status).toBe(200);
 });
 
-it("a public file answers HEAD with the headers of GET in each encoding, and a range with the whole file", async () => {
+it("a public file answers HEAD with the headers of GET, and a range request with the whole file", async () => {
   for (const accepted of ["br", "identity"]) {
     const [got, head] = [
       await ask(SCRIPT, { "accept-encoding": accepted }),
@@ -98,7 +98,7 @@ it("a public file answers HEAD with the headers of GET in each encoding, and a r
   expect([status, body.length]).toEqual([200, ASSET.content.length]);
 });
 
-it("a public file is compressed once for concurrent requests, and again if that has failed", async () => {
+it("a public file is compressed once for concurrent requests, and again after a failure", async () => {
   const makes = [() => Promise.reject(new Error("not there yet")), () => "made"];
   let made = 0;
   const serve = serveFile("txt", () => makes[made++]?.() ?? "too often");

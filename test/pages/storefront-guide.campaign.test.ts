@@ -14,7 +14,7 @@ import { signUser } from "../support/user-tokens.ts";
 const { api, db, partner, issuer } = useService({ users: true });
 const GUIDE = "docs/marketplace.md";
 
-it.runIf(hasProgram("curl"))(`the calls of ${GUIDE} buy one voucher for a payment, and claim another`, async () => {
+it.runIf(hasProgram("curl"))(`the calls of ${GUIDE} buy one voucher with a payment, and claim another`, async () => {
   const { listingId, vouchers } = await offerBatch(db, partner, 3);
   const { code: linkCode } = await makeReferral(db, partner);
   const token = await signUser(issuer, newUser());

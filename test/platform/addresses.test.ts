@@ -9,7 +9,7 @@ it.each([
   // NAT64 with a prefix of 48, 56, 64 and 96 bits.
   ...["64:ff9b:1:808:8:800::", "64:ff9b:1:8:8:808::", "64:ff9b:1:0:8:808:800:0", "64:ff9b:1::808:808"],
   "64:ff9b:1:fffe::808:808",
-])("a public address, or one that leads to a public IPv4 address, is public: %s", (address) => {
+])("a public address or an address of a public IPv4 address counts as public: %s", (address) => {
   expect(isPublicAddress(address)).toBe(true);
 });
 
@@ -32,6 +32,6 @@ it.each([
   // Neither mapped, nor of a network that leads to the address inside.
   ...["::8.8.8.8", "::ffff:0:8.8.8.8", "64:ff9b:2::8.8.8.8", "2001::808:808", "::1", "::", "fe80::1%eth0", "fd00::1"],
   ...["2001:db8::1", "ff02::1", "localhost", "", "8.8.8.8:80", "[::ffff:8.8.8.8]", "8.8.8", "64:ff9b::8.8.8.8%eth0"],
-])("isPublicAddress refuses private addresses, and texts that are no address: %s", (address) => {
+])("isPublicAddress refuses private addresses and other texts: %s", (address) => {
   expect(isPublicAddress(address)).toBe(false);
 });

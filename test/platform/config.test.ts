@@ -44,13 +44,13 @@ it.each<[on: boolean, env: Environment]>([
   expect(read(env).traces.on).toBe(on);
 });
 
-it("the configuration knows whether a variable of OpenTelemetry gives the service its name in traces", () => {
+it("the configuration finds the service's name for traces in each variable of OpenTelemetry", () => {
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test" }).traces.serviceNamed).toBe(false);
   expect(read({ OTEL_SERVICE_NAME: "till" }).traces.serviceNamed).toBe(true);
   expect(read({ OTEL_RESOURCE_ATTRIBUTES: "a=b,service.name=till" }).traces.serviceNamed).toBe(true);
 });
 
-it("the configuration needs the addresses of Postgres and Redis and has a default for everything else", () => {
+it("the configuration needs the addresses of Postgres and Redis, and has a default for the rest", () => {
   const { reservationTokenSecrets, workerQueues, queues, ...others } = readConfig(REQUIRED);
   expect(queues).toBe(CONFIG_PARTS.queues);
   expect(others).toEqual({
@@ -111,7 +111,7 @@ it("the configuration needs the addresses of Postgres and Redis and has a defaul
 it.each([
   ["SWEEP_INTERVAL_MS", "VouchersSweeperStopped", 60_000],
   ["LOG_INTERVAL_MS", "VouchersLogLag", 30_000],
-])("%s is at most half of the time without a pass after which the alert %s is raised", (variable, name, maxMs) => {
+])("%s is at most half of the time after which the alert %s is raised", (variable, name, maxMs) => {
   const rules = readFileSync(new URL("../../docs/observability/prometheus-rules.yml", import.meta.url), "utf8");
   const expr = new RegExp(`alert: ${name}\\n +expr: (.*)`).exec(rules)?.[1] ?? "";
   const [, seconds] = /\[(\d+)s\]|> (\d+)$/.exec(expr)?.filter(Boolean) ?? [];
@@ -188,13 +188,13 @@ it.each<[variable: string, value: string, read: object]>([
   expect(read({ [name]: value })).toMatchObject(expected);
 });
 
-it("in production, the issuer API does not run with the rights of the service", () => {
+it("in production, the issuer API refuses to use the service's own database role", () => {
   expect(read({ ...PRODUCTION, ISSUER_API: "true" }).issuer.databaseUrl).toBeNull();
   const admin = "postgres://pva_admin@db/x";
   expect(read({ ...PRODUCTION, ISSUER_API: "true", OPS_DATABASE_URL: admin }).issuer.databaseUrl).toBe(admin);
 });
 
-it("the configuration treats an empty variable as not set, and ignores unknown variables", () => {
+it("the configuration treats an empty variable as unset, and ignores unknown variables", () => {
   const optional = VARIABLE_NAMES.filter((name) => !(name in REQUIRED));
   const empty = Object.fromEntries(optional.map((name) => [name, ""]));
   expect(read({ ...empty, PATH: "/bin", PORTS: "x" })).toEqual(readConfig(REQUIRED));
@@ -206,7 +206,7 @@ it.each([
   "postgres://app:pa55@a:5432,b:5432/vouchers",
   "postgresql:///vouchers?host=a,b",
   "postgres://a/vouchers?sslmode=require&host=a%2Cb",
-])("the configuration refuses several hosts in %s, and names the right form", (url) => {
+])("the configuration refuses several hosts in %s, and shows the right form", (url) => {
   const [complaint = "", ...more] = complaints({ DATABASE_URL: url });
   expect(more).toEqual([]);
   expect(complaint.split("; ")).toEqual([
@@ -215,7 +215,7 @@ it.each([
   ]);
 });
 
-it.each(["DATABASE_URL", "REDIS_URL"])("the configuration says that %s has a password that must be encoded", (name) => {
+it.each(["DATABASE_URL", "REDIS_URL"])("the configuration says that the password in %s must be encoded", (name) => {
   const scheme = name === "REDIS_URL" ? "redis" : "postgres";
   for (const rest of ["app:pa#ss@h/x", "app:pa/ss@h/x", "app:#1@h", "app:12?3@h", "a:p@a/b@h/x", ":1#2@h", "a/b:p@h"]) {
     const [complaint, ...more] = complaints({ [name]: `${scheme}://${rest}` });
@@ -227,7 +227,7 @@ it.each(["DATABASE_URL", "REDIS_URL"])("the configuration says that %s has a pas
   }
 });
 
-it("the configuration takes an @ in a parameter of an address, and an encoded password", () => {
+it("the configuration accepts an @ in an address's parameter, and an encoded password", () => {
   for (const url of ["postgres://h/x?user=me@corner", "postgres://a:%23%2F%3F%40@h/x", "postgres://me@corner:1@h/x"])
     expect(read({ DATABASE_URL: url }).databaseUrl).toBe(url);
 });
@@ -238,7 +238,7 @@ it.each([
     "uselibpqcompat=true&sslmode=verify-ca",
     "DATABASE_URL cannot be used: SECURITY WARNING: Using sslmode=verify-ca requires",
   ],
-])("the configuration says in one line why an address with %s cannot be used", (parameters, words) => {
+])("the configuration explains in one line why an address with %s is refused", (parameters, words) => {
   const [complaint, ...more] = complaints({ DATABASE_URL: `postgres://app:pa55@h/x?${parameters}` });
   expect({ complaint, more }).toEqual({ complaint: expect.stringContaining(words), more: [] });
   expect(complaint).not.toContain("pa55");
@@ -303,7 +303,7 @@ it.each<[name: string, ...values: string[]]>([
   ],
   ["ALERT_SECRET", "s".repeat(40), "whsec_short", `whsec_${"a".repeat(33)}`],
   ["WORKER_QUEUES", "redeem,mail", ",", "all", "redeem seal"],
-])("the configuration does not start with a bad %s, and names it", (name, ...values) => {
+])("the configuration refuses a wrong %s, and names it", (name, ...values) => {
   for (const value of values) {
     const lines = complaints({ [name]: value });
     expect(lines.length, `${name}=${value}`).toBeGreaterThan(0);
@@ -374,7 +374,7 @@ afterAll(() => rmSync(dirname(secretFile), { recursive: true }));
 
 it.each(
   VARIABLE_NAMES,
-)("%s is read without the white space at its ends, and refused in quotes or with a line end inside", (name) => {
+)("%s is read without surrounding white space, and refused with quotes or an inner line end", (name) => {
   const value = VALID[name] ?? "";
   const expected = read({ ...VALID, [name]: value });
   for (const text of [`${value}\n`, `${value}\r`, `${value}\r\n`, ` ${value}\t`, `\ufeff${value}\u00a0`])
@@ -383,7 +383,7 @@ it.each(
     expect(complaints({ ...VALID, [name]: text }), JSON.stringify(text)).toEqual([expect.stringMatching(`^${name} `)]);
 });
 
-it.each(secretNames(CONFIG_PARTS))("%s may be in a file, and not in a file and a variable at once", (name) => {
+it.each(secretNames(CONFIG_PARTS))("%s may be in a file or in a variable, but not in both", (name) => {
   const value = VALID[name] ?? "p".repeat(16);
   const { [name]: _, ...others } = VALID;
   const file = { [`${name}_FILE`]: secretFile };
@@ -400,21 +400,21 @@ it.each(secretNames(CONFIG_PARTS))("%s may be in a file, and not in a file and a
   expect(complaints(missing, readAll)).toEqual([expect.stringMatching(`^${name}_FILE .* cannot be read`)]);
 });
 
-it("the configuration names every bad variable at once, one on each line", () => {
+it("the configuration names every wrong variable at once, one per line", () => {
   const bad = { PORT: "http", REDIS_URL: undefined, TRUST_PROXY: "true", RESERVATION_TOKEN_SECRET: "short" };
   const lines = complaints(bad);
   expect(lines.map((line) => line.split(" ")[0]).sort()).toEqual(Object.keys(bad).sort());
   expect(lines).toContain("REDIS_URL is not set");
 });
 
-it("the message about a bad secret or address does not show the value", () => {
+it("the message about a wrong secret or address does not show its value", () => {
   const DATABASE_URL = "mysql://app:pa55word@db/x";
   const lines = complaints({ RESERVATION_TOKEN_SECRET: "s3cr3t,s3cr3t", OPS_TOKEN: "s3cr3t", DATABASE_URL });
   expect(lines).toHaveLength(3);
   expect(lines.join()).not.toMatch(/s3cr3t|pa55word/);
 });
 
-it("the development secret is refused in production, set or left to its default, first or last in the list", () => {
+it("production refuses the development secret, set or by default, anywhere in the list", () => {
   const [development = ""] = readConfig(REQUIRED).reservationTokenSecrets;
   for (const value of [undefined, "", development, `${OWN_SECRET},${development}`, `${development},${OWN_SECRET}`]) {
     for (const readOf of [readApiConfig, readWorkerConfig]) {
@@ -425,7 +425,7 @@ it("the development secret is refused in production, set or left to its default,
   expect(complaints({ NODE_ENV: "production", WORKER_QUEUES: "seal" }, readWorkerConfig)).toEqual([]);
 });
 
-it("a process in production takes JWTs of operators only from a named issuer and for a named audience", () => {
+it("production accepts operators' JWTs only with a named issuer and audience", () => {
   const tokens = { OPS_JWKS_URL: "https://login.example/keys", OPS_ISSUER: "login", OPS_AUDIENCE: "operators" };
   expect(complaints({ ...PRODUCTION, ...tokens })).toEqual([]);
   for (const name of ["OPS_ISSUER", "OPS_AUDIENCE"]) {
@@ -436,7 +436,7 @@ it("a process in production takes JWTs of operators only from a named issuer and
   }
 });
 
-it("readDatabaseUrl reads the database's address and needs nothing else", () => {
+it("readDatabaseUrl reads the database's address and no other variable", () => {
   expect(readDatabaseUrl({ DATABASE_URL: REQUIRED.DATABASE_URL, PORT: "http" })).toBe(REQUIRED.DATABASE_URL);
   for (const DATABASE_URL of [undefined, "", "localhost", "mysql://db/x"]) {
     expect(complaints({ DATABASE_URL }, readDatabaseUrl)).toEqual([expect.stringMatching(/^DATABASE_URL /)]);
@@ -445,7 +445,7 @@ it("readDatabaseUrl reads the database's address and needs nothing else", () => 
 
 const hosts = (url: string) => parseRedisUrl(url).map(({ host }) => host);
 
-it("REDIS_URL takes one address as it is, even with commas in the password", () => {
+it("REDIS_URL accepts one address unchanged, even with commas in the password", () => {
   expect(hosts("redis://user:a,b@cache:6380/3?family=6")).toEqual(["cache:6380"]);
 });
 
@@ -453,11 +453,11 @@ it.each([
   "redis://a:7001,b:7002,c",
   "redis://a:7001, redis://b:7002 ,redis://c",
   "redis://a:7001,b:7002,c/0",
-])("REDIS_URL takes nodes of a cluster as %s", (url) => {
+])("REDIS_URL accepts nodes of a cluster as %s", (url) => {
   expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
 });
 
-it("DATABASE_URL names the TLS mode that the client of Postgres takes for others, so that it prints no warning", () => {
+it("DATABASE_URL replaces a TLS mode of which the client of Postgres would warn", () => {
   const modeOf = (query: string) => read({ DATABASE_URL: `postgres://db/vouchers?${query}` }).databaseUrl.split("?")[1];
   for (const mode of ["prefer", "require", "verify-ca"])
     expect(modeOf(`sslmode=${mode}&host=x`)).toBe("sslmode=verify-full&host=x");
@@ -475,7 +475,7 @@ it("REDIS_PASSWORD may have any characters, and applies to addresses without a u
   expect(passwordsOf("redis://user:own@cache")).toEqual(["own"]);
 });
 
-it("REDIS_URL gives every node the user and the password of the first", () => {
+it("REDIS_URL uses the first node's user and password for every node", () => {
   const urls = parseRedisUrl("rediss://app:s%40cret@a,b:7002");
   expect(urls.map(({ href }) => href)).toEqual(["rediss://app:s%40cret@a", "rediss://app:s%40cret@b:7002"]);
 });
@@ -488,11 +488,11 @@ it.each([
   ["redis://a,b?family=6", "has parameters"],
   ["redis://a,,b", "has an address without a host"],
   ["redis://:pa%ss@a", "has a user or a password with #, / or \\? as it is"],
-])("REDIS_URL refuses %s in a sentence", (url, sentence) => {
+])("REDIS_URL refuses %s with one sentence", (url, sentence) => {
   expect(complaints({ REDIS_URL: url })).toEqual([expect.stringMatching(`^REDIS_URL ${sentence}`)]);
 });
 
-it("WORKER_SHARDS takes a list of shards of the larger number of QUEUE_SHARDS", () => {
+it("WORKER_SHARDS accepts shards up to the larger number of QUEUE_SHARDS", () => {
   expect(read({ QUEUE_SHARDS: "4,6", WORKER_SHARDS: "0, 5" }).workerShards).toEqual([0, 5]);
   for (const value of ["6", "0,6", "x", "-1"]) {
     const lines = complaints({ QUEUE_SHARDS: "6,4", WORKER_SHARDS: value });
@@ -500,7 +500,7 @@ it("WORKER_SHARDS takes a list of shards of the larger number of QUEUE_SHARDS", 
   }
 });
 
-it("alerts go to private addresses and without TLS only where webhooks may", () => {
+it("alerts may use private addresses and plain HTTP only where webhooks may", () => {
   for (const ALERT_URL of ["http://127.0.0.1:9000/alerts", "https://10.0.0.1/alerts"]) {
     expect(complaints({ ALERT_URL })).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
     expect(complaints({ ALERT_URL }, readAlertConfig)).toEqual([expect.stringMatching(/^ALERT_URL must be /)]);
@@ -508,14 +508,14 @@ it("alerts go to private addresses and without TLS only where webhooks may", () 
   }
 });
 
-it("webhooks go to private addresses only outside of production", () => {
+it("webhooks may use private addresses only outside production", () => {
   for (const readOf of [readConfig, readWebhookConfig]) {
     const lines = complaints({ ...PRODUCTION, WEBHOOK_ALLOW_PRIVATE: "true" }, readOf);
     expect(lines).toEqual([expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE is true/)]);
   }
 });
 
-it("a worker process needs what one of its queues needs: the secret of webhooks, or the log's key", () => {
+it("a worker process needs the secrets of its queues only", () => {
   const only = (WORKER_QUEUES: string, env = {}) => complaints({ WORKER_QUEUES, ...env }, readWorkerConfig);
   expect(only("webhook")).toEqual([expect.stringMatching(/^WEBHOOK_SECRET is not set/)]);
   expect(only("webhook", { WEBHOOK_SECRET: OWN_SECRET })).toEqual([]);
@@ -557,7 +557,7 @@ it.each([
   ["DEBUG", "*"],
   ["DEBUG", "express:*,ioredis:redis"],
   ["DEBUG", "io* -ioredis:*"],
-])("every process and command refuses %s=%s, which would give secrets away", (name, value) => {
+])("every process and command refuses %s=%s, because it would disclose secrets", (name, value) => {
   const env = { ...REQUIRED, [name]: value };
   for (const readIt of [readApiConfig, readWorkerConfig, readDatabaseUrl, readGranteePasswords, readWebhookConfig])
     expect(() => readIt(env)).toThrow(new RegExp(`^${name} is .+; unset it[^\n]+$`));
@@ -569,7 +569,7 @@ it.each([
   ["DEBUG", "0"],
   ["HOST", "::1"],
   ["HOST", "0.0.0.0"],
-])("the configuration takes %s=%s", (name, value) => {
+])("the configuration accepts %s=%s", (name, value) => {
   expect(readConfig({ ...REQUIRED, [name]: value })).toMatchObject(name === "HOST" ? { host: value } : {});
 });
 

@@ -30,7 +30,7 @@ function openFence(store: SharedMemory) {
   return { deployment, clock: { passMs } };
 }
 
-it("a process that reached a promoted standby leaves the former primary and refuses it from then on", async () => {
+it("a process that has reached a promoted standby then refuses the former primary", async () => {
   const deployment = new DatabaseFence(log);
   const [former, promoted, again] = [
     new Connection(new Server("00000001")),
@@ -46,7 +46,7 @@ it("a process that reached a promoted standby leaves the former primary and refu
   expect(deployment.serverId).toBe("d/db/00000002/1");
 });
 
-it("a server that was started again is another origin, to which no open connection belongs", async () => {
+it("a restarted server is another origin, to which no open connection belongs", async () => {
   const deployment = new DatabaseFence(log);
   const [before, after] = [new Connection(new Server("00000001")), new Connection(new Server("00000001", "2"))];
   await deployment.admit(before.client);
@@ -60,7 +60,7 @@ it("a server that was started again is another origin, to which no open connecti
   ]);
 });
 
-it("a connection of another login must have reached the server in use, and closes with the others", async () => {
+it("a second login's connection must belong to the server in use, and closes with the others", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001");
   await expect(deployment.admitLogin(new Connection(server).client)).rejects.toThrow("not been reached yet");
@@ -76,7 +76,7 @@ it("a connection of another login must have reached the server in use, and close
   expect(login.closed).toBe(true);
 });
 
-it("a process that starts waits until the others are silent, then compares each of its first connections", async () => {
+it("a starting process waits until the others are silent, then compares its first connections", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const { deployment, clock } = openFence(shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);
@@ -89,7 +89,7 @@ it("a process that starts waits until the others are silent, then compares each 
   expect([deployment.serverId, shared.memory?.started]).toEqual(["d/db/00000001/2", "2"]);
 });
 
-it("a process that started without Redis leaves its server once Redis names another server", async () => {
+it("a process that started without Redis leaves its server when Redis names another one", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   let read: SharedMemory["read"] = async () => null;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -106,7 +106,7 @@ it("a process that started without Redis leaves its server once Redis names anot
   expect(shared.written).toEqual([]);
 });
 
-it("a process compares the next start of its server with what others have shared meanwhile", async () => {
+it("a process compares its restarted server with the marks that others have shared meanwhile", async () => {
   const shared = shareOf(null);
   const { deployment, clock } = openFence(shared.store);
   const server = new Server("00000001", "1", ["a", "b"]);
@@ -120,7 +120,7 @@ it("a process compares the next start of its server with what others have shared
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
-it("a mark counts once Redis has it or is unreachable, and older marks never replace newer ones there", async () => {
+it("a mark counts once Redis has it or is unreachable, and never replaces a newer one there", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -163,7 +163,7 @@ it.concurrent.each<[string, string, string[], number]>([
   ["of a later timeline without the last marks", LATER, ["a"], LACKING_SERVER_GONE_MS],
   ["of a later timeline without a lasting mark", LATER, [], Number.POSITIVE_INFINITY],
   ["of the same timeline without the last marks", SAME, ["a"], Number.POSITIVE_INFINITY],
-])("a server %s is refused while another makes marks, and after an empty Redis", async (_, timeline, marks, forMs) => {
+])("a server %s is refused while another makes marks, even without Redis's data", async (_, timeline, marks, forMs) => {
   const shared = shareOf({ position: 1, id: "a" }, "1", { position: 1, id: "a" });
   const [original, copy] = [new Server(SAME, "1", ["a"]), new Server(timeline, "2", marks)];
   const onOriginal = await startOn(original, shared.store);
@@ -200,7 +200,7 @@ it.concurrent.each<[string, string, string[], number]>([
   onOriginal.deployment.close();
 });
 
-it("a former primary whose successor is silent is refused, unless it has a loss that was accepted since", async () => {
+it("a former primary is refused while its successor is silent, unless a later loss was accepted on it", async () => {
   const shared = shareOf({ position: 2, id: "b" }, "2", null, LATER);
   const { deployment, clock } = openFence(shared.store);
   const former = new Server(SAME, "1", ["a"]);
@@ -214,7 +214,7 @@ it("a former primary whose successor is silent is refused, unless it has a loss 
   expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
 });
 
-it("of two processes on waiting servers, the first makes its server the current one, and the other waits", async () => {
+it("the first of two processes on waiting servers makes its server current, and the other one waits", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const waiting = ["1", "2"].map((started) => ({
     ...openFence(shared.store),
@@ -229,7 +229,7 @@ it("of two processes on waiting servers, the first makes its server the current 
   expect([shared.written.length, shared.memory?.started]).toEqual([1, "1"]);
 });
 
-it("a server waits as long again after Redis was away or hung, when the others could share no mark", async () => {
+it("a server waits again after Redis was unavailable, because other processes could share no mark", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   let read = shared.store.read;
   const { deployment, clock } = openFence({ ...shared.store, read: (id) => read(id) });
@@ -253,7 +253,7 @@ it("a server waits as long again after Redis was away or hung, when the others c
   await expect(admitOther()).rejects.toMatchObject(waits);
 });
 
-it("a mark that is shared while another process writes is shared before it counts", async () => {
+it("a mark counts only after it was shared, even while another process writes", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   let isFirst = true;
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -270,7 +270,7 @@ it("a mark that is shared while another process writes is shared before it count
   expect(shared.memory?.newest?.id).toBe("c");
 });
 
-it("an accepted loss lifts a refusal only if it was accepted after the remembered mark", async () => {
+it("an accepted loss ends a refusal only if it was accepted after the remembered mark", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a", "b"]);
   server.acceptedLosses = ["old"];
@@ -287,7 +287,7 @@ it("an accepted loss lifts a refusal only if it was accepted after the remembere
   expect(deployment.memory?.newest).toBeNull();
 });
 
-it("a connection whose answer is overtaken by a mark is compared with that mark", async () => {
+it("a connection whose answer arrives after a newer mark is compared with that mark", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);
@@ -305,7 +305,7 @@ it("a connection whose answer is overtaken by a mark is compared with that mark"
   await expect(admitted[1]).rejects.toMatchObject(setBack);
 });
 
-it("a mark that is confirmed while another server takes over is not remembered", async () => {
+it("a mark that is confirmed during a change of servers is not remembered", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);

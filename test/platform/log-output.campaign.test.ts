@@ -48,7 +48,7 @@ const OF_ANOTHER_USER: typeof STOPPED =
 it.each([
   ...STOPPED,
   ...OF_ANOTHER_USER,
-])("the log drops and counts lines but delays neither work nor SIGTERM while its output is %s", async (_, command) => {
+])("the log drops and counts lines, and delays no work and no exit, while its output is %s", async (_, command) => {
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);
@@ -61,7 +61,7 @@ it.each([
   }
 });
 
-it("the log writes every line to a reader that is slow", async () => {
+it("the log writes every line to a slow reader", async () => {
   const { started, pid, dropped } = await run(
     '"$0" --input-type=module -e "$1" & echo $! >&3; wait $!; echo "exit $?" >&3',
   );

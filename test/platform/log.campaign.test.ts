@@ -60,7 +60,7 @@ afterAll(() => {
   for (const { child } of processes) child.kill("SIGKILL");
 });
 
-it("the log of the API and a worker is one JSON object a line, with time, level, role and message", () => {
+it("the log of the API and worker has one JSON object per line, with time, level, role and message", () => {
   expect(apiLines.length).toBeGreaterThan(requests.size);
   expect(workerLines.length).toBeGreaterThan(0);
   for (const line of [...apiLines, ...workerLines]) {
@@ -74,7 +74,7 @@ it("the log of the API and a worker is one JSON object a line, with time, level,
   expect(new Set(workerLines.map(({ role }) => role))).toEqual(new Set(["worker"]));
 });
 
-it("the log of the API and a worker has one line a request, with its route, status, ids and duration", () => {
+it("the log of the API and worker has one line per request, with route, status, ids and duration", () => {
   expect(requests.size).toBeGreaterThanOrEqual(20);
   for (const [requestId, expected] of requests) {
     const logged = keptRequestId(nameTokenSecrets([SECRET]), requestId);
@@ -91,20 +91,20 @@ it("the log of the API and a worker has one line a request, with its route, stat
   }
 });
 
-it("the log of the API and a worker has no id of a caller, and a new one where that is not valid", () => {
+it("the log of the API and worker has no caller's id, and a new one in place of an invalid one", () => {
   expect(everything).not.toContain("insane id");
   for (const requestId of requests.keys()) expect(everything).not.toContain(requestId);
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);
   expect(probes.length).toBeGreaterThanOrEqual(2);
 });
 
-it("the log of the API and a worker contains no key, token, ticket, code, note or secret", () => {
+it("the log of the API and worker contains no key, token, ticket, code, note or secret", () => {
   const written = everything.toLowerCase();
   expect(secrets.length).toBeGreaterThan(20);
   expect(secrets.filter((secret) => written.includes(secret.toLowerCase()))).toEqual([]);
 });
 
-it("the log of the API and a worker tells that each process worked, drained at SIGTERM and ended", () => {
+it("the log of the API and worker says that each process worked, drained at SIGTERM and ended", () => {
   for (const [lines, first] of [
     [apiLines, "listening"],
     [workerLines, "working"],

@@ -21,21 +21,21 @@ beforeEach(() => {
 
 const isOutdatedNow = () => watch.isOutdated(now.monotonicMs);
 
-it("a request is not outdated while the process has never paused", () => {
+it("a request is not outdated if the process has never paused", () => {
   expect(isOutdatedNow()).toBe(false);
   tickOnTime(10);
   pass(1_900);
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("a request whose first read comes after a pause is outdated, even before the timer shows the pause", () => {
+it("a request that is first read after a pause is outdated, even before the timer shows the pause", () => {
   pass(2_500);
   expect(isOutdatedNow()).toBe(true);
   watch.tick();
   expect(isOutdatedNow()).toBe(true);
 });
 
-it("a request that was read before a pause is outdated if it is handled after the pause", () => {
+it("a request from before a pause is outdated if it is handled after the pause", () => {
   const receivedAtMs = now.monotonicMs;
   pass(2_500);
   watch.tick();
@@ -44,7 +44,7 @@ it("a request that was read before a pause is outdated if it is handled after th
   expect(warnings).toBe(1);
 });
 
-it("after a pause, requests are no longer outdated once four ticks in a row were on time", () => {
+it("requests after a pause are accepted again after four timely ticks in a row", () => {
   pass(2_500);
   watch.tick();
   tickOnTime(3);
@@ -56,12 +56,12 @@ it("after a pause, requests are no longer outdated once four ticks in a row were
   expect(isOutdatedNow()).toBe(false);
 });
 
-it("a suspension of the machine, for which the monotonic clock stands still, makes requests outdated", () => {
+it("requests are outdated after a suspension of the machine, which stops the monotonic clock", () => {
   pass(2_500, "uptime");
   expect(isOutdatedNow()).toBe(true);
 });
 
-it("a request whose first read comes more than five seconds after its last byte is outdated", () => {
+it("a request that is read more than five seconds after its last byte arrived is outdated", () => {
   const receivedAtMs = now.monotonicMs;
   tickOnTime(20);
   expect(watch.isOutdated(receivedAtMs)).toBe(false);

@@ -14,14 +14,14 @@ it("only one file normalises texts", () => {
   expect(files).toEqual(["src/platform/text.ts"]);
 });
 
-it("a text is normalised up to its longest length in bytes, and not beyond", () => {
+it("a text is normalised up to its maximum length in bytes, and not beyond", () => {
   const longest = `${"a".repeat(NORMALISED_MAX - 3)}e\u0301`;
   expect(normaliseText(longest, "NFC")).toBe(`${"a".repeat(NORMALISED_MAX - 3)}é`);
   expect(normaliseText(`a${longest}`, "NFC")).toBeNull();
   expect([isLongerThan("é", 2), isLongerThan("é", 1), isLongerThan("😀", 3)]).toEqual([false, true, true]);
 });
 
-it("the length of a text is counted in code points, and a text with too many UTF-16 units is not read", () => {
+it("the length of a text is counted in code points, and a text with too many UTF-16 units is refused unread", () => {
   expect(hasAtMost("😀".repeat(128), 128)).toBe(true);
   expect(hasAtMost("😀".repeat(129), 128)).toBe(false);
   const counted = vi.spyOn(Buffer, "byteLength");
@@ -30,13 +30,13 @@ it("the length of a text is counted in code points, and a text with too many UTF
   expect(counted).not.toHaveBeenCalled();
 });
 
-it("a reference of 128 characters is accepted in decomposed form, too", () => {
+it("a reference of 128 characters is accepted even in decomposed form", () => {
   const decomposed = "각".repeat(128).normalize("NFD");
   expect(redeemRequest.safeParse({ code: "c", externalRef: decomposed }).success).toBe(true);
   expect(formsOf(decomposed).at(-1)).toBe("각".repeat(128));
 });
 
-it("a text that is too long is no code, no ticket and no reference, and a request names it as too long", () => {
+it("a text that is too long is no code, ticket or reference, and a request reports it as too long", () => {
   expect([normaliseCode(MARKS), formsOf(MARKS)]).toEqual([null, []]);
   expect([normaliseTicket(MARKS), normaliseReference(MARKS)]).toEqual([MARKS, MARKS]);
   const { error } = redeemRequest.safeParse({ code: MARKS, externalRef: MARKS, note: MARKS, token: MARKS });

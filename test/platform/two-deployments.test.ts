@@ -40,7 +40,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("two deployments on one Redis run none of each other's jobs and leave each other's leases untouched", async () => {
+it("two deployments on one Redis run only their own jobs and keep each other's leases", async () => {
   const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
   const before = await servers.redis.get(servers.leaseKey(reserved.id));
@@ -90,7 +90,7 @@ async function expectReadyAfter(
   }
 }
 
-it("a copy of the database is refused by API and workers until it is adopted as its own deployment", async () => {
+it("the API and workers refuse a copy of the database until it is adopted as its own deployment", async () => {
   const voucher = await issueVoucher(servers.db, partner);
   await withCopy(async (copy) => {
     const copied = { postgres: "copied", error: expect.stringContaining("db adopt") };
@@ -104,7 +104,7 @@ it("a copy of the database is refused by API and workers until it is adopted as 
   });
 });
 
-it("an API whose OPS_DATABASE_URL leads to another database lets no operator or program change it", async () => {
+it("an API allows no changes by operators or programs if OPS_DATABASE_URL names another database", async () => {
   const strayed = await startApi(servers, {
     ISSUER_API: "true",
     OPS_WRITABLE: "true",
@@ -117,7 +117,7 @@ it("an API whose OPS_DATABASE_URL leads to another database lets no operator or 
   await strayed.close();
 });
 
-it("a copy of the database cannot replace the original under a process, which refuses connections", async () => {
+it("a process refuses connections to a copy of the database that replaces the original", async () => {
   const ctx = openApi(testConfig(other));
   await ctx.deployment.ready();
   await adoptDatabase(other.db);
@@ -134,7 +134,7 @@ it("a copy of the database cannot replace the original under a process, which re
   await ctx.close();
 });
 
-it("a database that lacks a migration keeps the API from being ready and workers from jobs", async () => {
+it("an API is not ready, and workers run no jobs, while the database lacks a migration", async () => {
   const lagging = await openTestServers();
   const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING id, name, hash";
   const { rows } = await lagging.db.query(last);

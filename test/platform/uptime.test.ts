@@ -29,14 +29,14 @@ it("the uptime is read once in a quarter of a second, and is exact between two r
   expect(reads).toBe(2);
 });
 
-it("the uptime advances while the machine is suspended, and is known in the next millisecond", () => {
+it("the uptime includes a suspension of the machine, within a millisecond after it", () => {
   pass(1);
   now.wall += 3_600_000;
   now.uptime += 3_600_000;
   expect(uptimeMs()).toBe(now.uptime);
 });
 
-it.each([-3_600_000, 3_600_000])("a wall clock that is set by %i ms does not change the uptime", (ms) => {
+it.each([-3_600_000, 3_600_000])("a change of the wall clock by %i ms does not change the uptime", (ms) => {
   now.wall += ms;
   pass(5);
   expect(uptimeMs()).toBe(now.uptime);

@@ -62,7 +62,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     ["webhook endpoints", "/portal/webhooks", 200],
     ["unknown order", "/portal/orders/none", 404],
     ["marketplace", "/marketplace/listings", 200],
-  ])("%s passes axe, does not overflow, keeps its policy and escapes hostile names", async (what, path, status) => {
+  ])("%s passes axe, does not overflow and escapes hostile names", async (what, path, status) => {
     const visited = await visit(api.url + path, options);
     expect(visited.status).toBe(status);
     expect(await visited.page.title()).toMatch(/Partner Voucher API$/);
@@ -73,7 +73,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   });
 });
 
-it("a partner goes from today's sum to an order by keyboard, without JavaScript", async () => {
+it("a partner gets from today's sum to an order by keyboard, without JavaScript", async () => {
   const { page } = await visit(`${api.url}/portal`, { javaScriptEnabled: false });
   const { rows } = await db.query<{ sum: string }>(
     `SELECT sum(b.price_usd) FROM redemptions AS r
@@ -95,7 +95,7 @@ it("a partner goes from today's sum to an order by keyboard, without JavaScript"
   expect(await page.getByRole("list").last().innerText()).toMatch(/Issued[\s\S]*Redeemed/);
 });
 
-it("a search that finds nothing leads to a page that passes axe, and shows no word in the address", async () => {
+it("a search without a result shows a page that passes axe, with no word in the address", async () => {
   const [look, phone] = LOOKS[1];
   const visited = await visit(`${api.url}/portal`, phone);
   await visited.page.getByLabel("Find an order").fill("nothing");
@@ -105,7 +105,7 @@ it("a search that finds nothing leads to a page that passes axe, and shows no wo
   await expectSound(visited, `portal, nothing found, ${look}`);
 });
 
-it("a person of a partner downloads an order's receipt and verifies it on the page", async () => {
+it("a partner's user downloads an order's receipt and verifies it on the page", async () => {
   const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
   const downloading = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download the receipt" }).click();
@@ -117,7 +117,7 @@ it("a person of a partner downloads an order's receipt and verifies it on the pa
   expect(complaints).toEqual([]);
 });
 
-it("a person of a partner sees a plot whose bars are visible and as high as the numbers of the table", async () => {
+it("a partner's user sees a plot whose bars match the numbers of the table", async () => {
   const { page } = await visit(`${api.url}/portal`);
   const bars = page.locator("svg.chart rect");
   const heights = await bars.evaluateAll((found) => found.map((bar) => bar.getBoundingClientRect().height));
@@ -129,7 +129,7 @@ it("a person of a partner sees a plot whose bars are visible and as high as the 
   );
 });
 
-it("a bookkeeper reads each table on a phone without scrolling sideways, and prints only figures", async () => {
+it("a bookkeeper reads each table on a phone without horizontal scrolling, and prints only figures", async () => {
   const [, phone] = LOOKS[1];
   const { page } = await visit(`${api.url}/portal`, { ...phone, locale: "de-DE" });
   const month = `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`;
@@ -147,7 +147,7 @@ it("a bookkeeper reads each table on a phone without scrolling sideways, and pri
   }
 });
 
-it("the statement of a month is on one side of A4, however many names it has and however long they are", async () => {
+it("a month's statement fits on one side of A4, with any number and length of names", async () => {
   const { page } = await visit(api.url + STATEMENT, { javaScriptEnabled: false, locale: "de-DE" });
   expect(await page.getByRole("row").count()).toBe(3 * (1 + 8 + 1 + 1));
   const pdf = (

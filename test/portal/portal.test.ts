@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 
 describe("the numbers of the portal", () => {
-  it("the overview has count and sum of today, yesterday and this month, to the cent", async () => {
+  it("the overview has number and sum of today, yesterday and this month, to the cent", async () => {
     const text = await openOverview();
     const month = `${dayOf(today).slice(0, 7)}-01`;
     for (const [id, day, days] of [
@@ -78,7 +78,7 @@ describe("the numbers of the portal", () => {
     expect(byKey).toContain('<td class="figure">1</td><td class="figure">$0.10</td>');
   });
 
-  it("the overview has each of the last thirty days in its table and its plot, and no earlier one", async () => {
+  it("the overview has exactly the last thirty days in its table and its plot", async () => {
     const text = sectionOf(await openOverview(), "days");
     const rows = [
       ...text.matchAll(/day=(\S{10})">[^<]+<\/a><\/td><td class="figure">(\d+)<\/td><td class="figure">(\S+)<\/td>/g),
@@ -93,7 +93,7 @@ describe("the numbers of the portal", () => {
     expect(text.match(/<text class="value"/g)).toHaveLength(rows.filter(([, , count]) => count !== "0").length);
   });
 
-  it("a day's pages list each of its redemptions once, with the total of the whole day on each page", async () => {
+  it("a day's pages list each redemption once, and each page has the whole day's total", async () => {
     const refs: string[] = [];
     for (let next = `/redemptions?day=${daysAgo(1)}`, pages = 0; next !== ""; pages += 1) {
       const { status, text } = await open(next);
@@ -110,7 +110,7 @@ describe("the numbers of the portal", () => {
     expect(refs).toHaveLength(301);
   });
 
-  it("a day's CSV has each redemption of the API's list, as a file that a spreadsheet opens", async () => {
+  it("a day's CSV has each redemption of the API's list, in a form for spreadsheets", async () => {
     const path = `/redemptions.csv?from=${daysAgo(1)}T00:00:00.000Z&to=${daysAgo(0)}T00:00:00.000Z`;
     const csv = await open(path);
     const sent = await fetch(`${api.url}/portal${path}`, { headers: basic(reader) });
@@ -131,7 +131,7 @@ describe("the numbers of the portal", () => {
     expect(csv.headers.get("content-disposition")).toBe(`attachment; filename=redemptions-${daysAgo(1)}.csv`);
   });
 
-  it("a month's page has the sums of its days, and leads to its neighbours and its CSV", async () => {
+  it("a month's page has the sums of its days, and links to its neighbours and its CSV", async () => {
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
     expect(sectionOf(await openOverview(), "month")).toContain(`/portal/redemptions?month=${month}"`);
@@ -165,7 +165,7 @@ describe("the numbers of the portal", () => {
     expect((await open("/redemptions?month=2999-12")).status).toBe(200);
   });
 
-  it("a month's page leads to its statement, which has the sums and the file that the API serves", async () => {
+  it("a month's page links to its statement, which has the sums and the file of the API", async () => {
     await openOverview();
     const month = daysAgo(0).slice(0, 7);
     const before = dayOf(new Date(Date.parse(`${month}-01`) - DAY)).slice(0, 7);
@@ -192,7 +192,7 @@ describe("the numbers of the portal", () => {
     }
   });
 
-  it("days follow the organization's time zone, with UTC beside each time, as in the CSV", async () => {
+  it("days follow the organization's time zone, with UTC beside each time, on pages and in the CSV", async () => {
     const [ctx, id] = [provisioning(db), partner.organizationId];
     await changeOrganization.run(ctx, id, { timeZone: "America/New_York" });
     const headers = { ...basic(reader), "accept-language": "en-US" };
@@ -213,7 +213,7 @@ describe("the numbers of the portal", () => {
     await changeOrganization.run(ctx, id, { timeZone: "UTC" });
   });
 
-  it("a bad day, month or range answers 400", async () => {
+  it("a wrong day, month or range gets 400", async () => {
     const [day, next] = ["2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"];
     for (const query of [
       ...["2026-02-30", "2026-13-01", "24.11.2026", "", "1999-12-31"].map((bad) => `?day=${bad}`),
@@ -229,7 +229,7 @@ describe("the numbers of the portal", () => {
 });
 
 describe("an order in the portal", () => {
-  it("an order in the portal shows its redemption and history, and a receipt only from the log", async () => {
+  it("an order in the portal shows its redemption and history, and its receipt once the log has it", async () => {
     const { status, text } = await open("/orders/order-of-the-portal");
     expect(status).toBe(200);
     expect(text).toMatch(/\$40\.25[\s\S]*<strong>Issued<\/strong>[\s\S]*<strong>Redeemed<\/strong>/);
@@ -258,7 +258,7 @@ describe("an order in the portal", () => {
     }
   });
 
-  it("a search for an unused voucher's code shows its status and not its code", async () => {
+  it("a search for an unused voucher's code shows its status but not its code", async () => {
     const { code: unused } = await issueVoucher(db, partner);
     const { status, text } = await search(unused);
     expect(status).toBe(200);
@@ -266,7 +266,7 @@ describe("an order in the portal", () => {
     expect(text.replace(`value="${unused}"`, "")).not.toContain(unused);
   });
 
-  it("a search puts no code into a URL, and a query or a form of another site finds nothing", async () => {
+  it("a search puts no code into a URL, and a query or another site's form finds nothing", async () => {
     const codes = [order.code, order.redeemCode, (await issueVoucher(db, partner)).code];
     const pages = await Promise.all([...codes, `${order.code} x`].map((words) => search(words)));
     pages.push(await open("/orders/order-of-the-portal"), await open("/redemptions"));
@@ -282,7 +282,7 @@ describe("an order in the portal", () => {
     for (const headers of elsewhere) expect((await search(order.code, reader, api, headers)).status).toBe(403);
   });
 
-  it("a search without Sec-Fetch-Site is accepted from the service's own address behind a proxy", async () => {
+  it("a search without Sec-Fetch-Site is accepted from the service's own address, also through a proxy", async () => {
     const statusFrom = async (origin: string) => (await search(order.code, reader, api, { origin })).status;
     expect(await statusFrom("https://vouchers.test")).toBe(303);
     expect(await statusFrom(api.url)).toBe(303);
@@ -332,7 +332,7 @@ it.each([
     "Größe",
     "№1",
   ],
-])("an order whose reference a proxy may change in a path has it in the query of each link: %s", async (reference) => {
+])("an order's links have its reference in the query if a proxy might change a path: %s", async (reference) => {
   await redeem(partner, till, reference);
   expect((await till.redemptions({ externalRef: reference })).status).toBe(200);
   const { location } = await search(reference);
@@ -345,7 +345,7 @@ it.each([
 });
 
 describe("another organization in the portal", () => {
-  it("the page and receipt of another organization's order are byte for byte those of an unknown order", async () => {
+  it("another organization's order gets the same bytes as an unknown order, on its page and receipt", async () => {
     const paths = [
       ...[(ref: string) => `/orders/${ref}`, (ref: string) => `/orders/${ref}/receipt`],
       ...[(ref: string) => `/orders?externalRef=${ref}`, (ref: string) => `/receipt?externalRef=${ref}`],
@@ -363,7 +363,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("a search for another organization's order or code gets the answer of a search that finds nothing", async () => {
+  it("a search for another organization's order or code finds nothing", async () => {
     const answerTo = async (words: string) => {
       const { status, text } = await search(words);
       return { status, text: text.replaceAll(words, "WORDS") };
@@ -375,7 +375,7 @@ describe("another organization in the portal", () => {
     }
   });
 
-  it("another organization's redemptions are in no sum, no list and no file", async () => {
+  it("another organization's redemptions are in no sum, list or file", async () => {
     await until(async () => (await open("", strangerReader)).text.includes("<strong>1 redemption, $40.25"));
     for (const path of ["", "/redemptions", `/redemptions?day=${daysAgo(1)}`]) {
       const { text } = await open(path, strangerReader);
@@ -387,7 +387,7 @@ describe("another organization in the portal", () => {
     expect((await open(`/redemptions.csv${query}`)).text).not.toContain("order-of-the-stranger");
   });
 
-  it("a cursor of another organization is refused", async () => {
+  it("another organization's cursor is refused", async () => {
     const next = nextOf((await open(`/redemptions?day=${daysAgo(1)}`)).text, "/portal");
     expect(next).toContain("cursor=");
     expect((await open(next)).status).toBe(200);
@@ -413,7 +413,7 @@ it.each([
   ["fr", "Utilisations", /\d,\d\d\u00a0\$US/, "Commande", /\d+ \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
   ["es", "Canjes", /\d,\d\d\u00a0US\$/, "Pedido", /\d+ de \p{L}+ de \d{4}, \d+:\d\d:\d\d UTC/u],
   ["nl", "Inwisselingen", /US\$\u00a0\d+,\d\d/, "Bestelling", /\d+ \p{L}+ \d{4}, \d\d:\d\d:\d\d UTC/u],
-])("the portal speaks the language of a browser in %s", async (accepted, redemptions, amount, orderWord, time) => {
+])("the portal uses the language of a browser in %s", async (accepted, redemptions, amount, orderWord, time) => {
   await openOverview();
   const headers = { ...basic(reader), "accept-language": accepted };
   const visit = async (path: string) => browse(`${api.url}/portal${path}`, { headers });
@@ -435,7 +435,7 @@ it.each([
   expect([file.status, file.headers.get("content-language")]).toEqual([200, null]);
 });
 
-it("signing in to the portal takes a reading key as the password, also between blanks, under any name", async () => {
+it("the portal accepts a reading key as the password, with any user name and surrounding blanks", async () => {
   for (const path of PATHS) {
     const without = await open(path, null);
     const challenge = 'Basic realm="Portal", charset="UTF-8"';
@@ -457,7 +457,7 @@ it("signing in to the portal takes a reading key as the password, also between b
   }
 });
 
-it("signing in to the portal refuses a key that can redeem or cannot read", async () => {
+it("the portal refuses a key that can redeem or cannot read", async () => {
   const others = [await readerOf(partner, { scopes: ["voucher.webhook"] })];
   others.push(await readerOf(partner, { scopes: ["voucher.redeem"] }));
   const error = expect.stringContaining("Ask the operator for one");
@@ -472,12 +472,12 @@ it("signing in to the portal refuses a key that can redeem or cannot read", asyn
   }
 });
 
-it("the portal does not sign in a key from an address outside the key's allowlist", async () => {
+it("the portal refuses a key from an address outside its allowlist", async () => {
   expect((await open("", await readerOf(partner, { allowIps: ["198.51.100.7"] }))).status).toBe(403);
   expect((await open("", await readerOf(partner, { allowIps: ["127.0.0.1"] }))).status).toBe(200);
 });
 
-it("signing in to the portal counts pages for the key's limit, and wrong keys for the address's", async () => {
+it("the portal counts pages for the key's limit, and wrong keys for the address's limit", async () => {
   const limited = await startApi(servers, { RATE_LIMIT_RPS: "2" });
   const statuses = async (key: string) =>
     (await Promise.all(Array.from({ length: 12 }, () => open("/redemptions?day=x", key, limited)))).map(
@@ -487,7 +487,7 @@ it("signing in to the portal counts pages for the key's limit, and wrong keys fo
   expect(await statuses("pvk_WRONG")).toContain(429);
 });
 
-it("signing in to the portal counts searches that find nothing as look-ups of unknown codes", async () => {
+it("the portal counts searches that find nothing as misses", async () => {
   const guarded = await startApi(servers, { MISS_LIMIT_PER_MINUTE: "3" });
   const key = await readerOf(partner);
   for (let guess = 1; guess <= 3; guess += 1) {
@@ -499,7 +499,7 @@ it("signing in to the portal counts searches that find nothing as look-ups of un
   }
 });
 
-it("each answer of the portal forbids caching and, by its CSP, inline code", async () => {
+it("each response of the portal forbids caching, and inline code by its CSP", async () => {
   for (const path of [...PATHS, "/orders/none", "/redemptions?day=x"]) {
     for (const key of [reader, tillKey, null]) {
       const { headers, text } = await open(path, key);
@@ -511,7 +511,7 @@ it("each answer of the portal forbids caching and, by its CSP, inline code", asy
   }
 });
 
-it("every answer of the portal to a sandbox is marked as sandbox, and no other answer is", async () => {
+it("every response of the portal to a sandbox is marked as sandbox, and no other response is", async () => {
   for (const path of ["", "/redemptions", "/orders/none", "/redemptions?day=x", "/webhooks"]) {
     expect((await open(path, sandboxReader)).text, path).toContain('id="sandbox"');
     expect((await open(path)).text, path).not.toContain('id="sandbox"');
@@ -523,7 +523,7 @@ it("every address of the portal refuses other methods", async () => {
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
-it("webhook endpoints are shown to keys with voucher.webhook, and of their organization only", async () => {
+it("the portal shows webhook endpoints to keys with voucher.webhook, only of their own organization", async () => {
   for (const [id, { organizationId }] of [
     ["whk_of_the_partner", partner],
     ["whk_of_the_stranger", stranger],

@@ -23,7 +23,7 @@ const COLUMNS = [
   ...["currency", "benefitMonths", "redeemedAtUtc", "ticket", "keyId", "keyLabel", "verifyUrl"],
 ];
 
-it("a CSV file for spreadsheets has amounts, a currency and times that Excel reads", async () => {
+it("a CSV file for spreadsheets has amounts, a currency and times that Excel can read", async () => {
   const quoted = (cells: readonly string[]) => cells.map((cell) => `"${cell}"`).join();
   expect(await linesIn("en", {}, { discountPriceUsd: 10 })).toEqual([
     `\ufeff${quoted(COLUMNS)}`,
@@ -35,7 +35,7 @@ it("a CSV file for spreadsheets has amounts, a currency and times that Excel rea
   ]);
 });
 
-it("a CSV file for spreadsheets has the separators of languages with a decimal comma", async () => {
+it("a CSV file for spreadsheets has a semicolon as its separator in languages with a decimal comma", async () => {
   for (const language of ["de", "fr", "es", "nl"] as const) {
     const [head, line] = await linesIn(language, { productName: "Tag; Nacht" });
     expect(head).toContain('"serial";"productName";');
@@ -43,7 +43,7 @@ it("a CSV file for spreadsheets has the separators of languages with a decimal c
   }
 });
 
-it("a CSV file for spreadsheets has an apostrophe before formulas, and changes no other text", async () => {
+it("a CSV file for spreadsheets has an apostrophe before formulas, and no other changes", async () => {
   const formulas = ["=1+1", "+49", "-1", "@SUM(A1)", "\tx", '=HYPERLINK("http://x","y")', "\r=1"];
   const others = ["order-1", "00123", "1E5", "MAR-1", "a=b", " =1", "O'Neill", '"x"'];
   for (const [texts, mark] of [

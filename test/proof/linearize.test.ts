@@ -53,7 +53,7 @@ function applyKind(kind: Kind, state: State): State[] {
   return state.value === kind.from ? kind.to.map((value) => ({ ...state, value })) : [];
 }
 
-it("linearize refuses exactly the random histories that no order of all orders explains", () => {
+it("linearize refuses exactly the random histories that no order of calls explains", () => {
   const counts = { linearizable: 0, refused: 0, undecided: 0 };
   const property = fc.property(fc.array(someOperation, { minLength: 2, maxLength: OPERATIONS_MAX }), (operations) => {
     const { kind } = linearize(INITIAL, operations);

@@ -30,7 +30,7 @@ const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
 
 it.skipIf(bin === null)(
-  "after pg_restore the log signs nothing until it is recovered, and the recovery names what was lost",
+  "after pg_restore the log signs nothing until a recovery, which names the lost events",
   async () => {
     const servers = await openTestServers();
     const files = makeTlogFiles();

@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 const codeOf = (at: number) => String(vouchers[at]?.code);
 
-it("before the log begins none of it is served, and receipts answer not_logged_yet", async () => {
+it("an empty log serves nothing, and receipts answer not_logged_yet", async () => {
   expect(await openOperatorsPage()).toContain("This deployment has no log. voucherctl log init begins it.");
   for (const path of ["checkpoint", "policy", "tile/0/000.p/1", "tile/entries/000.p/1"]) {
     expect((await get(path)).status, path).toBe(404);
@@ -76,7 +76,7 @@ describe("after a checkpoint is published", () => {
     expect(page).toContain("Last pass Unknown: no worker with the log's key has run");
   });
 
-  it("the checkpoint and the policy are public, also for pages of other origins", async () => {
+  it("the checkpoint and the policy are public, including for pages of other origins", async () => {
     const { status, headers, bytes } = await get("checkpoint");
     expect(status).toBe(200);
     expect(parseCheckpoint(bytes.toString())).toMatchObject({ origin: "vouchers.test/log", size: 301 });
@@ -109,7 +109,7 @@ describe("after a checkpoint is published", () => {
     expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
   });
 
-  it("a tile beyond the checkpoint, or under another spelling of its path, is not found", async () => {
+  it("a tile after the checkpoint or with another spelling of its path is not found", async () => {
     for (const path of [
       ...["tile/0/001", "tile/0/001.p/46", "tile/0/002.p/1", "tile/1/000", "tile/1/000.p/2", "tile/2/000.p/1"],
       ...["tile/0/0", "tile/0/000.p/0", "tile/entries/001", "tile/7/000", "tile/0/%30%30%30", "tile/", "nothing"],
@@ -119,7 +119,7 @@ describe("after a checkpoint is published", () => {
     }
   });
 
-  it("a receipt proves a redemption offline, with a verifier that shares no code with the service", async () => {
+  it("a receipt proves a redemption offline to a verifier that shares no code with the service", async () => {
     const { status, body } = await till.receipt("early");
     expect(status).toBe(200);
     const file = join(files.directory, "early.tlog-proof");
@@ -136,7 +136,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.eventReceipt(codeOf(0), 2)).body).toBe(body);
   });
 
-  it("the public proof has no payload and proves only the recordHash", async () => {
+  it("the public proof has no payload, and proves only the recordHash", async () => {
     const proof = await (await proofOf(1, 7)).text();
     expect(proof).not.toContain("extra");
     const { body } = await send("GET", `${api.url}/integrity/events/VoucherInstance/${vouchers[7]?.id}`);
@@ -154,7 +154,7 @@ describe("after a checkpoint is published", () => {
     expect((await till.receipt("late")).status).toBe(200);
   });
 
-  it("an erased event has no new receipt, keeps its proof, and is intact for the audit", async () => {
+  it("an erased event gets no new receipt, keeps its proof, and is intact for the audit", async () => {
     const id = vouchers[9]?.id ?? "";
     await erasePerson(provisioning(servers.db), { by: "voucher", voucherId: id }, null);
     const refused = { status: 410, body: { code: "payload_erased" } };
@@ -166,7 +166,7 @@ describe("after a checkpoint is published", () => {
     expect(audit).toMatchObject({ problems: [], erased: 1 });
   });
 
-  it("an event whose payload the owner of the database removed or changed is broken, not erased", async () => {
+  it("an event is broken, not erased, if the database's owner removed or changed its payload", async () => {
     const lost = "payload = NULL, erased_by = NULL";
     const changes = [lost, "payload = NULL, erased_by = 3", "payload = replace(payload, 'order', 'Order')"];
     await servers.db.query(`
@@ -246,7 +246,7 @@ describe("after a checkpoint is published", () => {
   });
 });
 
-it("operators see which log was retired, with how many leaves, when and why", async () => {
+it("operators see each retired log with its number of leaves, time and reason", async () => {
   expect(await openOperatorsPage()).not.toContain("Retired logs");
   await servers.db.query(
     `INSERT INTO log_retirements (origin, next_origin, size, root, last_note, served_note, policy, reason, retired_at)

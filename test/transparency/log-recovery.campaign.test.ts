@@ -27,7 +27,7 @@ const refused = (reason: RegExp) => ({ placed: 0, refused: expect.stringMatching
 const FIRST = "log_slot = (SELECT min(log_slot) FROM voucher_events)";
 const LAST = "log_slot = (SELECT max(log_slot) FROM voucher_events)";
 
-it("log audit accepts an intact log and reports each change made to it", async () => {
+it("log audit accepts an intact log and reports every change made to it", async () => {
   await begin();
   await issue(700);
   await run();
@@ -55,7 +55,7 @@ it("log audit accepts an intact log and reports each change made to it", async (
   }
 });
 
-it("log audit finds an event that is cut off a chain's end, although the chain alone looks complete", async () => {
+it("log audit finds an event that was cut off the end of a chain", async () => {
   await begin();
   const [cut] = await issue(3);
   if (cut === undefined) throw new Error("no voucher");
@@ -75,7 +75,7 @@ it("log audit finds an event that is cut off a chain's end, although the chain a
   expect((await audit()).problems).toEqual(["leaf 3 belongs to no event"]);
 });
 
-it("the log of a restored database signs nothing until its recovery, and then continues after the loss", async () => {
+it("a restored database's log signs nothing until its recovery, then continues after the loss", async () => {
   const restore = await beginWithBackup({ kept: 300, lost: 500 });
   expect(await exportTo("copy")).toBe(800);
   await restore();
@@ -99,7 +99,7 @@ it("the log of a restored database signs nothing until its recovery, and then co
   expect(await monitor("now", { keep: true })).toMatchObject({ before: 800, size: 820 });
 });
 
-it("a restored database keeps the leaf of every event that it still has", async () => {
+it("a restored database keeps the leaf of every remaining event", async () => {
   await begin();
   await issue(300);
   await run();
@@ -151,7 +151,7 @@ it("a restored database keeps the leaf of every event that it still has", async 
   await assertInvariants(db);
 });
 
-it("the log of a restored database is recovered without an anchor, up to the checkpoint of the copy", async () => {
+it("a restored database's log is recovered without an anchor, up to the copy's checkpoint", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();
@@ -162,7 +162,7 @@ it("the log of a restored database is recovered without an anchor, up to the che
   expect(await run()).toMatchObject({ published: 20, refused: null });
 });
 
-it("the log of a restored database is recovered from a copy older than the anchor, then from a newer one", async () => {
+it("a restored database's log is recovered from an old copy, then from a newer one", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("behind");
   await issue(7);
@@ -185,7 +185,7 @@ it("the log of a restored database is recovered from a copy older than the ancho
   await assertInvariants(db);
 });
 
-it("the log of a restored database is not recovered from a copy with another leaf", async () => {
+it("a restored database's log is not recovered from a copy with another leaf", async () => {
   const restore = await beginWithBackup({ kept: 10, lost: 10 });
   await exportTo("copy");
   await restore();

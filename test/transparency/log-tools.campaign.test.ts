@@ -22,7 +22,7 @@ const read = (name: string) => readFileSync(at(name));
 const write = (name: string, content: string | Uint8Array) => writeFileSync(at(name), content);
 const [w2, w3] = witnessKeys as [SignerKey, SignerKey];
 
-it("log audit --url finds no problem in an export, and reports every changed tile, leaf or checkpoint", async () => {
+it("log audit --url accepts an export, and reports every changed tile, leaf or checkpoint", async () => {
   await begin();
   await issue(700);
   await run();
@@ -106,7 +106,7 @@ function serveEvents(entityId: string, events: object[], hasMore = false): LogSo
 
 const { chains, broken }: Vectors = JSON.parse(readFileSync(VECTORS_FILE, "utf8"));
 
-it("log audit --url reports each impossible event: sealed after a pending one, or pending with a hash", async () => {
+it("log audit --url reports a sealed event after a pending one, and a pending event with a hash", async () => {
   await begin();
   await issue(1);
   await run();
@@ -140,7 +140,7 @@ it("log audit --url reports each impossible event: sealed after a pending one, o
   expect(await find({ ...past, events: hashless })).toBe("event 2 of it is sealed and has no hash");
 });
 
-it("log export fails, and writes no checkpoint, when a tile is missing", async () => {
+it("log export without one of the tiles fails and writes no checkpoint", async () => {
   await begin();
   await issue(300);
   await run();
@@ -149,7 +149,7 @@ it("log export fails, and writes no checkpoint, when a tile is missing", async (
   expect(readdirSync(at("copy"))).not.toContain("checkpoint");
 });
 
-it("log backfill adds the events from before the log once, also after an interruption", async () => {
+it("log backfill adds the events from before the log once, even after an interruption", async () => {
   await issue(5_000);
   await tamper(db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
   await issue(10);
@@ -196,7 +196,7 @@ it("log monitor refuses a log that shrinks, forks or is renamed, and keeps the p
   expect(read("seen/refused-600").toString()).toBe(fork);
 });
 
-it("log monitor proves a fork from the tiles of a larger tree, and does not report damage as a fork", async () => {
+it("log monitor proves a fork from the tiles of a larger tree, but reports damage as damage", async () => {
   await exportTwice();
   const fork = new TreeAppender(0, []);
   fork.append(Buffer.alloc(300 * 32, 7));
@@ -215,7 +215,7 @@ it("log monitor proves a fork from the tiles of a larger tree, and does not repo
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor stores no bundle that the checkpoint does not prove, and replaces a damaged one", async () => {
+it("log monitor stores only bundles that the checkpoint proves, and replaces a damaged one", async () => {
   await exportTwice();
   for (const path of ["tile/entries/001", "tile/entries/002.p/88"]) {
     const good = read(`large/${path}`);
@@ -234,7 +234,7 @@ it("log monitor stores no bundle that the checkpoint does not prove, and replace
   expect(refusals()).toEqual([]);
 });
 
-it("log monitor reports that its saved checkpoint is damaged and what to do, and changes nothing", async () => {
+it("log monitor explains a damaged saved checkpoint, and changes nothing", async () => {
   await exportTwice();
   await monitor("small");
   const kept = read("seen/checkpoint").toString();

@@ -51,7 +51,7 @@ beforeAll(async () => {
   await redeem(2);
 });
 
-it("the verifier file verifies a receipt without a network, shows what it proves, and requests nothing", async () => {
+it("the verifier file verifies a receipt without a network, and shows its contents", async () => {
   const { page, complaints } = await visit("about:blank", { offline: true });
   const requests: string[] = [];
   page.on("request", (request) => requests.push(request.url()));
@@ -120,14 +120,14 @@ it("the verifier file verifies nothing without a receipt and a policy that names
   }
 });
 
-it("the verifier file uses a policy that is saved in the file", async () => {
+it("the verifier file uses a policy that is saved in it", async () => {
   const withPolicy = (markup: string) => markup.replace(/(<textarea id="policy"[^>]*>)/, `$1${vectors.policy}`);
   const { page, complaints } = await visit(saveCopy("verifier.html", withPolicy));
   expect((await verify(page, redemption)).look).toBe("good");
   expect(complaints).toEqual([]);
 });
 
-it("the verifier file runs no other script and loads nothing, by its content security policy", async () => {
+it("the verifier file's content security policy allows no other script and no request", async () => {
   const forged = `<script>document.title = "forged"</script><img src="${api.url}/assets/x">`;
   const { page, complaints } = await visit("about:blank");
   const requests: string[] = [];
@@ -138,7 +138,7 @@ it("the verifier file runs no other script and loads nothing, by its content sec
   expect(requests.filter((url) => url.startsWith("http"))).toEqual([]);
 });
 
-it("the verifier file reports no receipt as verified in a browser without Ed25519, and says why", async () => {
+it("the verifier file in a browser without Ed25519 reports no receipt as verified, and says why", async () => {
   const { page } = await visit("about:blank");
   await page.addInitScript(
     "crypto.subtle.importKey = () => Promise.reject(new DOMException('no', 'NotSupportedError'))",
@@ -173,14 +173,14 @@ it("the verification page verifies a sandbox's receipt against its history, and 
   expect([requests, complaints]).toEqual([[], []]);
 });
 
-it("the verification page verifies the proof of an entry with the hash that the page shows", async () => {
+it("the verification page verifies an entry's proof with the displayed hash", async () => {
   const { page } = await visit(first);
   const proofOf = async (history: string) => (await fetch(`${history}/2/proof`)).text();
   expect((await verify(page, await proofOf(first))).look).toBe("good");
   expect(await verify(page, await proofOf(second))).toMatchObject({ look: "bad", words: /no recordHash was given/ });
 });
 
-it("the verification page says that a receipt contradicts a history that was changed", async () => {
+it("the verification page says if a receipt contradicts the displayed history", async () => {
   const { page } = await visit("about:blank");
   await page.route(first, async (route) => {
     const response = await route.fetch();

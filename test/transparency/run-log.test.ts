@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const FORGED = Buffer.alloc(32, 7);
 
-it("the sequencer puts every sealed event into the tree in the order of its chain, and serves the root", async () => {
+it("the sequencer puts every sealed event into the tree in chain order, and serves the root", async () => {
   const issued = await issueVouchers(db, partner, 1_100, { validUntil: new Date(Date.now() - 1_000) });
   expect(await run()).toMatchObject({ placed: 0, size: 0, refused: null });
   expect([await tree(), await published(), existsSync(files.anchor)]).toEqual([null, null, false]);
@@ -52,7 +52,7 @@ it("the sequencer puts every sealed event into the tree in the order of its chai
   expect(parseCheckpoint(readAnchor())?.size).toBe(2_200);
 });
 
-it("the sequencer leaves a tree alone that another process has locked or witnesses have not confirmed", async () => {
+it("the sequencer waits for a tree that another process has locked or witnesses have not confirmed", async () => {
   await begin();
   await issue(3);
   const { run } = open();
@@ -65,7 +65,7 @@ it("the sequencer leaves a tree alone that another process has locked or witness
   expect(await run()).toMatchObject({ placed: 3 });
 });
 
-it("the sequencer signs what was committed before a crash, with the same bytes each time", async () => {
+it("the sequencer signs the commits from before a crash, with the same bytes each time", async () => {
   await begin();
   await issue(5);
   const before = await tree();
@@ -189,7 +189,7 @@ it.each([
   "2199023255552",
   "0",
   "-1",
-])("a batch whose id %s no sequence has drawn is set aside until the owner deletes it", async (id) => {
+])("a batch with the id %s, which no sequence has drawn, is set aside until the owner deletes it", async (id) => {
   const { run } = await begun(5);
   await tamper(
     db,
@@ -247,7 +247,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     payload: "UPDATE voucher_events SET payload = '{}'",
   };
 
-  it("a person with pva_api can only add a leaf to the log, which an audit finds", async () => {
+  it("a person with pva_api can only add a leaf to the log, and an audit finds it", async () => {
     const attempt = connect(servers.databaseUrl);
     const { payload, ...changes } = CHANGES;
     const restore = await backUp(db);
@@ -263,7 +263,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await restore();
   });
 
-  it("a person with pva_admin can add a leaf or stop the log, but change nothing that was published", async () => {
+  it("a person with pva_admin can add a leaf or stop the log, but change nothing published", async () => {
     const attempt = connect(servers.adminUrl);
     for (const change of ["served", "policy", "lost", "event"] as const)
       expect(await attempt(CHANGES[change]), change).toBe(NOT_ALLOWED);
@@ -312,7 +312,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
   });
 });
 
-it("an anchor with a larger tree, another root or no signature of this log stops the sequencer", async () => {
+it("an anchor with a larger tree, another root or no signature of the log stops the sequencer", async () => {
   const { run } = await begun(5);
   const before = await published();
   const other = await makeSigner("log", "other.test/log", Buffer.alloc(32, 9));
@@ -341,7 +341,7 @@ it("a deleted anchor stops a new process until an operator accepts the loss", as
   expect(await run()).toMatchObject({ refused: null, published: 5 });
 });
 
-it("no checkpoint is served while the anchor cannot be written, and the pass reports this", async () => {
+it("no checkpoint is served while the anchor cannot be written, and the pass reports it", async () => {
   const { run } = await begun(5);
   rmSync(files.directory, { recursive: true });
   await issue(1);
@@ -350,7 +350,7 @@ it("no checkpoint is served while the anchor cannot be written, and the pass rep
   expect(await run()).toMatchObject({ published: 6, refused: null });
 });
 
-it("the anchor of a second host follows the checkpoints that the first one serves", async () => {
+it("a second host's anchor follows the checkpoints that the first host serves", async () => {
   const { run } = await begun(5);
   const other = `${files.directory}/other`;
   writeFileSync(other, readAnchor());
@@ -361,7 +361,7 @@ it("the anchor of a second host follows the checkpoints that the first one serve
   expect(readFileSync(other, "utf8")).toBe(readAnchor());
 });
 
-it("an anchor whose log the database does not have stops every pass and `log init`", async () => {
+it("an anchor stops every pass and `log init` if the database does not have its log", async () => {
   await writeAnchor(2);
   expect(await run()).toMatchObject(refused(/has no log, but an anchor has one/));
   await expect(begin(true)).rejects.toThrow(/knows 2 leaves, the database 0/);
@@ -423,7 +423,7 @@ it("witnesses cosign every checkpoint, and remember the last one over restarts",
   }
 });
 
-it("with too few witnesses no new checkpoint is served, while events still get their positions", async () => {
+it("without a quorum of witnesses no new checkpoint is served, but events still get positions", async () => {
   const { url } = await startWitness(servers, files);
   files.setWitnesses([url, await startFake((response) => response.writeHead(500).end())]);
   const { report } = await begun(4);
@@ -449,7 +449,7 @@ it.each<[string, Answer]>([
   ["redirects", (response) => response.writeHead(307, { location: "/elsewhere" }).end()],
   ["names a size that is not a number", (response) => response.writeHead(409).end("many\n")],
   ["hangs up", (response) => response.destroy()],
-])("with a witness that %s no checkpoint is served, and nothing is lost", async (_, answer) => {
+])("no checkpoint is served, and nothing is lost, with a witness that %s", async (_, answer) => {
   files.setWitnesses([await startFake(answer)]);
   const { report } = await begun(4);
   expect(report).toMatchObject({
@@ -461,7 +461,7 @@ it.each<[string, Answer]>([
   expect(await run()).toMatchObject({ size: 4, published: 4, cosigned: 1 });
 });
 
-it("while witnesses contradict a tree, the anchor does not get it; once they agree, the log continues", async () => {
+it("the anchor does not get a tree that witnesses contradict, and continues when they agree", async () => {
   let refuses = false;
   files.setWitnesses([await startRefusing((note) => refuses && parseCheckpoint(note)?.size === 9)]);
   const { run } = await begun(4);
@@ -475,7 +475,7 @@ it("while witnesses contradict a tree, the anchor does not get it; once they agr
   expect(parseCheckpoint(readAnchor())?.size).toBe(9);
 });
 
-it("witnesses that have seen more than the database stop a new process before anything gets a place", async () => {
+it("witnesses with a newer checkpoint than the database stop a new process before it adds leaves", async () => {
   files.setWitnesses([(await startWitness(servers, files)).url]);
   await begun(4);
   files.setWitnesses([await startFake((response) => response.writeHead(409).end("50\n"))]);
@@ -488,9 +488,7 @@ function runWithoutAnchor() {
   return run();
 }
 
-it.each([
-  4, 0,
-])("witnesses stop a database that was restored to %i leaves, when the anchor was deleted", async (count) => {
+it.each([4, 0])("witnesses stop a database that was restored to %i leaves and has lost its anchor", async (count) => {
   const { url, state, close } = await startWitness(servers, files);
   files.setWitnesses([url]);
   if (count > 0) await begun(count);
@@ -512,7 +510,7 @@ it.each([
   expect([(await tree()).size, state()]).toEqual([count, seen]);
 });
 
-it("witnesses replace a deleted anchor if those that do not answer are too few for a quorum", async () => {
+it("witnesses replace a deleted anchor if enough of them respond", async () => {
   const witnesses = [await startWitness(servers, files, 0), await startWitness(servers, files, 1)];
   files.setWitnesses(witnesses.map(({ url }) => url));
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 2 });
@@ -529,7 +527,7 @@ it("witnesses replace a deleted anchor if those that do not answer are too few f
   });
 });
 
-it("witnesses of a log whose anchor was deleted are sent only text that the log has signed", async () => {
+it("witnesses of a log without its anchor are sent only text that the log has signed", async () => {
   const { url, state } = await startWitness(servers, files);
   files.setWitnesses([url]);
   await begun(4);
@@ -549,12 +547,12 @@ it("witnesses of a log whose anchor was deleted are sent only text that the log 
   expect(state()).toEqual(seen);
 });
 
-it("witnesses that do not cosign an empty tree let a new log begin", async () => {
+it("a new log begins even if its witnesses do not cosign an empty tree", async () => {
   files.setWitnesses([await startRefusing((note) => note.includes("\n0\n"))]);
   expect((await begun(4)).report).toMatchObject({ published: 4, cosigned: 1, refused: null });
 });
 
-it("the settings refuse an unsafe key file, an unfit policy and a missing anchor", async () => {
+it("the settings refuse an unsafe key file, an unsuitable policy and a missing anchor", async () => {
   chmodSync(files.env.LOG_KEY_FILE, 0o640);
   await expect(settingsOf(files)).rejects.toThrow(/Other users can read/);
   chmodSync(files.env.LOG_KEY_FILE, 0o600);

@@ -76,7 +76,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     expect(JSON.parse(stdout)).toMatchObject({ eventType: "voucher.instance.redeemed", sequence: 2 });
   });
 
-  it("the stand-alone verifiers refuse every broken receipt with a sentence, and accept every unusual one", () => {
+  it("the stand-alone verifiers refuse every broken receipt, and accept every unusual one", () => {
     const all = [...broken, ...unusual];
     for (const [at, { receipt }] of all.entries()) writeFileSync(join(directory, String(at)), receipt);
     const given = [script, directory, String(all.length), keys.log.vkey, keys.witness.vkey];
@@ -90,7 +90,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     }
   });
 
-  it("the stand-alone verifiers refuse a malformed vkey and a signature that is too short with a sentence", () => {
+  it("the stand-alone verifiers refuse a malformed vkey and a signature that is too short", () => {
     const receipt = String(receipts[2]?.receipt);
     const cut = (vkey: string) => vkey.replace(/\+([^+]+)\+(.+)$/, "+$1+AVBh");
     const short = receipt.replace(/^(— \S*witness\S* \S{8})\S+$/m, "$1");
@@ -107,7 +107,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     expect(run(short)).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^Refused: [^\n]+\.\n$/) });
   });
 
-  it("the stand-alone verifiers name the cause and the way out for a receipt that was changed", () => {
+  it("the stand-alone verifiers name the cause and the remedy for a receipt that was changed", () => {
     const text = String(receipts[2]?.receipt);
     for (const [changed, reason] of [
       [text.replaceAll("\n", "\r\n"), /end with CR and LF; download .* or remove each CR/],
@@ -121,7 +121,7 @@ describe.each(STAND_ALONE)("$name", ({ command, script, driver }) => {
     }
   });
 
-  it("the stand-alone verifiers exit 2, not 1 as for a refusal, without the log's vkey or the file", () => {
+  it("the stand-alone verifiers without the log's vkey or the file exit with 2", () => {
     const { status, stderr } = run(String(receipts[2]?.receipt), []);
     expect([status, stderr]).toEqual([2, "Cannot verify: name a receipt and the vkey of its log.\n"]);
     const missing = spawnSync(command, [script, join(directory, "missing"), keys.log.vkey], { encoding: "utf8" });

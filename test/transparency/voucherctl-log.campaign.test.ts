@@ -25,13 +25,13 @@ describe("a deployment with a log, a witness and a redemption", () => {
   });
   afterAll(() => own.close());
 
-  it("log keygen writes a key for its owner alone, and replaces none", async () => {
+  it("log keygen writes a key only for its owner, and replaces none", async () => {
     expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
     const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
     expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });
   });
 
-  it("receipt get prints what the service serves, and receipt verify verifies it offline", async () => {
+  it("receipt get prints the service's receipt, and receipt verify verifies it offline", async () => {
     const got = await voucherctl.run(["receipt", "get", "order-1", "--org", own.partner.organizationId]);
     expect(`${got.stdout}`).toBe(own.receipt);
     const verify = ["receipt", "verify", at("receipt"), "--policy", at("policy")];
@@ -49,7 +49,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect((await voucherctl.run([...verify.slice(0, -1), at("missing")])).exitCode).toBe(2);
   });
 
-  it("log monitor continues what it has seen, verifies a receipt, and exits 69 for a silent log", async () => {
+  it("log monitor continues from its saved checkpoint, verifies a receipt, and exits 69 for a silent log", async () => {
     const watch = ["log", "monitor", `${own.api.url}/log`, "--policy", at("policy"), "--state", at("seen"), "--keep"];
     expect(await voucherctl.json(...watch, "--receipt", at("receipt"))).toMatchObject({
       size: 2,
@@ -65,7 +65,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     });
   });
 
-  it("witness serve refuses a port that another process has", async () => {
+  it("witness serve refuses a port that another process uses", async () => {
     const taken = ["witness", "serve", "--key", at("w.key"), "--state", at("w2.json"), "--log", own.vkey, "--port"];
     expect(await voucherctl.run([...taken, new URL(own.api.url).port])).toMatchObject({
       exitCode: 1,
@@ -73,7 +73,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     });
   });
 
-  it("log audit needs the database, and log audit --url a policy instead", async () => {
+  it("log audit needs the database, and log audit --url needs a policy instead", async () => {
     expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
     const served = ["log", "audit", "--url", own.api.url, "--policy", at("policy"), "--voucher", own.voucherId];
     // This command needs no database: DATABASE_URL names one that does not answer.
@@ -93,7 +93,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect(untrusted).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(/--url needs --policy/) });
   });
 
-  it("log recover refuses an export that has no more leaves than the database", async () => {
+  it("log recover refuses an export without more leaves than the database", async () => {
     expect(await voucherctl.json("log", "backfill")).toEqual({ events: 0 });
     expect(await voucherctl.json("log", "export", "--to", at("export"))).toEqual({ size: 2 });
     expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
@@ -152,7 +152,7 @@ async function startDeployment() {
   return { vkey, env, api, partner, voucherId: String(voucher?.id), receipt: receipt.body, close };
 }
 
-it("log audit finds by an anchor or a witness that a database was set back with its checkpoint", async () => {
+it("log audit detects by an anchor or a witness that a database was set back with its checkpoint", async () => {
   const own = await openTestServers();
   const command = openVoucherctl(own);
   const log = makeTlogFiles();

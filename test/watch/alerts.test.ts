@@ -30,7 +30,7 @@ afterEach(async () => {
   await servers.redis.flushdb();
 });
 
-it("one of several API processes sends the beginning of a red fault and its end, signed, as JSON", async () => {
+it("one of several API processes sends the start and the end of a red fault as signed JSON", async () => {
   const { receiver, startTwo, told } = await open();
   const keepers = await startTwo();
   for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT, AMBER]);
@@ -54,7 +54,7 @@ it("one of several API processes sends the beginning of a red fault and its end,
   }
 });
 
-it("a fault that another fault explains sends no message, unless it lasts longer than the other fault", async () => {
+it("a fault with another fault as its cause sends no message, unless it lasts longer", async () => {
   const { startTwo, told } = await open();
   const keepers = await startTwo();
   const pause: Attention = { ...FAULT, runbook: "VouchersQueuePaused", what: "The queue is paused", subject: "redeem" };
@@ -71,7 +71,7 @@ it("a fault that another fault explains sends no message, unless it lasts longer
   ]);
 });
 
-it("new processes send the ends of faults that began before them, and nothing twice", async () => {
+it("new processes send the ends of faults that began before them, and repeat no message", async () => {
   const { startTwo, told } = await open();
   await lookAll(await startTwo(), [FAULT]);
   const keepers = await startTwo();
@@ -81,7 +81,7 @@ it("new processes send the ends of faults that began before them, and nothing tw
   expect(told()).toEqual(["begin", "end"]);
 });
 
-it("a fault that returns within a minute keeps its beginning, and sends no further message", async () => {
+it("a fault that returns within a minute keeps its start time, and sends no new message", async () => {
   const { start, told } = await open();
   const keeper = await start();
   await look(keeper, [FAULT]);
@@ -102,7 +102,7 @@ it("a fault that only some processes find is neither ended nor reported twice", 
   expect(told()).toEqual(["begin"]);
 });
 
-it("a fault that could not be judged stays, and so does one of a kind that only a later release knows", async () => {
+it("a fault stays if it could not be judged, or if only a later release knows its kind", async () => {
   const { start } = await open();
   const keeper = await start();
   await look(keeper, [AMBER]);
@@ -114,21 +114,24 @@ it("a fault that could not be judged stays, and so does one of a kind that only 
   ]);
 });
 
-itOnOneRedis("while Postgres is away, one process tells, and the end is told once when it is back", async () => {
-  const { startTwo, told } = await open();
-  const keepers = await startTwo();
-  for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT], "away");
-  expect(told()).toEqual(["begin"]);
-  await lookAll(keepers, [FAULT]);
-  // Postgres has learned it, so other processes know it too.
-  expect(await selectFaults(db)).toMatchObject([{ told: "begin", since: FAULT.since }]);
-  const next = await startTwo();
-  await lookAll(next, [FAULT]);
-  await endFault(next);
-  expect(told()).toEqual(["begin", "end"]);
-});
+itOnOneRedis(
+  "one process sends a fault while Postgres is unreachable, and its end is sent once afterwards",
+  async () => {
+    const { startTwo, told } = await open();
+    const keepers = await startTwo();
+    for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT], "away");
+    expect(told()).toEqual(["begin"]);
+    await lookAll(keepers, [FAULT]);
+    // Postgres has learned it, so other processes know it too.
+    expect(await selectFaults(db)).toMatchObject([{ told: "begin", since: FAULT.since }]);
+    const next = await startTwo();
+    await lookAll(next, [FAULT]);
+    await endFault(next);
+    expect(told()).toEqual(["begin", "end"]);
+  },
+);
 
-itOnOneRedis("a fault that ended while Postgres was away is told as ended when it is back", async () => {
+itOnOneRedis("a fault that ended while Postgres was unreachable is reported as ended afterwards", async () => {
   const { start, told } = await open();
   const keeper = await start();
   await look(keeper, [FAULT], "away");
@@ -140,21 +143,18 @@ itOnOneRedis("a fault that ended while Postgres was away is told as ended when i
   expect(told()).toEqual(["begin", "end", "begin"]);
 });
 
-itOnOneRedis(
-  "what was told before Postgres went away is not told again, and without Redis each process tells",
-  async () => {
-    const { startTwo, told, toRedis } = await open();
-    const keepers = await startTwo();
-    await lookAll(keepers, [FAULT]);
-    await lookAll(keepers, [FAULT]);
-    toRedis.cut();
-    await lookAll(keepers, [FAULT, { ...FAULT, subject: "Postgres" }], "away");
-    expect(told()).toEqual(["begin", "begin", "begin"]);
-    toRedis.mend();
-  },
-);
+itOnOneRedis("an absence of Postgres repeats no message, and without Redis each process sends its own", async () => {
+  const { startTwo, told, toRedis } = await open();
+  const keepers = await startTwo();
+  await lookAll(keepers, [FAULT]);
+  await lookAll(keepers, [FAULT]);
+  toRedis.cut();
+  await lookAll(keepers, [FAULT, { ...FAULT, subject: "Postgres" }], "away");
+  expect(told()).toEqual(["begin", "begin", "begin"]);
+  toRedis.mend();
+});
 
-it("a receiver that refuses is asked again after a minute until it accepts, and that is itself a fault", async () => {
+it("a receiver that refuses a message gets it again every minute, and is itself reported as a fault", async () => {
   let status = 500;
   const { receiver, start, told } = await open({ status: () => status });
   const keeper = await start();
@@ -172,7 +172,7 @@ it("a receiver that refuses is asked again after a minute until it accepts, and 
   expect(await selectFaults(db)).toMatchObject([{ told: "begin", failingSince: null }]);
 });
 
-it("an end that no receiver accepts is forgotten after a day", async () => {
+it("an end of a fault that no receiver accepts is dropped after a day", async () => {
   const { start } = await open({ status: () => 500 });
   const keeper = await start();
   await look(keeper, [FAULT]);
@@ -183,7 +183,7 @@ it("an end that no receiver accepts is forgotten after a day", async () => {
   expect(await selectFaults(db)).toEqual([]);
 });
 
-it("faults are recorded without a standby, because a fault may be its absence", async () => {
+it("faults are recorded without a standby, because the fault may be its absence", async () => {
   const pool = openServicePool(servers.databaseUrl);
   const setting = await inTransaction(pool, async (tx) => {
     await beginFaults(tx, [toRow(FAULT)]);
@@ -193,7 +193,7 @@ it("faults are recorded without a standby, because a fault may be its absence", 
   expect(setting).toBe("local");
 });
 
-it("an alert is not sent to a private address unless WEBHOOK_ALLOW_PRIVATE allows it", async () => {
+it("a message is not sent to a private address unless WEBHOOK_ALLOW_PRIVATE allows it", async () => {
   const { receiver, start } = await open({ allowPrivate: false });
   await look(await start(), [FAULT]);
   expect(receiver.received).toEqual([]);
@@ -204,14 +204,14 @@ it.each([
   ["https://discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
   ["https://ptb.discord.com/api/webhooks/1/x", ["content", "allowed_mentions"]],
   ["https://hooks.slack.com/services/T/B/x", ["text", "severity", "what", "subject", "since", "endedAt", "url"]],
-])("a message to %s has the fields that its receiver takes", (receiver, fields) => {
+])("a message to %s has the fields that its receiver expects", (receiver, fields) => {
   const told = { ...FAULT, what: "x".repeat(3_000), endedAt: null };
   const body: { content?: string } = alertBody(receiver, told, "https://vouchers.test/ops");
   expect(Object.keys(body)).toEqual(fields);
   expect(body.content?.length ?? 0).toBeLessThanOrEqual(2_000);
 });
 
-it("the text of a message is one line in which Slack finds no link and no call", () => {
+it("a message is one line of text, in which Slack finds no link and no mention", () => {
   const told = { ...FAULT, subject: "<!channel>\n<https://evil.example|click>", endedAt: null };
   const { text } = alertBody("https://hooks.slack.test/x", told, "https://vouchers.test/ops") as { text: string };
   expect(text).not.toMatch(/[<>\n]/);

@@ -22,14 +22,14 @@ it("the overview has at most 17 kinds of faults", () => {
   expect(FAULTS.length).toBeLessThanOrEqual(17);
 });
 
-it("the runbook has an entry for each fault of the overview and each alert of Prometheus, and no other", () => {
+it("the runbook has one entry for each fault of the overview and each alert of Prometheus", () => {
   const pages = globSync("docs/runbook/*.md").map((file) => readFileSync(file, "utf8"));
   const entries = Array.from(pages.join("\n").matchAll(/^## (\w+)$/gm), ([, name]) => name);
   const names = new Set([...FAULTS, ...alerts].map(({ name }) => name));
   expect(entries.toSorted()).toEqual([...names].toSorted());
 });
 
-it("a fault that Prometheus finds too has the same severity there", () => {
+it("a fault has the same severity in the overview and in Prometheus", () => {
   const severities = { red: "critical", amber: "warning", grey: "none" };
   const different = FAULTS.filter(({ name, severity }) => {
     const own = alerts.filter((alert) => alert.name === name);
@@ -132,7 +132,7 @@ it.each<[cause: string, changes: Partial<Facts>]>([
   ["redeems wait, and no worker takes them", { queues: backlogs("redeem", { waiting: 1 }) }],
   ["no worker answers", {}],
   ["no worker answers", { processes: null, queues: null, database: null }],
-])("while no canary is answered, nothing is redeemed: %s", (cause, changes) => {
+])("the fault says that nothing is redeemed while no canary is answered: %s", (cause, changes) => {
   const since = new Date(NOW.getTime() - 15_000);
   const found = { what: `Nothing is redeemed: ${cause}`, subject: "All organizations", since };
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([found]);
@@ -144,11 +144,11 @@ it.each<[why: string, changes: Partial<Facts>]>([
   ["its silence is short", { canary: { ...SILENT, silentMs: 14_500 } }],
   ["a canary of another process was answered", { processes: [api({ canaryAgeMs: 14_000 })] }],
   ["one of a process that has ended since was answered", { processes: [api({ canaryAgeMs: 14_000, isUp: false })] }],
-])("a process does not say that nothing is redeemed if %s", (_why, changes) => {
+])("the fault does not say that nothing is redeemed if %s", (_why, changes) => {
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
 });
 
-it("API processes that cannot serve requests are named, red once they are half of all", () => {
+it("API processes that cannot serve requests are named, and are a red fault once they are half of all", () => {
   const unready = { unready: "No worker answers it." };
   const name = { subject: "api 1 on host", what: "An API process cannot serve requests: No worker answers it" };
   const severities = (others: ServiceProcess[], own: Partial<Facts> = unready) =>
@@ -165,7 +165,7 @@ it("API processes that cannot serve requests are named, red once they are half o
   expect(find("VouchersServerAway", { ...unready, processes: null })).toMatchObject([{ severity: "red" }]);
 });
 
-it("a shard in which nothing is redeemed is named with its cause, while others redeem", () => {
+it("a shard that redeems nothing while others do is named with its cause", () => {
   const canary = { ...SILENT, silentMs: 1_000, shards: [1_000, 20_000], silentShards: [1] };
   const what = (changes: Partial<Facts>) => find("VouchersShardAway", { canary, ...changes })?.[0]?.what;
   const start = "Nothing is redeemed in shard 1/2: ";
@@ -182,7 +182,7 @@ it("a shard in which nothing is redeemed is named with its cause, while others r
   expect(find("VouchersShardAway", { canary })).toMatchObject([{ subject: "Redis", since: new Date(+NOW - 20_000) }]);
 });
 
-it("the fault of a paused queue is red for redeems, and stays while Redis does not answer", () => {
+it("the fault of a paused queue is red for redeems, and stays while Redis is unreachable", () => {
   expect(find("VouchersQueuePaused", { queues: backlogs("redeem", { paused: true }, "1/2") })).toEqual([
     { subject: "redeem", what: "The queue redeem is paused in shard 1/2", page: ["queues", "redeem"] },
   ]);
@@ -196,7 +196,7 @@ it("the fault of a paused queue is red for redeems, and stays while Redis does n
   }
 });
 
-it("jobs that wait for more than a minute are a fault, which names a missing worker", () => {
+it("jobs that wait more than a minute are a fault, which names a missing worker", () => {
   const wait = (queue: string, oldestWaitingMs = 60_001) => backlogs(queue, { waiting: 1, oldestWaitingMs });
   const what = "Jobs of the queue seal wait for more than a minute";
   expect(find("VouchersQueueBacklog", { queues: wait("seal", 60_000) })).toEqual([]);
@@ -225,14 +225,14 @@ it("a clock that has jumped ahead is a fault", () => {
   expect(find("VouchersClockAhead", { clockAheadMs: 3_600_000 })).toEqual([{ what, subject: "Postgres" }]);
 });
 
-it("a key that meets its limit for a minute is amber, and nothing is known of it without Redis", () => {
+it("a key at its limit for a minute is an amber fault, and unknown without Redis", () => {
   const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
   const page = ["organizations", "org_1", "calls"];
   expect(find("KeyMeetsLimit", { limitedKeys })).toMatchObject([{ subject: "key_1", page }]);
   expect(find("KeyMeetsLimit", { limitedKeys: null })).toBeNull();
 });
 
-it("a key meets its limit once calls are refused each second of a full minute, and in a minute beside it", () => {
+it("a key is at its limit if calls are refused in each second of a full minute", () => {
   const [flood, few] = [{ "key limited org_1 key_1": "60" }, { "key limited org_1 key_1": "1" }];
   const key = [{ organizationId: "org_1", keyId: "key_1", limited: 60 }];
   expect([limitedKeysIn([few, flood, {}]), limitedKeysIn([{}, flood, few])]).toEqual([key, key]);
@@ -292,7 +292,7 @@ it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
     { stock: [{ left: 0, batchId: "bat_1", brand: "Shop", product: "Cup" } as Stock] },
     { what: "A batch is sold out", subject: "Shop: Cup", page: ["batches", "bat_1"] },
   ],
-])("%s is found in the database, and stays while Postgres is away", (name, changes, found) => {
+])("%s is found in the database, and stays while Postgres is unreachable", (name, changes, found) => {
   expect(find(name, { database: { ...DATABASE, ...changes } })).toEqual([expect.objectContaining(found)]);
   expect(find(name, { database: null })).toBeNull();
 });
@@ -312,6 +312,6 @@ it.each<[names: string, connected: string[], missing: number]>([
   ['2 (a, "the ""b""")', ["a", "the", "reports"], 1],
   ["ANY 1 (*)", ["reports"], 0],
   ["*", [], 1],
-])("of the standbys %j, with %j connected, %i are missing", (standbyNames, standbys, missing) => {
+])("%j as standbys, with %j connected, means that %i are missing", (standbyNames, standbys, missing) => {
   expect(countMissingStandbys({ standbyNames, standbys })).toBe(missing);
 });

@@ -65,7 +65,7 @@ describe("the overview", () => {
     expect(all.organization).toBeNull();
   });
 
-  it("the overview leaves an audit entry an hour for each operator and organization, and none for all", async () => {
+  it("the overview adds one audit entry per hour, operator and organization, and none for all", async () => {
     const looks = async () =>
       (
         await db.query(
@@ -96,7 +96,7 @@ describe("the overview", () => {
     expect(rows).toHaveLength(0);
   });
 
-  it("the overview of an organization is not shown when the visit cannot be recorded", async () => {
+  it("the overview of an organization is not shown if the visit cannot be recorded", async () => {
     const { organizationId } = await makePartner(db);
     const look = () =>
       browse(`${api.url}/ops/overview.json?organization=${organizationId}`, { headers: basic(OPS_TOKEN, "Eve") });
@@ -110,7 +110,7 @@ describe("the overview", () => {
     ).toBe(1);
   });
 
-  it("the overview has the refusals and the latency of redeems", async () => {
+  it("the overview shows refusals and the latency of redeems", async () => {
     await api.ctx.counts.send();
     // On a busy machine, Redis may answer too late for some views.
     await until(async () => sumOf((await read(partner.organizationId)).minutes).refusals === 1);
@@ -144,7 +144,7 @@ describe("the overview", () => {
     expect(await countRefusalsOf(method, path)).toBe(0);
   });
 
-  it("the overview has each queue's pause in any shard, its serving processes and its oldest job's age", async () => {
+  it("the overview shows each queue's pauses, its workers and its oldest job's age", async () => {
     const shards = listShards(ctx.deployment.id, servers.queueShards[0]);
     const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue);
     await until(async () => (await find("redeem"))?.workers === 1);
@@ -161,7 +161,7 @@ describe("the overview", () => {
     expect(await find("seal")).toMatchObject({ paused: false, waiting: 0, oldestWaitingMs: 0 });
   });
 
-  it("the overview counts no worker for a queue whose secret the process lacks", async () => {
+  it("the overview counts no worker for a queue whose secret the worker lacks", async () => {
     const other = await startWorkers(servers, { WORKER_QUEUES: "webhook,seal" });
     const find = async (queue: string) => (await read()).queues.find(({ name }) => name === queue)?.workers;
     await until(async () => (await find("seal")) === 2);
@@ -169,7 +169,7 @@ describe("the overview", () => {
     await other.close();
   });
 
-  it("the overview uses the singular for one claim, and distinguishes organizations of one name by id", async () => {
+  it("the overview uses the singular for one claim, and distinguishes equal names by id", async () => {
     const namesake = await makePartner(db);
     await db.query("UPDATE organizations SET name = 'Corner Shop' WHERE id = ANY ($1)", [
       [partner.organizationId, namesake.organizationId],
@@ -203,7 +203,7 @@ describe("the overview", () => {
     expect(text).not.toContain(`, ${stranger.organizationId}<`);
   });
 
-  it("the overview refuses an organization that does not exist, and asks for the password", async () => {
+  it("the overview refuses an unknown organization, and asks for the password", async () => {
     expect((await open("/overview.json?organization=org_none")).status).toBe(404);
     expect((await browse(`${api.url}/ops/overview.json`)).status).toBe(401);
   });
@@ -234,7 +234,7 @@ describe("the counts", () => {
       ])
     ).rows;
 
-  it("the counts count nothing twice when two processes count at once", async () => {
+  it("the counts are correct when two processes count at once", async () => {
     const { code } = await issue();
     await till.redeem({ code, externalRef: "counted at once" });
     await closeRedemptions(db);
@@ -279,7 +279,7 @@ describe("the counts", () => {
     }
   });
 
-  it("the counts are made again after an operator has said that the clock is right", async () => {
+  it("the counts are computed again after an operator has trusted the clock", async () => {
     await count();
     const right = await counts();
     // Changes the counts as a clock that was a year ahead would.
@@ -291,7 +291,7 @@ describe("the counts", () => {
   });
 });
 
-it("the list of faults has an endpoint that failed three times in a row, and one disabled for failing", async () => {
+it("the list of faults has an endpoint that failed three times in a row, and a disabled one", async () => {
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const deployed = (await db.query("SELECT canon_preserved_since AS at FROM deployment")).rows[0].at;
   const failingSince = new Date(deployed.getTime() + 1);
@@ -339,7 +339,7 @@ it("the end of a batch is predicted from ten sales or six hours, not from one sa
   expect(await ends()).toEqual([]);
 });
 
-it("the list of faults has batches that are sold out, and that end within a week", async () => {
+it("the list of faults has batches that are sold out or end within a week", async () => {
   const [sold, calm, far] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const validUntil = new Date(Date.now() + 30 * 86_400_000);
   await offerBatch(db, sold, 1, { validUntil });
@@ -362,7 +362,7 @@ it("the list of faults has batches that are sold out, and that end within a week
   ]);
 });
 
-it("the list of faults has each organization's batches that end or sell out beside many of another one", async () => {
+it("the list of faults has each organization's ending batches beside many of another one", async () => {
   const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const far = new Date(Date.now() + 300 * 86_400_000);
   const { batchId: ends } = await offerBatch(db, ending, 1);
@@ -406,14 +406,14 @@ it("the list of faults has each organization's batches that end or sell out besi
   );
 });
 
-it("the list of faults has a chain that is broken", async () => {
+it("the list of faults has each broken chain", async () => {
   const { id } = await issue();
   await db.query("INSERT INTO broken_chains (found_at, voucher_id) VALUES (now(), $1)", [id]);
   expect((await faultsOf("VouchersChainBroken")).map(({ subject }) => subject)).toEqual([id]);
   await db.query("DELETE FROM broken_chains");
 });
 
-it("the list of faults has failed jobs since they were first seen, and no longer when they are gone", async () => {
+it("the list of faults has failed jobs since they were first seen, until they are gone", async () => {
   const key = `${findShard(ctx.deployment.id, 0, ctx.config.queueShards[0]).prefix}:redeem:failed`;
   await servers.redis.zadd(key, 1, "job");
   const [first] = await faultsOf("VouchersJobsFail");
@@ -423,7 +423,7 @@ it("the list of faults has failed jobs since they were first seen, and no longer
   expect(await faultsOf("VouchersJobsFail")).toEqual([]);
 });
 
-it("the list of faults has a log that is refused", async () => {
+it("the list of faults has a refused log", async () => {
   await insertTlogTree(db as never, { origin: "vouchers.test/log", root: Buffer.alloc(32) });
   const reply = { claims: 1, setAside: 1, refused: "no", obstacle: "contradiction" };
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;

@@ -17,17 +17,17 @@ const duration = (what: string, labels: string) => `voucher_http_request_duratio
 const checked = hasPromtool();
 
 describe.runIf(checked)("the files for Prometheus", () => {
-  it("the files for Prometheus are accepted by Prometheus", () => {
+  it("the files for Prometheus are valid", () => {
     expect(runPromtool(["check", "rules", RULES])).toMatchObject({ ok: true });
     expect(runPromtool(["check", "config", CONFIG])).toMatchObject({ ok: true });
   });
 
-  it("the files for Prometheus fire no alert for an hour of a healthy service", () => {
+  it("the files for Prometheus fire no alert in an hour of a healthy service", () => {
     const asks = [9, 20, 35, 59].map((minutes) => firingAt(minutes, []));
     expect(testRules(HEALTHY, { promql_expr_test: asks })).toMatchObject({ ok: true });
   });
 
-  it("the files for Prometheus link to the runbook by an absolute address, from the external label", () => {
+  it("the files for Prometheus link to the runbook by an absolute address from the external label", () => {
     const alert = {
       exp_labels: { severity: "critical" },
       exp_annotations: {
@@ -74,7 +74,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     });
   });
 
-  it("every alert of the files for Prometheus has a test case here", () => {
+  it("this file has a test case for every alert of the files for Prometheus", () => {
     const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
     const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
     expect(alerts.length).toBeGreaterThan(10);

@@ -52,7 +52,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("an event is delivered, signed and minimal, to each endpoint of its organization that wants it", async () => {
+it("an event is delivered, signed and without texts, to each subscribed endpoint of its organization", async () => {
   const stranger = await makePartner(servers.db);
   const all = await addEndpoint();
   const other = await addEndpoint(["voucher.instance.voided"]);
@@ -82,7 +82,7 @@ it("a replayed delivery of an erased event ends as Erased without a request", as
   expect(receiver.of(endpoint)).toHaveLength(1);
 });
 
-it("a delivery that is due later ends as Erased as soon as its event is erased", async () => {
+it("a scheduled delivery ends as Erased as soon as its event is erased", async () => {
   answer = () => 500;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -98,7 +98,7 @@ it("a delivery that is due later ends as Erased as soon as its event is erased",
   expect(receiver.of(endpoint)).toHaveLength(1);
 });
 
-it("a delivery whose event is erased while an attempt is under way is not attempted again", async () => {
+it("a delivery whose event is erased during an attempt is not attempted again", async () => {
   answer = () => 500;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -116,7 +116,7 @@ it("a delivery whose event is erased while an attempt is under way is not attemp
   expect(receiver.of(endpoint)).toHaveLength(2);
 });
 
-it("a worker does not send what it has read if the event is erased or the endpoint disabled meanwhile", async () => {
+it("a worker does not send an event that was erased or whose endpoint was disabled meanwhile", async () => {
   for (const ending of ["erased", "disabled"]) {
     const held = Promise.withResolvers<number>();
     answer = () => held.promise;
@@ -160,7 +160,7 @@ it('an event has "sandbox": true in its data if its organization is a sandbox', 
   }
 });
 
-it("every transaction that writes an event announces it", async () => {
+it("every transaction that writes an event notifies the workers", async () => {
   const endpoint = await addEndpoint();
   const [voided, held] = await issue(2);
   await voidVoucher(provisioning(servers.db), partner.organizationId, voided.code, null);
@@ -197,7 +197,7 @@ it("every transaction that writes an event announces it", async () => {
   expect(seen.map((request) => request.text).join("")).not.toMatch(/rsv_/);
 });
 
-it("an event is written to the outbox only for organizations with an enabled endpoint", async () => {
+it("an event is written to the outbox only for an organization with an enabled endpoint", async () => {
   const [voucher] = await issue();
   await worker.ctx.fanOut?.close();
   await redeem(voucher.id);
@@ -211,7 +211,7 @@ it("an event is written to the outbox only for organizations with an enabled end
   await until(async () => (await query("SELECT FROM webhook_outbox")).length === 0);
 });
 
-it("a run sends an event that becomes due just after the run has read that nothing is due", async () => {
+it("a run sends an event that becomes due right after a read found nothing due", async () => {
   const webhooks = openDeliveries();
   const endpoint = await addEndpoint();
   const [voucher] = await issue();
@@ -273,7 +273,7 @@ it("a run with a failed read ends after its requests have ended and are recorded
   expect(receiver.of(endpoint)).toHaveLength(6);
 });
 
-it("a failed delivery is repeated with the same id and body, and later if Retry-After asks for that", async () => {
+it("a failed delivery is repeated with the same id and body, no earlier than Retry-After", async () => {
   const endpoint = await addEndpoint();
   answer = () => 500;
   await redeem((await issue())[0].id);
@@ -296,7 +296,7 @@ it("a failed delivery is repeated with the same id and body, and later if Retry-
   expect(row).toEqual({ failing_since: null });
 });
 
-it("a delivery that two processes send at the same time has one attempt, the first to be recorded", async () => {
+it("a delivery that two processes send at the same time records only the first attempt", async () => {
   const [endpoint = ""] = await addTargetsWithDue(1, 1);
   const [delivery] = await selectDueDeliveries(servers.db, { endpointId: endpoint, except: [], limit: 1 });
   if (delivery === undefined) throw new Error("nothing is due");
@@ -313,7 +313,7 @@ it("a delivery that two processes send at the same time has one attempt, the fir
   expect(row).toEqual({ attempts: 1, state: "Pending", last_status: 500 });
 });
 
-it("a delivery is given up after ten attempts; only then does the next event of its voucher follow", async () => {
+it("a delivery is given up after ten attempts, and then its voucher's next event follows", async () => {
   const endpoint = await addEndpoint();
   const [voucher, other] = await issue(2);
   answer = ({ voucherId, type }) => (voucherId === voucher.id && type === "reservation.expired" ? 500 : 204);
@@ -335,7 +335,7 @@ it("a delivery is given up after ten attempts; only then does the next event of 
   expect(failed).toMatchObject({ state: "Failed", attempts: 10, sequence: null, nextAttemptAt: null });
 });
 
-it("a failing delivery disables its endpoint after 410 at once, else after five days of failures", async () => {
+it("an endpoint is disabled after 410 at once, or after five days of failures", async () => {
   const [gone, failing] = [await addEndpoint(), await addEndpoint()];
   const warned: unknown[] = [];
   worker.ctx.log.warn = ((fields: unknown) => warned.push(fields)) as typeof worker.ctx.log.warn;
@@ -372,7 +372,7 @@ it("a failing delivery disables its endpoint after 410 at once, else after five 
   expect(receiver.received).toHaveLength(before);
 });
 
-it("a run sends at most four requests at once to an endpoint, and one to an endpoint that fails", async () => {
+it("a run sends at most four requests at once to an endpoint, and one to a failing endpoint", async () => {
   // Longer than the test may take.
   const webhookSender = openWebhookSender({ allowPrivate: true, connectMaxMs: 200_000, attemptMaxMs: 200_000 });
   const requests = new FairSlots(REQUESTS_MAX);
@@ -402,7 +402,7 @@ it("a run sends at most four requests at once to an endpoint, and one to an endp
   expect((await deliveries(slow[0] ?? "")).every(({ attempts }) => attempts === 0)).toBe(true);
 });
 
-it("after the first read of each target, an organization's reads wait for each other", async () => {
+it("an organization's reads run one after the other after the first read of each target", async () => {
   const owners: string[] = [];
   const webhookReads: Pick<FairSlots, "run"> = {
     run(owner, work) {
@@ -421,7 +421,7 @@ it("after the first read of each target, an organization's reads wait for each o
   expect(owners.length).toBeGreaterThan(2 * targets.length);
 });
 
-it("a run ends long before its requests when its process stops while endpoints hang", async () => {
+it("a run ends long before its requests if its process stops while endpoints hang", async () => {
   answer = () => null;
   const ids = await addTargetsWithDue(20, 1);
   const stopping = await startWorkers(servers, WEBHOOK_ENV);
@@ -443,7 +443,7 @@ it("a run ends after four failures without a success, and at once after 410", as
   expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
 });
 
-it("a replay sends finished deliveries again in the order of each voucher, by ids or by time", async () => {
+it("a replay sends finished deliveries again in each voucher's order, by ids or by time", async () => {
   const endpoint = await addEndpoint();
   const replay = (request: ReplayRequest, organizationId = partner.organizationId) =>
     replayWebhook(worker.ctx, organizationId, endpoint, request);
@@ -464,7 +464,7 @@ it("a replay sends finished deliveries again in the order of each voucher, by id
   await finished(endpoint, 2);
 });
 
-it("a replay makes a later delivery of the voucher wait, although its own retry was due", async () => {
+it("a replay makes a later delivery of the voucher wait, even if its own retry was due", async () => {
   answer = () => 503;
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
@@ -487,7 +487,7 @@ it("a replay makes a later delivery of the voucher wait, although its own retry 
   expect(receiver.of(endpoint).map((request) => request.id)).toEqual([2, 1, 1, 1, 2].map((n) => `${id}-${n}`));
 });
 
-it("an old delivery that is replayed while the sweeper deletes it stays", async () => {
+it("an old delivery that is replayed while the sweeper deletes it is kept", async () => {
   const endpoint = await addEndpoint();
   const [{ id }] = await issue();
   await redeem(id);
@@ -512,7 +512,7 @@ it("an old delivery that is replayed while the sweeper deletes it stays", async 
   expect(await deliveries(endpoint)).toMatchObject([{ state: "Pending" }]);
 });
 
-it("the list of deliveries pages from newest to oldest, by state, and keeps finished ones 30 days", async () => {
+it("the list of deliveries is paged from newest to oldest, and keeps finished ones for 30 days", async () => {
   const endpointId = await addEndpoint();
   for (const { id } of await issue(3)) await redeem(id);
   const all = await finished(endpointId, 3);

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from "../../src/core/chain/chain.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../src/webhooks/api/webhooks.ts";
 import { FanOut } from "../../src/webhooks/fan-out.ts";
 
-it("each nudge leads to a new read of the outbox, even one that comes while a run ends", async () => {
+it("each nudge causes a new read of the outbox, even one at the end of a run", async () => {
   // A run that finds nothing takes fewer turns of promises than this.
   for (let turns = 0; turns < 40; turns++) {
     let looks = 0;
@@ -27,7 +27,7 @@ it("each nudge leads to a new read of the outbox, even one that comes while a ru
   }
 });
 
-it("an endpoint can subscribe to each type of the chain but issued and erased, under its name for webhooks", () => {
+it("an endpoint can subscribe to each event type except issued and erased, by its webhook name", () => {
   const sent: readonly string[] = WEBHOOK_EVENT_TYPES;
   const missing = EVENT_TYPES.filter((type) => !sent.includes(type) && !sent.includes(type.replace(".instance.", ".")));
   expect(missing).toEqual(["voucher.instance.issued", "voucher.instance.erased"]);

@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 afterAll(() => endService(servers));
 
-it("a locked endpoint delays the events of its own organization only, and they keep their order", async () => {
+it("a locked endpoint delays only its own organization's events, and they keep their order", async () => {
   // More rows than the fan-out reads at once.
   const vouchers = (await issueVouchers(servers.db, locked.partner, 510)).map(({ id }) => id);
   const [first = ""] = vouchers;
@@ -63,7 +63,7 @@ it("a locked endpoint delays the events of its own organization only, and they k
   expect(ofFirst.map(({ sequence }) => sequence)).toEqual([1, 2]);
 });
 
-it("a locked endpoint delays only the recording of its own attempts, and no webhook is sent twice", async () => {
+it("a locked endpoint delays only its own attempts' records, and no webhook is sent twice", async () => {
   const held = Promise.withResolvers<number>();
   answer = () => held.promise;
   for (let n = 0; n < 3; n++) for (const one of [locked, free]) await redeem(one);
@@ -77,7 +77,7 @@ it("a locked endpoint delays only the recording of its own attempts, and no webh
   for (const { endpoint } of [locked, free]) expect(receiver.of(endpoint)).toHaveLength(3);
 });
 
-it("attempts at a locked endpoint are recorded in their order, and fail if it stays locked", async () => {
+it("attempts at a locked endpoint are recorded in order, and fail if it stays locked", async () => {
   const recorder = new AttemptRecorder({ ...worker.ctx, metrics: null });
   const [first, second] = await makeDue(locked);
   const failure = { status: 500, failure: "status", retryAfterMs: null } as const;

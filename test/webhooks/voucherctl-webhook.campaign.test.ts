@@ -13,7 +13,7 @@ const ENV = { WEBHOOK_SECRET: "a root secret of the test of voucherctl", WEBHOOK
 const { servers, partner } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-it("voucherctl webhook creates an endpoint, tests it with a signature of its secret, and lists it", async () => {
+it("voucherctl webhook creates an endpoint, tests it with a signed request and lists it", async () => {
   let status = 204;
   const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status).end() });
   onTestFinished(() => receiver.close());
@@ -38,7 +38,7 @@ it("voucherctl webhook creates an endpoint, tests it with a signature of its sec
   expect(receiver.received).toHaveLength(2);
 });
 
-it("voucherctl webhook test trusts the authorities of NODE_EXTRA_CA_CERTS, and no unknown one", async () => {
+it("voucherctl webhook test trusts the authorities of NODE_EXTRA_CA_CERTS, and no others", async () => {
   const receiver = await startPartnerServer({ tls: true });
   onTestFinished(() => receiver.close());
   const directory = mkdtempSync(join(tmpdir(), "voucher-webhook-tls-"));

@@ -73,7 +73,7 @@ it("docs/webhooks.md shows the test vector", () => {
   expect(signed({}).signature).toBe(VECTOR.signature);
 });
 
-it("this file runs every receiver that docs/webhook-receivers.md lists", () => {
+it("this file runs every receiver in docs/webhook-receivers.md", () => {
   const page = readFileSync("docs/webhook-receivers.md", "utf8");
   expect(Array.from(page.matchAll(/^\| \[(.+?)\]/gm), ([, name]) => name)).toEqual(RECEIVERS);
 });
@@ -159,7 +159,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     }
   });
 
-  it(`${name} takes a repeated event once`, async () => {
+  it(`${name} processes a repeated event once`, async () => {
     expect(await deliver(VECTOR)).toBe(204);
     const last = signed({ id: "vch_b-2" });
     expect(await deliver(last)).toBe(204);
@@ -167,7 +167,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(receiver.output.split(`${VECTOR.id} voucher.instance.redeemed\n`)).toHaveLength(2);
   });
 
-  it(`${name} refuses a request that is too long or lacks its headers, and still runs`, async () => {
+  it(`${name} refuses a request that is too long or lacks headers, and continues`, async () => {
     // Python closes the connection before it has read the body.
     const long = await deliver(signed({ body: JSON.stringify("x".repeat(200_000)) })).catch(() => null);
     expect([401, 413, null]).toContain(long);
@@ -175,7 +175,7 @@ describe.each(SERVERS)("the receiver $args", ({ program, args }) => {
     expect(await deliver(VECTOR)).toBe(204);
   });
 
-  it(`${name} does not acknowledge an event that it could not store, and takes it when it is sent again`, async () => {
+  it(`${name} does not acknowledge an event that it could not store, and accepts it later`, async () => {
     const [events, aside] = [join(directory, "events"), join(directory, "aside")];
     const request = signed({ id: `vch_${program === "php" ? "unwritable" : "unprinted"}-2` });
     mkdirSync(events, { recursive: true });
@@ -214,7 +214,7 @@ describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () =>
     }
   }
 
-  it.each(HOSTS)("webhook-receiver.php answers 500 and keeps nothing if %s", async (_what, command, env) => {
+  it.each(HOSTS)("webhook-receiver.php answers 500 and stores nothing if %s", async (_what, command, env) => {
     const kept = () => readdirSync(join(directory, "events"));
     mkdirSync(join(directory, "events"), { recursive: true });
     const before = kept();
@@ -223,7 +223,7 @@ describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () =>
     expect(kept()).toEqual(before);
   });
 
-  it("webhook-receiver.php takes an event that a bad host has lost, and keeps all of it under one name", async () => {
+  it("webhook-receiver.php stores a repeated event completely after a bad host has lost it", async () => {
     const kept = () => readdirSync(join(directory, "events"));
     const before = kept();
     const request = signed({ id: ID });
@@ -233,7 +233,7 @@ describe.runIf(HAS_PHP)("the receiver webhook-receiver.php on a bad host", () =>
   });
 });
 
-it("no receiver accepts what anyone can sign if the secret is empty", () => {
+it("a receiver with an empty secret accepts no request", () => {
   const { id, timestamp, signature, body } = signed({}, "");
   const sent = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
   const options = inFolder({ PORT: "0", SIGNING_SECRET: "", ...sent });
@@ -244,16 +244,19 @@ it("no receiver accepts what anyone can sign if the secret is empty", () => {
   }
 });
 
-it.runIf(hasProgram("openssl"))("verify-webhook.sh prints the body of genuine requests, and refuses all others", () => {
-  for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
-    const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
-    const { status, stdout } = spawnSync("bash", ["verify-webhook.sh"], { ...inFolder(headers), input: body });
-    const isGenuine = GENUINE.some(([name]) => name === what);
-    expect({ status, stdout: String(stdout) }, what).toEqual(
-      isGenuine ? { status: 0, stdout: body } : { status: 1, stdout: "" },
-    );
-  }
-});
+it.runIf(hasProgram("openssl"))(
+  "verify-webhook.sh prints the body of a genuine request, and refuses all others",
+  () => {
+    for (const [what, { id, timestamp, signature, body }] of [...FORGED, ...GENUINE]) {
+      const headers = { HTTP_WEBHOOK_ID: id, HTTP_WEBHOOK_TIMESTAMP: timestamp, HTTP_WEBHOOK_SIGNATURE: signature };
+      const { status, stdout } = spawnSync("bash", ["verify-webhook.sh"], { ...inFolder(headers), input: body });
+      const isGenuine = GENUINE.some(([name]) => name === what);
+      expect({ status, stdout: String(stdout) }, what).toEqual(
+        isGenuine ? { status: 0, stdout: body } : { status: 1, stdout: "" },
+      );
+    }
+  },
+);
 
 /** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
 function signed(request: Partial<Sent>, secret = SECRET): Sent {

@@ -45,7 +45,7 @@ it("endpoints show their secret only when they are created, and can be listed an
   expect(rows[0].row).not.toContain(secret.slice("whsec_".length));
 });
 
-it("endpoints change only in the fields that a request contains", async () => {
+it("an update changes only the fields of an endpoint that the request contains", async () => {
   const { id } = await create({ description: "shop" });
   const off = { eventTypes: ["reservation.expired"], enabled: false };
   expect((await call("PATCH", `/${id}`, off)).body).toMatchObject({
@@ -60,7 +60,7 @@ it("endpoints change only in the fields that a request contains", async () => {
   expect(body).toMatchObject({ ...on, description: "shop", disabledReason: null });
 });
 
-it("endpoints do not exist for any call after their deletion", async () => {
+it("a deleted endpoint does not exist for any call", async () => {
   const { id } = await create();
   expect(await call("DELETE", `/${id}`)).toEqual({ status: 200, body: { id, deleted: true } });
   for (const [method, path, body] of OF_ONE) expect(await call(method, `/${id}${path}`, body)).toMatchObject(NOT_FOUND);
@@ -72,7 +72,7 @@ it.each([
   "gone",
   "failing",
   "operator",
-])("a partner can enable a webhook endpoint again, unless an operator disabled it: disabled as %s", async (reason) => {
+])("a partner can enable a webhook endpoint again unless an operator disabled it: disabled as %s", async (reason) => {
   const { id } = await create();
   await servers.db.query(
     `UPDATE webhook_endpoints SET enabled = false, disabled_reason = $2, disabled_at = now(), failing_since = now()
@@ -103,7 +103,7 @@ const OF_ONE: [method: string, path: string, body?: object][] = [
   ["POST", "/replay", { eventIds: ["vch_1-1"] }],
 ];
 
-it("an endpoint of another organization gets the same response as an unknown one", async () => {
+it("another organization's endpoint gets the same response as an unknown one", async () => {
   const { id } = await create();
   const stranger = await makeCaller();
   for (const [method, path, body] of OF_ONE) {
@@ -135,7 +135,7 @@ const REFUSED: Record<string, string[]> = {
   ].map((host) => `https://${host}/`),
 };
 
-it("a URL that is no public address of HTTPS is refused when an endpoint is created or changed", async () => {
+it("a URL that is not a public HTTPS address is refused for new and changed endpoints", async () => {
   const { id } = await create();
   for (const [message, urls] of Object.entries(REFUSED)) {
     const error = expect.stringMatching(`^url ${message}`);
@@ -157,7 +157,7 @@ it("a URL with a public host is accepted, by name or by address", async () => {
   }
 });
 
-it("bad input is refused with a message that names the field", async () => {
+it("a wrong request is refused with a message that names the field", async () => {
   const url = URL_OK;
   for (const [body, error] of [
     [{}, /^url is required/],
@@ -174,7 +174,7 @@ it("bad input is refused with a message that names the field", async () => {
   }
 });
 
-it("30 simultaneous requests create 20 endpoints, and deleting one allows one more", async () => {
+it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
   // On a busy machine, a request can wait too long for the place of a deleted endpoint, and is then repeated.
   const createAtLast = async (): ReturnType<typeof call> => {
     const answer = await call("POST", "", { url: URL_OK });
@@ -202,7 +202,7 @@ async function openLocal() {
   return { receiver, local, post, ...created };
 }
 
-it("a replaced secret signs for 24 hours from its own replacement, among at most ten secrets", async () => {
+it("a replaced secret signs for 24 hours, among at most ten secrets", async () => {
   const { receiver, post, id, secret } = await openLocal();
   /** Sends a test, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {
@@ -234,7 +234,7 @@ it("a replaced secret signs for 24 hours from its own replacement, among at most
   expect((await post(`/${id}/rotate`)).status).toBe(200);
 });
 
-it("a test of an endpoint sends a signed request and returns the outcome, and never connects to loopback", async () => {
+it("a test of an endpoint sends a signed request, returns the outcome and never uses loopback", async () => {
   const { receiver, local, post, id } = await openLocal();
   const delivered = { delivered: true, status: 204, failure: null, durationMs: expect.any(Number) };
   expect(await post(`/${id}/test`)).toEqual({ status: 200, body: delivered });

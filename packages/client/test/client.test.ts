@@ -37,7 +37,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("release reports with a boolean whether a reservation ended", async () => {
+it("release returns true if it ended a reservation, else false", async () => {
   const { code } = await issue();
   const { ticket } = await client().reserve(code);
   const released = await client().release(ticket);
@@ -47,7 +47,7 @@ it("release reports with a boolean whether a reservation ended", async () => {
   expect(again.released === false ? again.reason : "").toMatch(/not reserved/);
 });
 
-it("the package depends on nothing, and has the version and license of the service", () => {
+it("the package has no dependencies, and the service's version and license", () => {
   const [{ version, license }, manifest] = ["package.json", "packages/client/package.json"].map((file) =>
     JSON.parse(readFileSync(file, "utf8")),
   );
@@ -56,7 +56,7 @@ it("the package depends on nothing, and has the version and license of the servi
 });
 
 describe("redeemOnce", () => {
-  it("redeemOnce redeems once and returns that redemption although responses get lost", async () => {
+  it("redeemOnce redeems once when responses get lost, and returns that redemption", async () => {
     withoutWaiting();
     const { id, code } = await issue();
     const failures = [refusal(503, "overloaded"), refusal(502, "x"), refusal(408, "request_timeout")];
@@ -69,7 +69,7 @@ describe("redeemOnce", () => {
     expect(await client().redeemOnce({ code, externalRef })).toEqual(redemption);
   });
 
-  it("events yields each event once, in order, and continues after any event", async () => {
+  it("events yields each event once and in order, and resumes after any event", async () => {
     const { id, code } = await issue();
     const read = async (after?: string) => {
       for await (const event of client().events(after === undefined ? {} : { after }))
@@ -89,7 +89,7 @@ describe("redeemOnce", () => {
     }
   });
 
-  it("redeemOnce redeems by a ticket, and needs no look-up when it knows the voucher's id", async () => {
+  it("redeemOnce redeems by a ticket, without a look-up if it is given the voucher's id", async () => {
     const { code } = await issue();
     const key = (await makeKey(service.db, service.partner.organizationId, { scopes: ["voucher.redeem"] })).key;
     const till = client({ apiKey: key });
@@ -100,7 +100,7 @@ describe("redeemOnce", () => {
     expect(await till.redeemOnce({ ...order, voucherId: voucher })).toMatchObject({ voucherInstanceId: voucher });
   });
 
-  it("redeemOnce stops when the reference belongs to another voucher, and leaves the voucher as it is", async () => {
+  it("redeemOnce leaves a voucher unchanged when the reference belongs to another voucher", async () => {
     const [first, second] = [await issue(), await issue()];
     const externalRef = newOrder();
     const earlier = await client().redeemOnce({ code: first.code, externalRef });
@@ -110,7 +110,7 @@ describe("redeemOnce", () => {
     expect(await statusOf(second.code)).toBe("Active");
   });
 
-  it("redeemOnce stops at a response for another voucher, even if its voucher id is the requested one", async () => {
+  it("redeemOnce throws when the response names another voucher, even with the requested id", async () => {
     const { id, code } = await issue();
     const redemption = await client().redeemOnce({ code, externalRef: newOrder() });
     const line = unreliable(Response.json({ ...redemption, otherVoucher: true }));
@@ -119,7 +119,7 @@ describe("redeemOnce", () => {
     ).rejects.toBeInstanceOf(ReferenceReused);
   });
 
-  it("redeemOnce rejects a response that is no redemption", async () => {
+  it("redeemOnce rejects a response without a redemption", async () => {
     const { id, code } = await issue();
     for (const answer of [{}, null, { redeemed: false }]) {
       const { fetch } = unreliable(Response.json(answer));
@@ -129,7 +129,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toBeNull();
   });
 
-  it("redeemOnce retries a page that a proxy sends instead of a response", async () => {
+  it("redeemOnce retries when a proxy sends a page instead of a response", async () => {
     withoutWaiting();
     const { code } = await issue();
     const line = unreliable(new Response("<h1>Sign in</h1>"), "delivered");
@@ -138,7 +138,7 @@ describe("redeemOnce", () => {
     });
   });
 
-  it("redeemOnce reports an unknown outcome when patienceMs have passed, and a later call learns it", async () => {
+  it("redeemOnce reports an unknown outcome after patienceMs, and a later call learns the outcome", async () => {
     const { id, code } = await issue();
     const externalRef = newOrder();
     const line = unreliable("lost");
@@ -148,7 +148,7 @@ describe("redeemOnce", () => {
     expect(await redemptionOf(id)).toMatchObject({ redeemCode });
   });
 
-  it("redeemOnce says that nothing was redeemed when every attempt was refused and changed nothing", async () => {
+  it("redeemOnce says that nothing was redeemed when the service refused every attempt without a change", async () => {
     const { code } = await issue();
     const line = unreliable(refusal(503, "redeem_timeout", { "retry-after": "2" }));
     await expect(
@@ -186,7 +186,7 @@ describe("redeemOnce", () => {
     ).rejects.toMatchObject({ name });
   });
 
-  it("redeemOnce does not follow a redirect, which would send the key to another address", async () => {
+  it("redeemOnce follows no redirect, so that no other address gets the key", async () => {
     const { code } = await issue();
     const seen: (string | undefined)[] = [];
     const redirecting: typeof fetch = async (_url, options) => {
@@ -199,7 +199,7 @@ describe("redeemOnce", () => {
   });
 });
 
-it("redemptions yields each redemption of a time range once, and none before the range is final", async () => {
+it("redemptions yields each redemption of a time range once, and only when the range is final", async () => {
   const vouchers = await Promise.all(Array.from({ length: 5 }, () => issue()));
   const times: string[] = [];
   for (const { code } of vouchers) {
@@ -234,7 +234,7 @@ it("redemptions yields each redemption of a time range once, and none before the
   await expect(client().eventReceipt(last?.code ?? "", 1)).rejects.toMatchObject({ code: "not_logged_yet" });
 });
 
-it("the client manages, tests and verifies webhooks, with each type of headers that a receiver may have", async () => {
+it("the client manages, tests and verifies webhooks, with each kind of headers", async () => {
   const { webhooks } = client();
   const requests: { headers: IncomingHttpHeaders; body: string }[] = [];
   const { port, close } = await startPartnerServer({
@@ -268,7 +268,7 @@ describe("verifyHistory", () => {
     return voucher;
   }
 
-  it("verifyHistory accepts the history of a real voucher and counts what is not sealed yet", async () => {
+  it("verifyHistory accepts the history of a real voucher and counts its Pending events", async () => {
     const { id, code } = await redeemed();
     await appendPending(service.db, id, 1);
     const history = await client().history(code);

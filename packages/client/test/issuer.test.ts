@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the client issues once although answers get lost, reads codes, voids, and reads back what it made", async () => {
+it("the client issues once when responses get lost, reads the codes and voids the batch", async () => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   let lost = 0;
   const losing: typeof fetch = async (input, init) => {
@@ -48,7 +48,7 @@ it("the client issues once although answers get lost, reads codes, voids, and re
   expect(await issuer.findVoucher("7Q4K-9MZX-2HTB-W8RC")).toBeNull();
 });
 
-it("voidBatch counts what an attempt voided whose answer got lost", async () => {
+it("voidBatch counts the vouchers of an attempt whose response got lost", async () => {
   const { batchId } = await issueTestBatch(db, partner, 3);
   let lost = 0;
   const issuer = await backOffice(async (input, init) => {
@@ -94,7 +94,7 @@ it.each([
   expect(remaining.length - left.length).toBe(calls);
 });
 
-it("suspendVoucher, suspendBatch and their ends put vouchers on hold and free them", async () => {
+it("suspendVoucher and suspendBatch put vouchers on hold, and the resume calls end it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch);
   const id = String(vouchers[0]?.id);
@@ -106,7 +106,7 @@ it("suspendVoucher, suspendBatch and their ends put vouchers on hold and free th
   expect(await issuer.resumeBatch(batchId)).toEqual({ resumed: 3 });
 });
 
-it("extendVoucher and extendBatch give later ends, and count what the answered calls extended", async () => {
+it("extendVoucher and extendBatch extend vouchers, and count those that the responses report", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const issuer = await backOffice(fetch);
   const id = String(vouchers[0]?.id);

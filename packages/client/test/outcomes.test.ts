@@ -12,7 +12,7 @@ import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "..
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
-it("while a reference has no redemption, a waiting attempt can still redeem, as the client's text says", async () => {
+it("the client says that a waiting attempt can still redeem while the reference has no redemption", async () => {
   const { id, code } = await issue();
   const externalRef = "still in progress";
   const redeeming = await whileLocked(db, [id], async () => {
@@ -43,7 +43,7 @@ const UNPROVING: [name: string, answer: () => Response][] = [
   ["a busy service", () => refusal(503, "overloaded")],
 ];
 
-it("after a call without an answer, redeemOnce throws only refusals of the redeem", async () => {
+it("after a call without a response, redeemOnce throws only refusals of the redeem call", async () => {
   const { id, code } = await issue();
   const externalRef = "no answer arrived";
   const lost = client({
@@ -65,7 +65,7 @@ it("after a call without an answer, redeemOnce throws only refusals of the redee
   }
 });
 
-it("redeemOnce refuses only with codes before which the service ends the attempts of the reference", async () => {
+it("redeemOnce reports a refusal only if its code ends all attempts of the reference", async () => {
   const order = { code: "x", voucherId: "vch_x", externalRef: "y" };
   const refusing: string[] = [];
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
@@ -89,7 +89,7 @@ it("redeemOnce refuses only with codes before which the service ends the attempt
   ]);
 });
 
-it("redeemOnce refuses a code that no voucher has", async () => {
+it("redeemOnce refuses a code that belongs to no voucher", async () => {
   const mistyped = client().redeemOnce({ code: "0000-0000-0000-0000", externalRef: "mistyped" });
   await expect(mistyped).rejects.toMatchObject({ name: "VoucherRefused", code: "voucher_not_found" });
 });

@@ -6,7 +6,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it("the retry rule waits for a random time between zero and a bound that doubles up to eight seconds", async () => {
+it("the retry rule waits a random time, whose maximum doubles up to eight seconds", async () => {
   expect(await waitsOf(failures(5), 0.5)).toEqual([500, 1_000, 2_000, 4_000, 4_000]);
   expect(await waitsOf(failures(5), 0.01)).toEqual([10, 20, 40, 80, 80]);
   expect(await waitsOf(failures(5), 0.999)).toEqual([999, 1_998, 3_996, 7_992, 7_992]);
@@ -30,7 +30,7 @@ it("the retry rule never retries before Retry-After, given in seconds or as a da
   }
 });
 
-it("the retry rule gives up instead of waiting longer than its patience", async () => {
+it("the retry rule gives up instead of waiting longer than patienceMs", async () => {
   expect(await waitsOf([refusal(429, "too_many_misses", { "retry-after": "3600" })], 0)).toEqual([]);
 });
 
@@ -58,7 +58,7 @@ it.each([
   ["a code without a sentence", () => Response.json({ code: "unknown_key" }, { status: 401 })],
   ["a list", () => Response.json([], { status: 409 })],
   ["null", () => Response.json(null, { status: 400 })],
-])("the retry rule retries after %s, which is not the service's answer", async (_what, answer) => {
+])("the retry rule retries after %s, which the service did not send", async (_what, answer) => {
   expect(await waitsOf([answer()], 0.5)).toEqual([500]);
 });
 
@@ -77,7 +77,7 @@ it("the retry rule ends an attempt without a response after its time limit", asy
   await expect(call).rejects.toMatchObject({ name: "OutcomeUnknown", cause: { name: "TimeoutError" } });
 });
 
-it("webhooks are created once: an attempt without a response is not repeated", async () => {
+it("the client does not repeat the creation of a webhook after an attempt without a response", async () => {
   let asked = 0;
   const lost: typeof fetch = async () => {
     asked += 1;
@@ -88,7 +88,7 @@ it("webhooks are created once: an attempt without a response is not repeated", a
   expect(asked).toBe(1);
 });
 
-it("a call sends the key and JSON to the address without slashes at its end, and follows no redirect", async () => {
+it("a call sends the key and JSON, removes slashes at the address's end and follows no redirect", async () => {
   const sent: [url: string, options: RequestInit | undefined][] = [];
   const answering: typeof fetch = async (url, options) => {
     sent.push([String(url), options]);
@@ -130,11 +130,11 @@ const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) 
 
 it.each([
   ...["request_timeout", "rate_limited", "too_many_misses", "redeem_timeout", "voucher_busy", "overloaded"],
-])("a call whose attempts were all refused with %s says that nothing changed", async (code) => {
+])("a call says that nothing changed if all its attempts were refused with %s", async (code) => {
   expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
 });
 
-it("a call has an unknown outcome after any other failure, with the last failure as its cause", async () => {
+it("after any other failure, a call has an unknown outcome and the failure as its cause", async () => {
   const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
   for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });
@@ -150,7 +150,7 @@ it("a call has an unknown outcome after any other failure, with the last failure
   expect(await errorAfter(new Response("<h1>Teapot</h1>", { status: 418 }))).toMatchObject({ ...unknown, cause: page });
 });
 
-it("after an attempt without a response, a later refusal says that the outcome may be unknown", async () => {
+it("a refusal after an attempt without a response says that the outcome may be unknown", async () => {
   vi.spyOn(Math, "random").mockReturnValue(0);
   const answers = [new TypeError("fetch failed"), refusal(503, "overloaded"), refusal(409, "voucher_used")];
   const call = client({ fetch: async () => answerWith(answers.shift() as Response | Error) }).lookUp("any");
@@ -158,7 +158,7 @@ it("after an attempt without a response, a later refusal says that the outcome m
   expect(answers).toEqual([]);
 });
 
-it("a call gives up after a minute, and an attempt after fifteen seconds", async () => {
+it("a call gives up after one minute, and an attempt after fifteen seconds", async () => {
   const limits = vi.spyOn(AbortSignal, "timeout");
   const busy = (seconds: string) => waitsOf([refusal(429, "rate_limited", { "retry-after": seconds })], 0);
   expect([await busy("60"), await busy("61")]).toEqual([[60_000], []]);

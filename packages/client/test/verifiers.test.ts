@@ -13,14 +13,14 @@ const [, , , claimed, pending, erased]: History[] = chains;
 const MISSING = "The payload is missing, and no later event says that it was erased.";
 const ANOTHER_HASH = "The payload has another hash.";
 
-it("verifyHistory accepts the valid chains of the test vectors, and finds where others are broken", async () => {
+it("verifyHistory accepts valid chains of the test vectors, and locates the faults of the others", async () => {
   for (const chain of chains) expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: true });
   for (const { expected, ...chain } of broken) {
     expect(await verifyHistory(chain), chain.name).toMatchObject({ intact: false, sequence: expected.sequence });
   }
 });
 
-it("verifyHistory gives the published verdict about every hostile history", async () => {
+it("verifyHistory gives the published verdict for every hostile history", async () => {
   const wrong: object[] = [];
   for (const { name, history, verdict } of hostile) {
     const found = await verifyHistory(JSON.parse(history));
@@ -121,13 +121,13 @@ it.each<[what: string, payload: (of: string) => string, reason: string]>([
   ],
   ["no JSON", () => "no JSON", "The payload is not canonical JSON."],
   ["JSON of null", () => "null", "The payload is not canonical JSON."],
-])("verifyHistory finds a payload with %s, even if its hash fits", async (_what, payload, reason) => {
+])("verifyHistory rejects a payload with %s, even if its hash matches", async (_what, payload, reason) => {
   const { entityId, events } = copy(claimed);
   const forged = events.map((event, at) => (at === 2 ? withPayload(event, payload(String(event.payload))) : event));
   expect(await verifyHistory({ entityId, events: forged })).toEqual({ intact: false, sequence: 3, reason });
 });
 
-it("verifyHistory finds a sealed event after a pending one, although it links to the last sealed one", async () => {
+it("verifyHistory rejects a sealed event after a Pending one, although it links to the last sealed one", async () => {
   const { entityId, events } = copy(claimed);
   const [first, , third] = events as [Event, Event, Event];
   const payload = JSON.stringify({ ...JSON.parse(String(third.payload)), previousHash: first.recordHash });
@@ -141,7 +141,7 @@ it("verifyHistory finds a sealed event after a pending one, although it links to
   });
 });
 
-it("verifyHistory accepts a missing payload only for an event that a later one of type erased names", async () => {
+it("verifyHistory accepts a missing payload only if a later erased event names it", async () => {
   const { entityId, events } = copy(erased);
   const [first, second, third] = events as [Event, Event, Event];
   const saying = (said: object, type: Partial<Event> = {}) => {
@@ -160,7 +160,7 @@ it("verifyHistory accepts a missing payload only for an event that a later one o
   expect(await saying({ data: { erasedSequences: [2, null, "x"] } })).toEqual(early);
 });
 
-it("verifyHistory reports a history of another voucher, and one that lacks the hash that the caller kept", async () => {
+it("verifyHistory rejects another voucher's history, and a history without the caller's saved hash", async () => {
   const { entityId, events } = copy(claimed);
   const reason = "The payload has another entityId.";
   expect(await verifyHistory({ entityId: "vch_other", events })).toEqual({ intact: false, sequence: 1, reason });
@@ -172,7 +172,7 @@ it("verifyHistory reports a history of another voucher, and one that lacks the h
 
 const { receipts, policy, broken: brokenReceipts, unusual } = readVectors("log");
 
-it("verifyReceipt reads the event of a receipt that the policy accepts", async () => {
+it("verifyReceipt returns the event of a receipt that the policy accepts", async () => {
   const { event, index, witnesses } = await verifyReceipt(receipts[2].receipt, policy);
   expect({ index, event }).toMatchObject({
     index: receipts[2].index,
@@ -186,7 +186,7 @@ it("verifyReceipt accepts every unusual receipt of the test vectors", async () =
     expect(await verifyReceipt(receipt, policy), name).toMatchObject({ index: 0 });
 });
 
-it("verifyReceipt throws an error with the reason when it does not accept a receipt", async () => {
+it("verifyReceipt throws an error with the reason for each receipt that it refuses", async () => {
   for (const { receipt, name } of brokenReceipts)
     await expect(verifyReceipt(receipt, policy), name).rejects.toThrow(/\.$/);
   const proof = receipts[2].receipt.replace(/^extra .*\n/m, "");
@@ -211,7 +211,7 @@ it("verifyWebhook accepts one valid signature among others, and both kinds of he
     expect(await verifyWebhook(BODY, given, SECRET)).toEqual({ id: "evt_1", event: JSON.parse(BODY) });
 });
 
-it("verifyWebhook accepts requests up to five minutes old or early, and no others", async () => {
+it("verifyWebhook accepts only requests whose time is within five minutes of now", async () => {
   const late = /^The request is too old, or this clock is wrong\.$/;
   for (const offset of [-300, 300])
     expect(await verifyWebhook(BODY, sign(NOW_S + offset), SECRET)).toHaveProperty("id");
@@ -232,7 +232,7 @@ it("verifyWebhook rejects a request with a missing or repeated header", async ()
   }
 });
 
-it("verifyWebhook rejects a request whose signature does not fit its body, id, time or secret", async () => {
+it("verifyWebhook rejects a signature that does not match the body, id, time or secret", async () => {
   const headers = sign(NOW_S);
   const [, signature = ""] = headers["webhook-signature"].split(",");
   for (const [body, changed, secret] of [
@@ -251,7 +251,7 @@ it("verifyWebhook rejects a request whose signature does not fit its body, id, t
   }
 });
 
-it("verifyWebhook takes a secret with and without its prefix", async () => {
+it("verifyWebhook accepts a secret with and without its prefix", async () => {
   const bare = SECRET.slice("whsec_".length);
   expect(await verifyWebhook(BODY, sign(NOW_S), bare)).toHaveProperty("id", "evt_1");
   await expect(verifyWebhook(BODY, sign(NOW_S), `${bare.slice(0, 8)}whsec_${bare.slice(8)}`)).rejects.toThrow();

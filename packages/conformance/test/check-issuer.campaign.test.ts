@@ -36,7 +36,7 @@ async function check(client: string) {
   };
 }
 
-it("the conformance kit lists the batches of all pages", async () => {
+it("the conformance kit lists the batches on all pages", async () => {
   const { organizationId, productId } = await makePartner(db, { sandbox: true });
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
   const issued: string[] = [];
@@ -69,14 +69,11 @@ it.each([
     'if (order.endsWith("-2")) process.exit(3); return { outcome: "issued", codes };',
     ["lost answer"],
   ],
-])("the conformance kit fails a back office with %s replaced by %s", async (right, other, wrong) => {
+])("the conformance kit rejects a back office with %s replaced by %s", async (right, other, wrong) => {
   expect(SAMPLE).toContain(right);
   expect(await check(SAMPLE.replace(right, other))).toMatchObject({ exitCode: 1, wrong });
 });
 
-it.each([
-  "refused",
-  "issued",
-])("the conformance kit ends when the first order is %s without a batch", async (outcome) => {
+it.each(["refused", "issued"])("the conformance kit ends if the first order is %s without a batch", async (outcome) => {
   expect(await check(`console.log('{"outcome":"${outcome}"}')`)).toEqual({ exitCode: 1, tried: 1, wrong: ["issue"] });
 });

@@ -152,7 +152,7 @@ describe.concurrent("voucherctl sandbox check", () => {
       checks: ["redeem", "reserve and pay"],
       sentence: /^It returned the redeemCode \(none\), but the service's response has \S+\. The customer needs it\.$/,
     },
-  ])("voucherctl sandbox check fails a client and says why: $fault", async ({ client, checks, sentence }) => {
+  ])("voucherctl sandbox check rejects a client with the reason: $fault", async ({ client, checks, sentence }) => {
     const { exitCode, passed, wrong } = await checkClient(client());
     expect({ exitCode, passed }).toEqual({ exitCode: 1, passed: false });
     for (const name of checks)
@@ -174,7 +174,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     }
   });
 
-  it("voucherctl sandbox check skips the steps that a client does not support, and passes the client", async () => {
+  it("voucherctl sandbox check skips unsupported steps, and passes the client", async () => {
     const { exitCode, checks } = await checkClient(
       sampleWith([
         "const STEPS = { checkout: redeem, pay: redeem, reserve, cancel, basket: redeemAll };",
@@ -199,7 +199,7 @@ describe.concurrent("voucherctl sandbox check", () => {
     expect(stdout).toMatch(/\nThe client failed 1 of 1 check\.\n$/);
   });
 
-  it("voucherctl sandbox check exits 2 before it runs the client, for a wrong key, code or address", async () => {
+  it("voucherctl sandbox check exits 2 for a wrong key, code or address, without running the client", async () => {
     const sandbox = await makeSandbox(VOUCHERS_NEEDED - 1);
     const live = await makeKey(servers.db, (await makePartner(servers.db)).organizationId);
     const reader = await makeKey(servers.db, (await makePartner(servers.db, { sandbox: true })).organizationId);
@@ -233,7 +233,7 @@ describe.concurrent("voucherctl sandbox check", () => {
 });
 
 // test/pages/packages.campaign.test.ts installs the package.
-it("the package's own command passes the sample client, and exits 2 without one of its options", async () => {
+it("the package's own command passes the sample client, and exits 2 if an option is missing", async () => {
   const { key, codes } = await makeSandbox();
   const options = [
     "packages/conformance/src/main.ts",

@@ -12,7 +12,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-it("writeDurably replaces a file that only its owner can read", async () => {
+it("writeDurably replaces a file, which only its owner can then read", async () => {
   const file = join(folder, "state");
   for (const content of ["first", Buffer.from("second")]) {
     await writeDurably(file, content);
@@ -22,7 +22,7 @@ it("writeDurably replaces a file that only its owner can read", async () => {
   expect(readdirSync(folder)).toEqual(["state"]);
 });
 
-it("writeDurably leaves no other file when it cannot rename, write or open", async () => {
+it("writeDurably leaves no temporary file when it cannot rename, write or open", async () => {
   const target = join(folder, "directory");
   mkdirSync(target);
   const unwritable = { toString: () => "no text" } as unknown as string;

@@ -35,7 +35,7 @@ then you don't know what your problem is.
 `;
 
 describe("a note", () => {
-  it("a note signed by Go's package verifies, but not with another text", async () => {
+  it("a note signed by Go's package verifies, and does not with a changed text", async () => {
     const key = await parseVerifierKey("log", KNOWN_KEY);
     const note = parseNote(KNOWN_NOTE);
     if (key === null || note === null) throw new Error("the known note does not parse");
@@ -63,7 +63,7 @@ describe("a note", () => {
     ["with a plus in a name", "text\n\n— a+b AAAAAAAA\n"],
     ["with a line among its signatures that is not one", "text\n\n— a AAAAAAAA\nb\n"],
     ["with more than a hundred signatures", `text\n\n${"— a AAAAAAAA\n".repeat(101)}`],
-  ])("a note %s does not parse", (_, text) => {
+  ])("the parser refuses a note %s", (_, text) => {
     expect(parseNote(text)).toBeNull();
   });
 });
@@ -77,7 +77,7 @@ it("a note may have a hundred signatures, and empty lines in its text", () => {
   expect(parseNote("\n\n— a AAAAAAAB\n")?.text).toBe("\n");
 });
 
-it("verifySignatures returns one signature for each key that signed, with the time of a cosignature", async () => {
+it("verifySignatures returns one signature for each key, with the time of a cosignature", async () => {
   const text = "text\n";
   const namesake = await makeSigner("log", "log.example", seed(6));
   const cosigner = w1 as SignerKey;
@@ -116,7 +116,7 @@ it("a note is refused if the signature of a trusted key is wrong or truncated", 
   expect(has).toMatchObject({ value: false });
 });
 
-it("a key file and a vkey are each accepted in one encoding only, and for one use", async () => {
+it("a key file and a vkey are accepted in one encoding only, and for one use only", async () => {
   const secret = await formatSecretKey("log", "log.example", seed(1));
   expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
   expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);
@@ -143,19 +143,19 @@ it("a key file and a vkey are each accepted in one encoding only, and for one us
   await expect(makeSigner("log", "a b", seed(1))).rejects.toThrow(/cannot be the name/);
 });
 
-it("byte arrays of other content or another length are not equal", () => {
+it("byte arrays with different content or length are not equal", () => {
   const bytes = Uint8Array.of(1, 2);
   expect(isEqual(bytes, Uint8Array.of(1, 2))).toBe(true);
   for (const other of [[1], [1, 3], [1, 2, 3]]) expect(isEqual(bytes, Uint8Array.from(other))).toBe(false);
 });
 
-it("a key's name has no white space, plus or control character", () => {
+it("a key's name has no white space, plus sign or control character", () => {
   expect(["a", "log.example/x", "ä"].filter((name) => !isKeyName(name))).toEqual([]);
   expect(["", "a b", "a\u2003", "a+b", "+", "a\u0085", "\ud800"].filter(isKeyName)).toEqual([]);
 });
 
 describe("a checkpoint", () => {
-  it("a checkpoint is signed the same way each time, and read back", async () => {
+  it("a checkpoint is signed the same way each time, and is read back unchanged", async () => {
     const note = await signCheckpoint(log, head);
     expect(await signCheckpoint(log, head)).toBe(note);
     expect(parseCheckpoint(note)).toMatchObject({ origin: "log.example", ...head });
@@ -167,7 +167,7 @@ describe("a checkpoint", () => {
     ["no origin", "\n3\n"],
     ["a short root", "log.example\n3\nAAAA\n"],
     ["an empty line after the root", `log.example\n3\n${encodeBase64(seed(9))}\n\nmore\n`],
-  ])("a checkpoint with %s does not parse", (_, text) => {
+  ])("the parser refuses a checkpoint with %s", (_, text) => {
     const full = text.split("\n").length === 3 ? `${text}${encodeBase64(seed(9))}\n` : text;
     expect(parseCheckpoint(`${full}\n— a AAAAAAAA\n`)).toBeNull();
     expect(parseCheckpoint(`log.example\n3\n${encodeBase64(seed(9))}\n\n— a AAAAAAAA\n`)).not.toBeNull();
@@ -187,7 +187,7 @@ describe("a policy", async () => {
   ];
   const policy = await parsePolicy(`${lines.join("\n")}\n`);
 
-  it("a policy counts the members of groups, and of groups within groups", async () => {
+  it("a policy counts the members of groups and of nested groups", async () => {
     expect(meetsQuorum(policy, new Set(["a"]))).toBe(false);
     expect(meetsQuorum(policy, new Set(["a", "c"]))).toBe(true);
     const nested = await parsePolicy(`${lines.slice(2, 6).join("\n")}\ngroup x any a b\ngroup y all x c\nquorum y\n`);
@@ -203,7 +203,7 @@ describe("a policy", async () => {
     expect([logs.map(({ key, url }) => [key.name, url]), quorum]).toEqual([[["log.example", null]], null]);
   });
 
-  it("a policy rejects a checkpoint of a log without a valid signature by that log, and says why", async () => {
+  it("a policy rejects a checkpoint without a valid signature of the log, with the reason", async () => {
     const other = await makeSigner("log", "other.example", seed(5));
     const two = await parsePolicy(`log ${log.text}\nlog ${other.text}\nquorum none\n`);
     const verify = (note: string, canVerify?: boolean) =>
@@ -225,7 +225,7 @@ describe("a policy", async () => {
     expect(await verify(forged, false)).toEqual([]);
   });
 
-  it("a policy accepts a checkpoint only with its quorum, and counts one witness once", async () => {
+  it("a policy accepts a checkpoint only with its quorum, and counts each witness once", async () => {
     const note = await signCheckpoint(log, head);
     const text = `${note.slice(0, note.indexOf("\n\n"))}\n`;
     const verify = async (...cosigners: (typeof w1)[]) => {
@@ -265,7 +265,7 @@ describe("a policy", async () => {
     ["a quorum that is not defined", "quorum d", NO_QUORUM],
     ["a word in place of a URL", `log ${await keyOf("log", 7)} nowhere`, "has no URL after the key"],
     ["extra text after a URL", `log ${await keyOf("log", 7)} https://a.example b`, "has no URL after the key"],
-  ])("a policy with %s does not parse", async (_, line, reason) => {
+  ])("the parser refuses a policy with %s", async (_, line, reason) => {
     const parsed = parsePolicy(`${lines.join("\n")}\n${line}\n`);
     await expect(parsed).rejects.toThrow(PolicyNotRead);
     await expect(parsed).rejects.toMatchObject({ message: `Line 9 of the policy ${reason}.` });
@@ -289,11 +289,11 @@ describe("a policy", async () => {
     ["JSON", "{}", `This is JSON, such as an error of the service, not a policy. Read it. ${AGAIN}.`],
     ["indented JSON", "\n [\n", `This is JSON, such as an error of the service, not a policy. Read it. ${AGAIN}.`],
     ["a cut line", "quorum none", `The last line of the policy has no end: it was cut. ${AGAIN}.`],
-  ])("a policy with %s is refused with a sentence", async (_, text, message) => {
+  ])("a policy with %s is refused with a message", async (_, text, message) => {
     await expect(parsePolicy(text)).rejects.toMatchObject({ message });
   });
 
-  it("a policy parses with a thousand lines, and is refused with 1 001", async () => {
+  it("a policy may have a thousand lines, and is refused with 1 001", async () => {
     expect(await parsePolicy(`${"#\n".repeat(999)}quorum none\n`)).toMatchObject({ quorum: null });
     await expect(parsePolicy(`${"#\n".repeat(1_000)}quorum none\n`)).rejects.toThrow(/more than 1000 lines/);
   });

@@ -12,14 +12,14 @@ const PROOF = RECEIPT.replace(/^extra .*\n/m, "");
 /** A line of a proof. */
 const HASH = encodeBase64(new Uint8Array(32));
 
-it("a receipt is the same after it is read and written again, with or without its payload", () => {
+it("a receipt is unchanged after it is read and written again, with or without its payload", () => {
   for (const text of [RECEIPT, PROOF]) expect(formatProof(parseProof(text))).toBe(text);
   expect(parseProof(RECEIPT)).toMatchObject({ index: INDEX, extra: expect.any(Uint8Array) });
   expect(parseProof(PROOF).extra).toBeNull();
   expect(parseProof(PROOF.replace(/^index .*/m, "index 9007199254740991")).index).toBe(2 ** 53 - 1);
 });
 
-it("a receipt has up to 63 hashes, as many as the largest tree is high", () => {
+it("a receipt has up to 63 hashes, the height of the largest tree", () => {
   const withHashes = (count: number) =>
     PROOF.replace(/\n\n.*/s, (end) => `\n${`${HASH}\n`.repeat(count)}${end.slice(1)}`);
   const own = parseProof(PROOF).hashes.length;
@@ -52,18 +52,18 @@ it.each<[what: string, change: (text: string) => string, message: string]>([
     (text) => text.replaceAll("\n", "\r\n"),
     "The lines of the receipt end with CR and LF. Download the receipt again, with curl -o, or remove each CR.",
   ],
-])("a receipt with %s is refused with a sentence", (_what, change, message) => {
+])("a receipt with %s is refused with a message", (_what, change, message) => {
   expect(() => parseProof(change(RECEIPT))).toThrow(NotAccepted);
   expect(() => parseProof(change(RECEIPT))).toThrow(new NotAccepted(message));
 });
 
-it("a receipt is verified without signatures only when the caller asks for that", async () => {
+it("a receipt is verified without signatures only if the caller asks for it", async () => {
   const forged = RECEIPT.replace(/.{8}\n$/, (end) => (end.startsWith("A") ? `B${end.slice(1)}` : `A${end.slice(1)}`));
   await expect(verifyProof(forged, policy)).rejects.toThrow(/^In the checkpoint, the signature of .* is wrong\.$/);
   expect(await verifyProof(forged, policy, null, false)).toMatchObject({ index: INDEX });
 });
 
-it("a receipt is refused with the reason why its hashes do not fit", async () => {
+it("a receipt whose hashes do not fit is refused with the reason", async () => {
   const longer = RECEIPT.replace(/^(index .*\n)/m, `$1${HASH}\n`);
   await expect(verifyProof(longer, policy)).rejects.toThrow(
     new NotAccepted("The proof is not one for this index in a tree of this size."),

@@ -18,7 +18,7 @@ it.each(receipts)("@sigstore/verify accepts the checkpoint and the proof of $nam
   verify(receipt, leaves[index] ?? "");
 });
 
-it("@sigstore/verify refuses a receipt of this package with another leaf, index, node, size, root or signature", () => {
+it("@sigstore/verify refuses a receipt with a changed leaf, index, node, size, root or signature", () => {
   const { index, receipt } = receipts[2] ?? { index: 0, receipt: "" };
   const leaf = leaves[index] ?? "";
   const lines = receipt.split("\n");

@@ -36,7 +36,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const tlog = (...args: string[]) => spawnSync(at("node_modules/.bin/tlog"), args, { encoding: "utf8", cwd: directory });
 
-it("the installed command tlog verifies a receipt, and exits 1 for a refusal and 2 for wrong usage", () => {
+it("the tlog command verifies a receipt, exits 1 for a refusal and 2 for wrong usage", () => {
   const receipt = String(vectors.receipts[2]?.receipt);
   write("receipt", receipt);
   write("vectors-policy", vectors.policy);
@@ -56,7 +56,7 @@ it("the installed command tlog verifies a receipt, and exits 1 for a refusal and
 it.each([
   ["../src/main.ts", 2],
   ["../../../src/cli/main.ts", 1],
-] as const)("%s exits with 78 for a damaged state, and names a missing folder", async (program, ofUsage) => {
+] as const)("%s exits with 78 for a damaged state, and names a folder that is missing", async (program, ofUsage) => {
   await writeKeyFile("witness", "witness.test", at("witness.key"));
   const serve = (state: string) => {
     const given = ["--key", at("witness.key"), "--state", state, "--log", key.text, "--port", "0"];
@@ -71,7 +71,7 @@ it.each([
   rmSync(at("witness.key"));
 });
 
-it("the command tlog monitors and audits a log, with an exit status for each kind of failure", async () => {
+it("the tlog command monitors and audits a log, with one exit status for each failure", async () => {
   await serve("small", 300);
   await serve("large", 700);
   const monitor = (from: string) => tlog("monitor", from, "--policy", "policy", "--state", "seen", "--keep");
@@ -89,7 +89,7 @@ it("the command tlog monitors and audits a log, with an exit status for each kin
   expect(monitor("small")).toMatchObject({ status: 78, stderr: expect.stringMatching(/is damaged/) });
 });
 
-it("the command tlog serves a witness with a new key, and refuses a second one on the same state", async () => {
+it("the tlog command serves a witness with a new key, and refuses a second one with the same state", async () => {
   const made = tlog("witness", "keygen", "--name", "w.test", "--out", "w.key");
   expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(/^w\.test\+/) });
   expect(tlog("witness", "keygen", "--name", "w.test", "--out", "w.key")).toMatchObject({ status: 1 });

@@ -24,7 +24,7 @@ import {
 const leafOf = (index: number) => createHash("sha256").update(`leaf ${index}`).digest();
 const ALL = Array.from({ length: 70_000 }, (_, index) => leafOf(index));
 
-it("the tree has the root of RFC 6962's eight known leaves", async () => {
+it("the tree of RFC 6962's eight known leaves has the known root", async () => {
   const data = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"];
   const hashes = Buffer.concat(await Promise.all(data.map((leaf) => hashLeaf(Buffer.from(leaf, "hex")))));
   expect(foldHashes(hashes).toString("hex")).toBe("5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328");
@@ -33,7 +33,7 @@ it("the tree has the root of RFC 6962's eight known leaves", async () => {
   );
 });
 
-it("the tree has the root and proofs of a second implementation, in portions of any size", async () => {
+it("the tree has the same root and proofs as a second implementation, in portions of any size", async () => {
   const portions = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 200, max: 700 })), {
     minLength: 1,
     maxLength: 4,
@@ -60,7 +60,7 @@ it("the tree has the root and proofs of a second implementation, in portions of 
   );
 });
 
-it("the tree has three levels of tiles at 70 000 leaves, and needs a handful of them for a proof", () => {
+it("the tree has three levels of tiles at 70 000 leaves, and a proof reads a few of them", () => {
   const store = new Store();
   store.append(65_536, 2_048);
   const tree = store.append(4_464, 2_048);
@@ -80,7 +80,7 @@ it("the tree has three levels of tiles at 70 000 leaves, and needs a handful of 
   ]);
 });
 
-it("there is no proof for a leaf outside the tree, and none from a larger tree to a smaller one", async () => {
+it("no proof exists for a leaf outside the tree or from a larger tree to a smaller one", async () => {
   const [left, right] = [leafOf(1), leafOf(2)];
   expect(await rootFromInclusion(1, 2, right, [left])).not.toBeNull();
   for (const index of [2, 3]) expect(await rootFromInclusion(index, 2, right, [left])).toBeNull();
@@ -95,7 +95,7 @@ it("the tree refuses to grow from an edge that is missing or too short", () => {
   expect(new TreeAppender(9, [edge]).root()).toEqual(naiveRoot(ALL.slice(0, 9)));
 });
 
-it("the tree splits trees at powers of two up to the largest sizes that a number can hold", () => {
+it("the tree is split at powers of two up to the largest safe integer", () => {
   for (const exponent of [31, 32, 33, 48, 52]) {
     const size = 2 ** exponent;
     expect(inclusionRanges(0, size - 1)).toHaveLength(exponent);
@@ -110,7 +110,7 @@ describe("the paths of tiles", () => {
     ["tile/0/x001/x234/067", { level: 0, index: 1_234_067, width: 256 }],
     ["tile/1/005.p/17", { level: 1, index: 5, width: 17 }],
     ["tile/entries/x273/000.p/255", { level: null, index: 273_000, width: 255 }],
-  ])("the path of a tile %s is the same after it is read and written again", (path, tile) => {
+  ])("the path of a tile %s is unchanged after it is read and written again", (path, tile) => {
     expect(parseTilePath(path)).toEqual(tile);
     expect(formatTilePath(tile)).toBe(path);
   });
@@ -133,7 +133,7 @@ describe("the paths of tiles", () => {
     "tile/0/000/",
     "tile/0/000\n",
     "../tile/0/000",
-  ])("the paths of tiles refuse %j", (path) => {
+  ])("the parser of tile paths refuses %j", (path) => {
     expect(parseTilePath(path)).toBeNull();
   });
 });

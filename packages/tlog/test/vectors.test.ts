@@ -12,7 +12,7 @@ const policy = await parsePolicy(vectors.policy);
 const data = leaves.map((leaf) => Buffer.from(leaf, "hex"));
 const rootOf = (size: number) => Buffer.from(roots.find((tree) => tree.size === size)?.root ?? "", "hex");
 
-it("the published log vectors have the keys, the leaf and the receipt that the design gives", async () => {
+it("the published log vectors have the keys, leaf and receipt of the design document", async () => {
   expect(keys.log.vkey).toBe("vouchers.example.com/log+412a5354+AVBhOSJS8YUZuac69DfFR5s+PPWy8XFhrhxffV8Q4pLe");
   expect(keys.witness.vkey).toBe("witness.example.net/w1+dae6b252+BGPV4NqRhsKCW8ThKxsfxdDySxDeCb5NYgPAxKGDiPZD");
   expect(leaves[2]).toMatch(/^58493e99.*307c98$/);
@@ -27,7 +27,7 @@ const bytes = (hashes: string) =>
     .filter((node) => node !== "")
     .map((node) => Buffer.from(node, "hex"));
 
-it("the service accepts each proof of the published log vectors for its leaf and tree, and for no other", async () => {
+it("the verifier accepts each proof of the log vectors only for its own leaf and tree", async () => {
   for (const { index, size, hashes } of inclusionProofs) {
     const proof = bytes(hashes);
     const leaf = await hashLeaf(data[index] as Buffer);
@@ -53,13 +53,13 @@ it("the service accepts each proof of the published log vectors for its leaf and
   }
 });
 
-it("the published log vectors have at least 24 broken receipts, each different from the others", () => {
+it("the published log vectors have at least 24 different broken receipts", () => {
   expect(broken.length).toBeGreaterThanOrEqual(24);
   const all = [...broken, ...receipts].map(({ receipt }) => receipt);
   expect(new Set(all).size).toBe(all.length);
 });
 
-it.each(receipts)("the service accepts the receipt of $name", async ({ index, recordHash, receipt }) => {
+it.each(receipts)("the verifier accepts the receipt of $name", async ({ index, recordHash, receipt }) => {
   const proved = await verifyProof(receipt, policy);
   expect(proved).toMatchObject({ index, size: 9, origin: "vouchers.example.com/log" });
   expect(encodeHex(proved.recordHash)).toBe(recordHash);
@@ -68,15 +68,15 @@ it.each(receipts)("the service accepts the receipt of $name", async ({ index, re
   ]);
 });
 
-it.each(unusual)("the service accepts a receipt although $name", async ({ receipt }) => {
+it.each(unusual)("the verifier accepts an unusual receipt: $name", async ({ receipt }) => {
   expect(await verifyProof(receipt, policy)).toMatchObject({ index: 0, size: 1 });
 });
 
-it.each(broken)("the service refuses a receipt because $name", async ({ receipt }) => {
+it.each(broken)("the verifier refuses a broken receipt: $name", async ({ receipt }) => {
   await expect(verifyProof(receipt, policy)).rejects.toThrow(NotAccepted);
 });
 
-it("the service accepts a proof without a payload for its recordHash, and for no other", async () => {
+it("the verifier accepts a proof without a payload for its own recordHash only", async () => {
   const [good] = receipts;
   const proof = String(good?.receipt).replace(/^extra .*\n/m, "");
   const recordHash = data[0] as Buffer;
@@ -86,7 +86,7 @@ it("the service accepts a proof without a payload for its recordHash, and for no
   await expect(verifyProof(String(good?.receipt), policy, data[1] as Buffer)).rejects.toThrow(/not that of this/);
 });
 
-it("the service refuses the receipt when a bit of any of its bytes is flipped", async () => {
+it("the verifier refuses a receipt in which any one bit was flipped", async () => {
   const good = Buffer.from(String(receipts[1]?.receipt));
   const accepted: number[] = [];
   for (let bit = 0; bit < good.length * 8; bit += 9) {

@@ -53,7 +53,7 @@ describe("a witness", () => {
     witness.close();
   });
 
-  it("a witness does not open a state that another witness has open", async () => {
+  it("a witness refuses a state that another witness has open", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(`Another process uses ${state}.`);
     await witness.addCheckpoint(await requestOf(0, 4), 1);
@@ -63,19 +63,19 @@ describe("a witness", () => {
     next.close();
   });
 
-  it("a witness releases its state when the state is damaged, and leaves the damaged file as it is", async () => {
+  it("a witness releases a damaged state, and leaves its file unchanged", async () => {
     writeFileSync(state, '{"log.example":');
     for (const _ of [1, 2]) await expect(WitnessServer.open(key, [log], state)).rejects.toThrow(/is damaged/);
     expect(readFileSync(state, "utf8")).toBe('{"log.example":');
   });
 
-  it("a damaged anchor is explained with exit status 78", async () => {
+  it("a damaged anchor causes exit status 78 and an explanation", async () => {
     writeFileSync(join(directory, "anchor"), "damaged\n");
     const damaged = await readAnchor(join(directory, "anchor"), null).catch((error: unknown) => error);
     expect(explain(damaged)).toEqual({ message: expect.stringMatching(/^the anchor .* of this log$/), exitCode: 78 });
   });
 
-  it("a witness reads a request without Content-Length, and rejects a request that is too long", async () => {
+  it("a witness accepts a request without Content-Length, and rejects a request that is too long", async () => {
     const witness = await WitnessServer.open(key, [log], state);
     const { url, close } = await serveWitness(witness, { port: 0, host: "127.0.0.1" });
     const post = (...chunks: string[]) =>
@@ -97,7 +97,7 @@ describe("a witness", () => {
   });
 });
 
-it("an anchor keeps the largest checkpoint when several writers race, in any order", async () => {
+it("an anchor keeps the largest checkpoint of concurrent writers, in any order", async () => {
   const anchor = join(directory, "anchor");
   const unlock = await lockFile(anchor, 0);
   const sizes = [3, 9, 4, 1, 8];

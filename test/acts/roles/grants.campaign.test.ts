@@ -78,7 +78,7 @@ afterAll(async () => {
   await postgres.close();
 });
 
-it("every statement is run by a role or by the owner", () => {
+it("each statement belongs to a role or to the owner", () => {
   const run = new Set([...Object.values(RUN_BY), OF_OWNER].flatMap((names) => [...names]));
   expect([...STATEMENTS.keys()].filter((name) => !run.has(name))).toEqual([]);
 });
@@ -88,7 +88,7 @@ const REFUSED_BY_TRIGGER = "23001";
 const NOT_ALLOWED = "42501";
 
 describe.each(ROLES)("%s", (role) => {
-  it("a role can run every statement of its programs (add missing rights to grants.sql)", async () => {
+  it("a role can run every statement of its programs (else add rights to grants.sql)", async () => {
     await inRolledBack(async () => {
       const refused: string[] = [];
       for (const { name, run } of workOf(role)) if ((await tryAs(role, run)) !== null) refused.push(name);
@@ -96,7 +96,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("a role needs no right of a wing to run the statements outside of wings", async () => {
+  it("a role needs no right of a wing for statements outside of wings", async () => {
     await inRolledBack(async () => {
       await applyGrants(owner, pooledRandomBytes, {
         prefix: DEFAULT_PREFIX,
@@ -110,7 +110,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("a role has only the rights on tables and columns that its statements need", async () => {
+  it("a role has exactly the rights on tables and columns that its statements need", async () => {
     const rights = await readRights(role);
     expect(rights.length).toBeGreaterThan(role === "pva_log" ? 15 : 30);
     const work = workOf(role);
@@ -133,7 +133,7 @@ describe.each(ROLES)("%s", (role) => {
     expect(needless).toEqual([]);
   });
 
-  it("a role cannot truncate a table, and only pva_api can delete, from the few tables that need it", async () => {
+  it("no role can truncate a table, and only pva_api can delete, from a few tables", async () => {
     const { rows } = await owner.query<{ name: string }>(
       `SELECT oid::regclass::text AS name FROM pg_class
         WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')`,
@@ -155,7 +155,7 @@ describe.each(ROLES)("%s", (role) => {
     });
   });
 
-  it("a role cannot set a sequence's next value, except the id of a leaf batch, which a trigger checks", async () => {
+  it("no role can set a sequence's next value, except the id of a leaf batch, which a trigger checks", async () => {
     const { rows } = await owner.query<{ chosen: string }>(
       `SELECT c.relname || '.' || a.attname AS chosen
          FROM pg_class AS c
@@ -253,7 +253,7 @@ describe("pva_api", () => {
     });
   });
 
-  it("pva_api can record that an operator viewed a page, but neither a change nor another command", async () => {
+  it("pva_api can record an operator's view of a page, but no change and no command", async () => {
     const entry = (columns: string, values: string) =>
       `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id${columns})
        VALUES ('zoe', '192.0.2.1', ${values})`;

@@ -61,13 +61,13 @@ it.each([
   "SELECT assert_row_count(1, 1, 'rows')",
   "SELECT nextval('log_batch_ids')",
   "TRUNCATE audit_entries",
-])("a migration takes away the rights that default privileges give on its objects: %s", async (statement) => {
+])("a migration revokes rights that default privileges grant on its objects: %s", async (statement) => {
   expect(taken.toSorted()).toEqual(["PUBLIC", "anon", "authenticated", "service_role"]);
   for (const role of ["anon", "service_role"]) expect(await tryAs(role, statement)).toBe(NOT_ALLOWED);
   expect(await tryAs("keeper", "SELECT code FROM vouchers")).toBeNull();
 });
 
-it("a later migration takes away default rights on its objects, and keeps those on objects of others", async () => {
+it("a later migration revokes default rights on its own objects, and keeps those on other objects", async () => {
   const directory = makeDataDirectory("voucher-later-migration-");
   cpSync(MIGRATIONS, directory, { recursive: true });
   const { rows } = await db.query("SELECT max(id) + 1 AS next FROM migrations");
@@ -81,7 +81,7 @@ it("a later migration takes away default rights on its objects, and keeps those 
   ]);
 });
 
-it("voucherctl db check reports no rights of other roles once migrations and db roles have run", async () => {
+it("voucherctl db check reports no foreign rights after migrations and db roles", async () => {
   expect(await run(["roles"], PASSWORD)).toMatchObject({ exitCode: 0 });
   expect(await checkRights()).toEqual([]);
 });
@@ -96,7 +96,7 @@ it.each([
   ["a role that reads everything", "GRANT pg_read_all_data TO clerk", /: clerk may SELECT on .+ and \d+ more\.$/],
   ["a role of files", "GRANT pg_write_server_files TO clerk", /: clerk is a member of pg_write_server_files\.$/],
   ["another role", "GRANT SELECT ON vouchers TO readers; GRANT readers TO clerk", /: clerk may .*; readers may .*\.$/],
-])("voucherctl db check and db roles name a role that has rights by %s", async (_by, give, sentence) => {
+])("voucherctl db check and db roles name a role with rights by %s", async (_by, give, sentence) => {
   await createRoles("clerk", "readers");
   await db.query(give);
   expect(await checkRights()).toEqual([expect.stringMatching(sentence)]);
@@ -106,7 +106,7 @@ it.each([
   expect(await checkRights()).toEqual([expect.stringMatching(sentence)]);
 });
 
-it("voucherctl db roles takes away rights of PUBLIC and of roles with default privileges", async () => {
+it("voucherctl db roles revokes rights of PUBLIC and of roles with default privileges", async () => {
   await db.query("GRANT SELECT ON vouchers TO PUBLIC; GRANT ALL ON operators TO anon");
   // As after a restore of a dump without grants.
   await db.query("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC");
@@ -119,7 +119,7 @@ it("voucherctl db roles takes away rights of PUBLIC and of roles with default pr
   expect(await checkRights()).toEqual([]);
 });
 
-it("voucherctl db check accepts a login that was granted a role of the service", async () => {
+it("voucherctl db check accepts a login that is a member of a role of the service", async () => {
   await createRoles("clerk");
   await db.query("GRANT pva_admin, pva_log TO clerk");
   expect(await checkRights()).toEqual([]);
@@ -132,14 +132,14 @@ it.each([
   ["a table", "SELECT ON vouchers", /pva_api lacks SELECT on vouchers/],
   ["a column", "UPDATE (pickable) ON vouchers", /pva_api lacks UPDATE \(pickable\) on vouchers/],
   ["a sequence", "USAGE ON SEQUENCE log_batch_ids", /pva_api lacks USAGE on log_batch_ids/],
-])("voucherctl db check names a right on %s that a role of the service lacks", async (_of, right, sentence) => {
+])("voucherctl db check names a missing right on %s", async (_of, right, sentence) => {
   await db.query(`REVOKE ${right} FROM pva_api`);
   expect(await checkRights()).toEqual([expect.stringMatching(sentence)]);
   expect(await run(["roles"])).toMatchObject({ exitCode: 0 });
   expect(await checkRights()).toEqual([]);
 });
 
-it("voucherctl db roles refuses roles that serve another database of the server, and changes no password", async () => {
+it("voucherctl db roles refuses roles of another database on the server, and changes no password", async () => {
   const { exitCode, stderr } = await run(["roles"], { PVA_API_PASSWORD: "of-staging-1234567" }, "staging");
   expect({ exitCode, stderr }).toEqual({
     exitCode: EXIT.refused,
@@ -150,7 +150,7 @@ it("voucherctl db roles refuses roles that serve another database of the server,
   expect(await logIn("pva_api", PASSWORD.PVA_API_PASSWORD, "vouchers")).toBe("pva_api");
 });
 
-it("voucherctl db roles --prefix gives a deployment separate roles, which later runs and db check find", async () => {
+it("voucherctl db roles --prefix creates separate roles, which later runs and db check find", async () => {
   const own = { PVA_API_PASSWORD: "of-staging-1234567" };
   expect(await run(["roles", "--prefix", "stg"], own, "staging")).toMatchObject({ exitCode: 0 });
   expect(await logIn("stg_api", own.PVA_API_PASSWORD, "staging")).toBe("stg_api");
@@ -164,7 +164,7 @@ it("voucherctl db roles --prefix gives a deployment separate roles, which later 
   expect(rows).toEqual([{ may: false }]);
 });
 
-it("voucherctl db roles with another prefix takes the rights of the roles before", async () => {
+it("voucherctl db roles with another prefix revokes the rights of the previous roles", async () => {
   expect(await run(["roles", "--prefix", "other"], {}, "staging")).toMatchObject({ exitCode: 0 });
   const { rows } = await postgres.superuser.query(
     "SELECT count(*)::int AS rights FROM pg_shdepend WHERE refobjid = 'stg_api'::regrole",
@@ -180,7 +180,7 @@ it.each([
   "pg",
   "pg_x",
   "1st",
-])("voucherctl db roles refuses the prefix %s as a usage error", async (prefix) => {
+])("voucherctl db roles refuses the prefix %s as wrong usage", async (prefix) => {
   const { exitCode, stderr } = await run(["roles", "--prefix", prefix], {}, "staging");
   expect({ exitCode, stderr }).toEqual({ exitCode: EXIT.usage, stderr: expect.stringContaining("small letters") });
 });

@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 // These tests run in order: each starts from the state that the previous one left.
-it("voucherctl db roles fails without the right to create roles, and changes nothing", async () => {
+it("voucherctl db roles without the right to create roles fails and changes nothing", async () => {
   await expectRefusal(/permission denied to create role/, EXIT.config);
   expect(await readRights()).toEqual([]);
   await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
@@ -41,7 +41,7 @@ it("voucherctl db roles reports a database without migrations, and changes nothi
   expect(await readRights()).toEqual([]);
 });
 
-it("voucherctl db roles refuses a password that is short or not visible ASCII, and never prints it", async () => {
+it("voucherctl db roles refuses a password that is short or has unusual characters, and never prints it", async () => {
   for (const password of ["fifteen-symbols", "sixteen symbols and", "sechzehn-grüße-aus"]) {
     const { exitCode, stdout, stderr } = await run([], { PVA_ADMIN_PASSWORD: password });
     expect({ exitCode, stdout }).toEqual({ exitCode: EXIT.config, stdout: "" });
@@ -51,7 +51,7 @@ it("voucherctl db roles refuses a password that is short or not visible ASCII, a
   expect(await readRights()).toEqual([]);
 });
 
-it("voucherctl db roles lets the database's owner create the roles, and revokes needless PUBLIC rights", async () => {
+it("voucherctl db roles lets the database's owner create roles, and revokes excess rights of PUBLIC", async () => {
   const { exitCode, stdout, stderr } = await run(["--json"]);
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
   expect(JSON.parse(stdout)).toStrictEqual({
@@ -110,7 +110,7 @@ it("voucherctl db roles sets login passwords from the environment, and nothing l
   }
 });
 
-it("voucherctl db roles changes nothing when it runs again, and keeps passwords that are not given", async () => {
+it("voucherctl db roles changes nothing in a second run, and keeps passwords that are not given", async () => {
   const before = await readRights();
   const { exitCode, stdout } = await run();
   expect({ exitCode, stdout }).toEqual({
@@ -130,7 +130,7 @@ it("voucherctl db roles replaces a password", async () => {
   expect(await takeActs()).toMatchObject([{ after: { passwordsSet: ["pva_api"] } }]);
 });
 
-it("voucherctl db roles revokes excess rights, and grants none on an unknown table", async () => {
+it("voucherctl db roles revokes excess rights, and grants no right on an unknown table", async () => {
   const before = await readRights();
   await db.query(`
       CREATE TABLE newcomers (id serial);
@@ -154,7 +154,7 @@ it("voucherctl db roles revokes excess rights, and grants none on an unknown tab
   await postgres.superuser.query(`ALTER ROLE ${OWNER.name} CREATEROLE`);
 });
 
-it("voucherctl db roles grants and revokes rights on functions even when no other right differs", async () => {
+it("voucherctl db roles changes rights on functions even if no other right differs", async () => {
   const before = await readRights();
   await db.query(`
       GRANT EXECUTE ON FUNCTION advance_sandbox TO pva_log;
@@ -167,7 +167,7 @@ it("voucherctl db roles grants and revokes rights on functions even when no othe
   expect(act?.after.rights).toContain("pva_api EXECUTE ON FUNCTION advance_sandbox");
 });
 
-it("voucherctl db roles restores each kind of right on a schema that is not named public", async () => {
+it("voucherctl db roles restores each kind of right on a schema other than public", async () => {
   await db.query(`CREATE SCHEMA "House" AUTHORIZATION ${OWNER.name}`);
   const url = `${postgres.url("vouchers", OWNER)}?options=${encodeURIComponent('-c search_path="House"')}`;
   await migrateDatabase(url);
@@ -216,7 +216,7 @@ it.each([
     "DROP TABLE theirs",
     /pva_api owns theirs/,
   ],
-])("voucherctl db roles changes nothing if a role has excess rights through %s", async (_by, give, take, sentence) => {
+])("voucherctl db roles changes nothing if a role has excess rights by %s", async (_by, give, take, sentence) => {
   await db.query(give);
   try {
     await expectRefusal(sentence, EXIT.refused);

@@ -5,7 +5,7 @@ import { FairSlots } from "../../../src/platform/batching/fair-slots.ts";
 import { shareFor } from "../../../src/platform/batching/share-for.ts";
 import { makeGate } from "../../support/gate.ts";
 
-it("a call starts although another organization has filled its share of connections and of waiting calls", async () => {
+it("a call starts although another organization has used its share of connections and waiting calls", async () => {
   const bulkhead = byOrganization({ waitingMaxEach: 3 });
   const work = makeWork();
   const calls = ["a1", "a2", "a3", "a4", "a5"].map((name) => bulkhead({ organizationId: "a" }, work.named(name)));
@@ -17,7 +17,7 @@ it("a call starts although another organization has filled its share of connecti
   await Promise.all(calls);
 });
 
-it("when as many calls wait as may, only calls that would have to wait are refused", async () => {
+it("when the maximum number of calls waits, only calls that would have to wait are refused", async () => {
   const bulkhead = byOrganization({ connections: 2, waitingMax: 1 });
   const work = makeWork();
   const calls = [
@@ -31,7 +31,7 @@ it("when as many calls wait as may, only calls that would have to wait are refus
   expect(await Promise.all(calls)).toEqual(["a1", "a2", "b1"]);
 });
 
-it("calls of a kind without shares use all of its connections, in order of arrival", async () => {
+it("calls of a kind without shares use all its connections, in order of arrival", async () => {
   const bulkhead = openBulkhead({ calls: "", connections: 2, share: "none", waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const calls = ["1", "2", "3"].map((name) => bulkhead({}, work.named(name)));
@@ -41,7 +41,7 @@ it("calls of a kind without shares use all of its connections, in order of arriv
   expect(await Promise.all(calls)).toEqual(["1", "2", "3"]);
 });
 
-it("callers take turns, however many calls each has waiting", async () => {
+it("callers take turns, however many calls of each wait", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const run = (owner: string, name: string) => slots.run(owner, work.named(name));
@@ -56,7 +56,7 @@ it("callers take turns, however many calls each has waiting", async () => {
   expect(slots.waiting).toBe(0);
 });
 
-it("a caller that has disconnected neither counts as waiting nor takes a connection", async () => {
+it("a disconnected caller does not count as waiting and gets no connection", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 2 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"));
@@ -72,7 +72,7 @@ it("a caller that has disconnected neither counts as waiting nor takes a connect
   expect(work.begun).toEqual(["a1", "c1", "d1"]);
 });
 
-it("a call that waits too long for a connection is refused as overloaded; a running call is not", async () => {
+it("a call that waits too long for a connection is refused as overloaded, and a running call is not", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1 });
   const work = makeWork();
   const running = bulkhead({ organizationId: "a" }, work.named("a1"), { maxMs: 1 });
@@ -88,7 +88,7 @@ it("a call that waits too long for a connection is refused as overloaded; a runn
   expect(work.begun).toEqual(["a1", "c1"]);
 });
 
-it("a call for the rest of a begun response waits beyond the limit, until its caller disconnects", async () => {
+it("a call for the rest of a response waits beyond the limit, until its caller disconnects", async () => {
   const bulkhead = byOrganization({ connections: 1, waitingMax: 1, waitingMaxEach: 1 });
   const work = makeWork();
   const leaving = new AbortController();
@@ -105,7 +105,7 @@ it("a call for the rest of a begun response waits beyond the limit, until its ca
   expect(await Promise.all([...running, continued])).toEqual(["a1", "a2", "a3"]);
 });
 
-it("a caller that disconnects when its turn comes runs nothing and frees its connection", async () => {
+it("a caller that disconnects when its turn comes runs no query and frees its connection", async () => {
   const slots = new FairSlots(1);
   const work = makeWork();
   const leaving = new AbortController();
@@ -123,7 +123,7 @@ it("a caller that disconnects when its turn comes runs nothing and frees its con
   expect(work.begun).toEqual(["a1"]);
 });
 
-it("a shared read runs once for all callers meanwhile, and its result is kept for a set time", async () => {
+it("a shared read runs once for all concurrent callers, and its result is kept for a set time", async () => {
   const { pass, open } = makeGate();
   const read = vi.fn(() => pass());
   const shared = shareFor(60_000, read);

@@ -74,7 +74,7 @@ beforeAll(async () => {
 
 it.each(
   Object.keys(CALLER_KINDS) as Kind[],
-)("one caller's flood of %s delays no other caller, and no call of another kind", async (kind) => {
+)("one caller's flood of %s delays no other caller and no call of another kind", async (kind) => {
   const { end } = await flood(kind);
   try {
     for (const [name, call] of Object.entries(calls)) {
@@ -87,7 +87,7 @@ it.each(
   }
 });
 
-it("floods of all kinds of callers leave a connection to every other caller, in a pool for all kinds", async () => {
+it("floods by all kinds of callers leave a connection for every other caller", async () => {
   const kinds = (Object.keys(CALLER_KINDS) as Kind[]).filter((kind) => kind !== "operatorReads");
   const floods = await Promise.all(kinds.map(flood));
   try {
@@ -101,7 +101,7 @@ it("floods of all kinds of callers leave a connection to every other caller, in 
 it.each([
   ["partnerCalls", "/partner/webhooks"],
   ["publicReads", "/marketplace/listings"],
-] as const)("a caller that closes its connection while it waits for %s runs no query", async (kind, path) => {
+] as const)("a caller that disconnects while it waits for %s runs no query", async (kind, path) => {
   const gate = makeGate();
   const requester = { organizationId: partner.organizationId, visitor: "192.0.2.1" };
   // The last one waits.

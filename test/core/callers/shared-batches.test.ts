@@ -26,7 +26,9 @@ const SHARED: Record<string, (organizationId: string, n: number) => Promise<unkn
     ends.submit({ ref: { organizationId, externalRef: `ref ${n}` }, readFrom: null }),
 };
 
-it.each(Object.entries(SHARED))("a crowd of one organization leaves places for others' %s", async (_, ask) => {
+it.each(
+  Object.entries(SHARED),
+)("many calls of one organization leave places for other organizations' %s", async (_, ask) => {
   const refused = Promise.withResolvers<unknown>();
   for (let n = 0; n < 20_000; n++) ask("crowd", n).catch(refused.resolve);
   expect(await refused.promise).toBeInstanceOf(BatcherFull);

@@ -20,7 +20,7 @@ const moments = Object.keys(MOMENTS) as Moment[];
 const STATUSES: ContractStatus[] = ["Offered", "Active", "Ended", "Declined"];
 const STRANGER: Eligibility = Object.freeze({ isOwner: false, contract: null });
 
-it("the audience rule opens supply to all, to the brand's owner, or by a contract in force", () => {
+it("the audience rule opens supply to everyone, to the brand's owner, or under a contract in force", () => {
   for (const status of STATUSES) {
     for (const end of moments) {
       const contract = { id: "ctr_1", status, endsAt: momentOf(end) };
@@ -36,11 +36,11 @@ it("the audience rule opens supply to all, to the brand's owner, or by a contrac
   }
 });
 
-it("a referrer contract goes from Offered to Active or Declined, from Active to Ended, and nowhere else", () => {
+it("a referrer contract has only the legal state changes", () => {
   expect(CONTRACT_MOVES).toStrictEqual({ Active: ["Offered"], Declined: ["Offered"], Ended: ["Active"] });
 });
 
-it("a window is open from opensAt until just before closesAt and validUntil; without one all is closed", () => {
+it("a window is open from opensAt until closesAt or validUntil, and a batch without one is closed", () => {
   expect(isWindowOpen(offer({ window: null }), NOW)).toBe(false);
   for (const opens of moments) {
     for (const closes of moments) {
@@ -78,7 +78,7 @@ describe("for every supply and caller", () => {
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;
   }
 
-  it("decideOffers offers each open batch that is not suspended, the first to expire first, then the oldest", () => {
+  it("decideOffers offers each open batch that is not suspended, in order of expiry, then age", () => {
     fc.assert(
       fc.property(offers, eligibility, fc.boolean(), (supply, caller, byLink) => {
         const open = supply.filter((one) => isWindowOpen(one, NOW));
@@ -100,7 +100,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("decideOffers does not depend on the order of the batches", () => {
+  it("decideOffers ignores the order of the given batches", () => {
     fc.assert(
       fc.property(offers, eligibility, (supply, caller) => {
         expect(decideOffers(supply.toReversed(), caller, NOW)).toEqual(decideOffers(supply, caller, NOW));
@@ -108,7 +108,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("decideOffers takes the lesser id first when batches expire together, and a link only if given one", () => {
+  it("decideOffers orders batches of one expiry by id, and names a link only if one was given", () => {
     const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
     const idsOf = (supply: Offer[]) => {
       const decision = decideOffers(supply, STRANGER, NOW);
@@ -126,7 +126,7 @@ describe("for every supply and caller", () => {
     expect(idsOf([offer({ audience: "ReferrerOnly" })])).toBe("referrers_only");
   });
 
-  it("canBuy is true exactly when a voucher is left and decideOffers opens the batch", () => {
+  it("canBuy is true exactly when a voucher is left and decideOffers offers the batch", () => {
     fc.assert(
       fc.property(anOffer, eligibility, fc.integer({ min: 0, max: 2 }), (one, caller, available) => {
         const given = decideOffers([{ batchId: "bat_1", ...one }], caller, NOW).kind === "open";

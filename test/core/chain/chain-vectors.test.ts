@@ -18,7 +18,7 @@ it("generating the published chain vectors again yields the same bytes", () => {
   expect(renderVectors()).toBe(PUBLISHED);
 });
 
-it("the published chain vectors contain good chains and every kind of broken one, each under its own name", () => {
+it("the published chain vectors contain valid chains and every kind of broken one", () => {
   const names = [...chains, ...broken].map((chain) => chain.name);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(broken.map((chain) => chain.expected.finding))).toEqual(new Set(Object.keys(findings)));
@@ -31,7 +31,7 @@ it("the published chain vectors contain good chains and every kind of broken one
   }
 });
 
-it("the published chain vectors repeat beside each payload the values that it contains", () => {
+it("the published chain vectors have each payload's values beside it", () => {
   for (const chain of chains) {
     for (const { payload, sealStatus, recordHash, ...beside } of chain.events) {
       if (sealStatus === "Pending") continue;
@@ -46,7 +46,7 @@ it("the published chain vectors repeat beside each payload the values that it co
   }
 });
 
-it.each(chains)("both verifiers accept a good chain of the vectors: $name", (chain) => {
+it.each(chains)("both verifiers accept the valid chain of the vectors: $name", (chain) => {
   expect(verifyServedChain(chain.events, chain.entityId)).toBeNull();
   expect(verifyOwn(chain)).toBeNull();
 });
@@ -72,7 +72,7 @@ const INDEPENDENT_WORDS: Record<ChainFault, string> = {
   erased: "^event # (lost its payload|erases what)",
 };
 
-it.each(broken)("both verifiers find the expected fault of a broken chain of the vectors: $name", (chain) => {
+it.each(broken)("both verifiers find the expected fault in the broken chain of the vectors: $name", (chain) => {
   const { sequence, finding } = chain.expected;
   const words = INDEPENDENT_WORDS[finding].replace("#", String(sequence));
   expect(verifyServedChain(chain.events, chain.entityId)).toMatch(new RegExp(words));
@@ -102,7 +102,7 @@ function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent)
   );
 }
 
-it("both verifiers give the published verdict about every hostile history", () => {
+it("both verifiers give the published verdict for every hostile history", () => {
   const wrong: object[] = [];
   let rows = 0;
   for (const { name, history, verdict } of hostile) {

@@ -17,7 +17,7 @@ import { type ChainHead, ENTITY_TYPE } from "../../../src/core/voucher/voucher.t
 const VOUCHER = "vch_01jz3v8q4xe7j9t2m5n6p8r0s1";
 const NONCE = "000102030405060708090a0b0c0d0e0f";
 
-it("the sealed form of an event is exactly the documented text, with its SHA-256 and previousHash", () => {
+it("the sealed form of an event is the documented text, with its SHA-256 and previousHash", () => {
   const content = event(2, {
     eventType: "voucher.instance.redeemed",
     occurredAt: new Date("2027-03-01T12:34:56.007Z"),
@@ -38,7 +38,7 @@ it("the sealed form of an event is exactly the documented text, with its SHA-256
   expect(seal.previousHash).toBe(previousHash);
 });
 
-it("the sealed form of an event has the code of each type", () => {
+it("the sealed form of an event contains the code of its type", () => {
   const codes = Object.keys(EVENT_CODES).map((eventType) => {
     const { payload } = sealEvent(event(1, { eventType: eventType as EventType }), GENESIS_HASH);
     return [eventType, JSON.parse(payload).code];
@@ -70,7 +70,7 @@ it("the sealed form of an event omits undefined fields and keeps null and empty 
   );
 });
 
-it("the sealed form of an event has another hash if any field or the previous hash changes", () => {
+it("any change of a field or of the previous hash changes the hash of an event", () => {
   const changes: Partial<EventContent>[] = [
     {},
     { sequence: 2 },
@@ -153,7 +153,7 @@ function verify({ head, events }: Chain) {
   return verifyChain(VOUCHER, head, events);
 }
 
-it("verifyChain accepts valid chains with any number of pending events at the end", () => {
+it("verifyChain accepts valid chains that end in any number of Pending events", () => {
   for (let length = 0; length <= CONTENTS.length; length++) {
     for (let pending = 0; pending <= length; pending++) {
       const chain = makeChain(CONTENTS.slice(0, length), pending);
@@ -183,7 +183,7 @@ it.each<[what: string, change: (row: StoredEvent) => Partial<StoredEvent>, probl
   ["its recordHash, to upper case", (row) => ({ recordHash: (row.recordHash ?? "").toUpperCase() }), /recordHash/],
   ["its payload", (row) => ({ payload: (row.payload ?? "").replace(NONCE, NONCE.replace("0", "1")) }), /recordHash/],
   ["its payload, to nothing", () => ({ payload: null }), /payload was erased/],
-])("verifyChain reports a changed row: %s", (_what, change, problem) => {
+])("verifyChain rejects a changed row: %s", (_what, change, problem) => {
   for (const row of ROWS) {
     const { sequence } = row;
     expect(verify(withRow(sequence, change(row)))).toEqual({ sequence, problem: expect.stringMatching(problem) });
@@ -215,15 +215,15 @@ it.each<[what: string, head: ChainHead, events: StoredEvent[], sequence: number,
   ["a sealed sequence that is too low", { ...HEAD, sealedSequence: 2 }, ROWS, 2, /2 sealed events, 3 exist/],
   ["a head with the hash of no event", { ...HEAD, sealedHash: "f".repeat(64) }, ROWS, 3, /sealed head/],
   ["a head without a hash", { ...HEAD, sealedHash: null }, ROWS, 3, /sealed head/],
-])("verifyChain reports %s", (_what, head, events, sequence, problem) => {
+])("verifyChain rejects %s", (_what, head, events, sequence, problem) => {
   expect(verify({ head, events })).toEqual({ sequence, problem: expect.stringMatching(problem) });
 });
 
-it("verifyChain reports a chain that is stored under another voucher", () => {
+it("verifyChain rejects a chain that is stored under another voucher", () => {
   expect(verifyChain("vch_other", HEAD, ROWS)).toEqual({ sequence: 1, problem: expect.stringMatching(/entityId/) });
 });
 
-it("verifyChain reports a head with a hash if no event is sealed", () => {
+it("verifyChain rejects a head with a hash if no event is sealed", () => {
   const { head, events } = makeChain(CONTENTS, 3);
   expect(verify({ head: { ...head, sealedHash: "f".repeat(64) }, events })).toMatchObject({ sequence: 0 });
 });
@@ -241,7 +241,7 @@ it.each<[how: string, reencode: (payload: string) => string]>([
   ["with a number in another notation", (payload) => payload.replace(":1000", ":1e3")],
   ["with a key twice", (payload) => payload.replace('{"actor', '{"actorConnectedId":"key_1","actor')],
   ["with a byte order mark", (payload) => `\ufeff${payload}`],
-])("verifyChain reports a payload that was encoded again %s, even if recordHash and head match", (_how, reencode) => {
+])("verifyChain rejects a payload that was encoded again %s, even if recordHash and head match", (_how, reencode) => {
   const payload = reencode(THIRD.payload ?? "");
   expect(payload).not.toBe(THIRD.payload);
   expect(verify(withRow(3, { payload }))).toEqual({ sequence: 3, problem: expect.stringMatching(/recordHash/) });
@@ -254,7 +254,7 @@ it.each([
   '{"v":"\\ud800"}',
   "null",
   "{}",
-])("verifyChain reports the payload %s, even if recordHash and head match", (payload) => {
+])("verifyChain rejects the payload %s, even if recordHash and head match", (payload) => {
   const problem = expect.stringMatching(/payload/);
   expect(verify(withPayload(3, () => payload))).toEqual({ sequence: 3, problem });
 });
@@ -262,7 +262,7 @@ it.each([
 it.each(
   `v entityType entityId sequence eventType code occurredAt previousHash actorConnectedId
   actorIsEmployee`.split(/\s+/),
-)("verifyChain reports a payload with another %s or without it, even if the hashes match", (field) => {
+)("verifyChain rejects a payload with another %s or without it, even if the hashes match", (field) => {
   for (const value of ["another", 7, false, ["key_1"], undefined]) {
     const change = (payload: string) => {
       const fields = Object.entries({ ...JSON.parse(payload), [field]: value });
@@ -273,14 +273,14 @@ it.each(
   }
 });
 
-it("verifyChain reports a payload whose previousHash was changed together with that of its row", () => {
+it("verifyChain rejects a payload whose previousHash was changed together with its row's", () => {
   const elsewhere = "f".repeat(64);
   const change = (payload: string) => payload.replace(SECOND.recordHash ?? "", elsewhere);
   const problem = "previousHash is not the hash of the event before";
   expect(verify(withPayload(3, change, { previousHash: elsewhere }))).toEqual({ sequence: 3, problem });
 });
 
-it("verifyChain reports the next event, or the head, when an event and its recordHash are both forged", () => {
+it("verifyChain rejects the next event, or the head, when an event and its recordHash are both forged", () => {
   const forge = (payload: string) => payload.replace(NONCE, "f".repeat(32));
   for (const sequence of [1, 2]) {
     const problem = "previousHash is not the hash of the event before";
@@ -291,7 +291,7 @@ it("verifyChain reports the next event, or the head, when an event and its recor
   expect(verify({ head: HEAD, events })).toEqual({ sequence: 3, problem });
 });
 
-it("nextEvent makes the event after the last one, without an actor, and marks a sandbox's event", () => {
+it("nextEvent returns the event after the last one, without an actor, and marks a sandbox's event", () => {
   const voucher = { id: VOUCHER, lastSequence: 2, code: "7Q4K-9MZX", serial: 5, sandbox: false };
   const randomBytes = (size: number) => Uint8Array.from({ length: size }, (_, index) => index);
   const next = (sandbox: boolean) =>
@@ -302,7 +302,7 @@ it("nextEvent makes the event after the last one, without an actor, and marks a 
   expect(next(true)).toStrictEqual({ ...content, data: { ...data, sandbox: true } });
 });
 
-it("erasedSequencesOf reads what an erasing event names, and nothing from other events and damaged payloads", () => {
+it("erasedSequencesOf reads the sequences in an erased event, and ignores other events and damaged payloads", () => {
   const read = (payload: string | null, eventType = "voucher.instance.erased") =>
     erasedSequencesOf({ eventType, payload });
   const say = (data: unknown, eventType = "voucher.instance.erased") => JSON.stringify({ data, eventType });

@@ -21,7 +21,7 @@ const [one, other] = contexts;
 
 const THREE: EventType[] = ["voucher.instance.claimed", "voucher.instance.bought", "voucher.instance.expired"];
 
-it("a Pending event is sealed once by several seal jobs", async () => {
+it("several seal jobs seal a Pending event once", async () => {
   const { id } = await issue();
   await appendPending(id, ["voucher.instance.claimed"]);
   const queue = openQueue(sealQueue, servers.shardOf(id), api.ctx.redis, api.ctx.log);
@@ -36,7 +36,7 @@ it("a Pending event is sealed once by several seal jobs", async () => {
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed"]);
 });
 
-it("a sealer seals Pending events in sequence order with their data, and nothing when it runs again", async () => {
+it("a sealer seals Pending events in order of sequence, and nothing in a second run", async () => {
   const { id } = await issue();
   await appendPending(id, THREE);
   expect(await sealVoucher(one, id)).toBe(3);
@@ -55,7 +55,7 @@ it("a sealer seals Pending events in sequence order with their data, and nothing
   expect(await readRecorded(db, id)).toEqual(sealed);
 });
 
-it("a sealer seals nothing when another sealer locked the row first", async () => {
+it("a sealer that gets the row lock second seals nothing", async () => {
   const { id } = await issue();
   await appendPending(id, THREE);
   const { seals } = await whileLocked(db, [id], async () => {
@@ -67,7 +67,7 @@ it("a sealer seals nothing when another sealer locked the row first", async () =
   expect(await chainOf(id)).toEqual(["1 issued Sealed", "2 claimed Sealed", "3 bought Sealed", "4 expired Sealed"]);
 });
 
-it("a void seals the Pending events before its own, and a sealer that waits for it seals nothing", async () => {
+it("a void seals earlier Pending events before its own, and a sealer that waits for it seals nothing", async () => {
   const { id, code } = await issue();
   await appendPending(id, THREE.slice(0, 1));
   const { seal, voiding } = await whileLocked(db, [id], async () => {
@@ -91,7 +91,7 @@ const issueIds = async (count: number) => {
   return ids as [string, string, string];
 };
 
-it("seal jobs that are ready together share one transaction, also for a voucher with two jobs", async () => {
+it("concurrent seal jobs share one transaction, even two jobs of one voucher", async () => {
   const ids = await issueIds(3);
   for (const [n, id] of ids.entries()) await appendPending(id, THREE.slice(0, n + 1));
   expect(await submit([...ids, ids[2]])).toEqual([1, 2, 3, 0].map((sealed) => ({ sealed })));
@@ -103,7 +103,7 @@ it("seal jobs that are ready together share one transaction, also for a voucher 
   expect(rows).toHaveLength(1);
 });
 
-it("seal jobs do not wait for a job whose voucher is locked; that voucher is sealed later", async () => {
+it("a seal job whose voucher is locked delays no other job, and seals later", async () => {
   const ids = await issueIds(2);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   const { waits } = await whileLocked(db, ids.slice(0, 1), async () => {
@@ -114,7 +114,7 @@ it("seal jobs do not wait for a job whose voucher is locked; that voucher is sea
   expect(await waits).toEqual({ sealed: 1 });
 });
 
-it("seal jobs succeed in a batch with a job that fails because its chain cannot be continued", async () => {
+it("seal jobs succeed although another job of their batch has a broken chain", async () => {
   const ids = await issueIds(3);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
   // An event is missing between the last sealed one and the Pending one.
@@ -160,7 +160,7 @@ it.each([
   expect(await readRecorded(db, id)).toMatchObject({ lastSequence: 5, sealedSequence: 5 });
 });
 
-it("a redeem batch seals the Pending events of all vouchers each in its own chain", async () => {
+it("a redeem batch seals the Pending events of each voucher in its own chain", async () => {
   const ids = await issueIds(3);
   for (const [n, id] of ids.entries()) await appendPending(id, THREE.slice(0, n));
   const replies = await Promise.all(ids.map((id) => redeem(one, id)));
@@ -172,7 +172,7 @@ it("a redeem batch seals the Pending events of all vouchers each in its own chai
   ]);
 });
 
-it("a refused redeem leaves Pending events for the next sealer", async () => {
+it("a refused redeem leaves Pending events to the next sealer", async () => {
   const { id } = await issue({ validUntil: new Date(Date.now() - 1_000) });
   await appendPending(id, ["voucher.instance.claimed"]);
   expect(await redeem(one, id)).toEqual({ kind: "refused", code: "voucher_expired" });

@@ -34,7 +34,7 @@ it.each<[string, Prepare]>([
   ["a claim", claim],
   ["a purchase", buy],
   ["a repeated claim", repeatOf(claim)],
-])("the answer to %s leaves the outcome open while no voucher can be read", async (_what, prepare) => {
+])("the answer to %s does not deny the call while no voucher can be read", async (_what, prepare) => {
   const call = await prepare();
   takeAllPlaces();
   expect(outcome(await call())).toBe("503 unavailable");
@@ -43,7 +43,7 @@ it.each<[string, Prepare]>([
   expect([status, body.alreadyConfirmed]).toEqual([200, true]);
 });
 
-it("an overloaded read tells that a call changed nothing if it has committed nothing", async () => {
+it("an overloaded read says that a call changed nothing if the call has committed nothing", async () => {
   const { productId } = await makeOffer(servers.db, 1);
   const [first, second] = [await as(), await as()];
   await first.claimProduct(productId);
@@ -52,7 +52,7 @@ it("an overloaded read tells that a call changed nothing if it has committed not
   expect(outcome(await second.claimProduct(productId))).toBe("409 sold_out");
 });
 
-it("no read is refused its confirmation, however many wait", async () => {
+it("the service refuses no read its confirmation, however many wait", async () => {
   const { confirmations, deployment } = api.ctx;
   const waiting = Array.from({ length: 20_000 }, () => confirmations.submit(deployment.serverId));
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await issueVouchers(servers.db, stranger, 2);
 });
 
-it("the feed has the organization's events as in their histories, and payloads only of ended codes", async () => {
+it("the feed has the organization's events, with payloads only for final vouchers", async () => {
   const { code, id } = await issue();
   expect((await till.redeem({ code, externalRef: "every field" })).status).toBe(200);
   const events = await untilListed(till, "", id, 2);
@@ -41,7 +41,7 @@ it("the feed has the organization's events as in their histories, and payloads o
   expect(all.find(({ entityId }) => entityId === id)).toStrictEqual({ ...history[0], entityId: id, cursor: CURSOR });
 });
 
-it("the feed has each event once with any page size, and only new events after its last cursor", async () => {
+it("the feed has each event once with any page size, and only new events after its cursor", async () => {
   const all = await readAll(till);
   for (const [at, { cursor }] of all.events.entries())
     expect((await till.feed({ after: cursor, limit: "1" })).body.events).toEqual(all.events.slice(at + 1, at + 2));
@@ -51,7 +51,7 @@ it("the feed has each event once with any page size, and only new events after i
   expect(after.map(({ entityId }) => entityId)).toEqual([voucher?.id]);
 });
 
-it("an event that is committed after a later one is not skipped", async () => {
+it("the feed does not skip an event that commits after a later one", async () => {
   const [slow, quick] = await issueVouchers(servers.db, partner, 2);
   await untilListed(till, "", quick?.id ?? "", 1);
   const { cursor } = await readAll(till);
@@ -77,7 +77,7 @@ it("an event that is committed after a later one is not skipped", async () => {
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
-it("completeUntil waits for events that are not sealed yet", async () => {
+it("completeUntil waits for unsealed events", async () => {
   const { id } = await issue();
   const occurredAt = new Date();
   await appendPending(servers.db, id, 1, occurredAt);
@@ -96,7 +96,7 @@ it("completeUntil waits for events that are not sealed yet", async () => {
   await until(async () => Date.parse((await till.feed()).body.completeUntil) > occurredAt.getTime());
 });
 
-it("an erased event keeps its position in the feed, without its payload", async () => {
+it("an erased event keeps its position in the feed, but loses its payload", async () => {
   const { code, id } = await issue();
   expect((await till.redeem({ code, externalRef: "to be erased" })).status).toBe(200);
   const before = await untilListed(till, "", id, 2);
@@ -108,7 +108,7 @@ it("an erased event keeps its position in the feed, without its payload", async 
   expect(after.slice(0, at)).toEqual(before.slice(0, at));
 });
 
-it("types selects types, and after=now only what happens later", async () => {
+it("types filters the feed by type, and after=now returns only later events", async () => {
   const { body } = await till.feed({ after: "now", types: "voucher.instance.redeemed" });
   expect(body.events).toEqual([]);
   const { code, id } = await issue();
@@ -120,7 +120,7 @@ it("types selects types, and after=now only what happens later", async () => {
   expect((await readAll(till, body.nextCursor)).events).toHaveLength(2);
 });
 
-it("calls that wait use no connection, and get an event of their organization as soon as it is final", async () => {
+it("waiting calls use no connection, and get an event of their organization as soon as it is final", async () => {
   await untilQuiet();
   const { cursor } = await readAll(till);
   const { cursor: theirs } = await readAll(foreign);
@@ -139,7 +139,7 @@ it("calls that wait use no connection, and get an event of their organization as
   expect((await foreigner).events).toEqual([]);
 });
 
-it("a call that waits ends when the process closes, and when its time is over", async () => {
+it("a waiting call ends when the process closes and when its time is over", async () => {
   const ending = await service.startApi();
   const { cursor } = await readAll(till);
   const client = partnerClient(ending.url, keys.till.key);
@@ -154,7 +154,7 @@ it("a call that waits ends when the process closes, and when its time is over", 
   expect((await till.feed({ after: cursor, wait: "1" })).body.events).toEqual([]);
 });
 
-it("a sandbox has a feed, whose answers are marked as sandbox", async () => {
+it("a sandbox has a feed, and its responses are marked as sandbox", async () => {
   const sandbox = await makePartner(servers.db, { sandbox: true });
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);
   const { key } = await makeKey(servers.db, sandbox.organizationId);
@@ -163,7 +163,7 @@ it("a sandbox has a feed, whose answers are marked as sandbox", async () => {
   expect((await client.feed()).body).toMatchObject({ sandbox: true, events: [{ entityId: voucher?.id }] });
 });
 
-it("a cursor of an event that the database has lost is refused, also after its slot was used again", async () => {
+it("the feed refuses the cursor of a lost event, even after another event got its slot", async () => {
   const { code, id } = await issue();
   await till.redeem({ code, externalRef: "lost" });
   await untilListed(till, "", id, 2);
@@ -200,7 +200,7 @@ it.each([
     /^types must be some of voucher\.instance\.issued, .*, separated by commas\.$/,
   ],
   ["?types=", /^types must be some of /],
-])("the feed refuses %s with a sentence that names the field", async (query, sentence) => {
+])("the feed refuses %s with a message that names the field", async (query, sentence) => {
   const { status, body } = await send("GET", `${api.url}/partner/events${query}`, { key: keys.till.key });
   expect([status, body.code]).toEqual([400, "invalid_request"]);
   expect(body.error).toEqual(typeof sentence === "string" ? sentence : expect.stringMatching(sentence));

@@ -28,7 +28,7 @@ it("a day of 100 000 events is read in less than 30 seconds", async () => {
   await expectFairRound(3, measure, ({ seen, ms }) => seen === 100_000 && ms < 30_000);
 });
 
-it("a thousand calls that wait take less than 2 % of a core, and no connection", async () => {
+it("a thousand waiting calls take less than 2 % of a core, and no connection", async () => {
   const idle = await cpuShare();
   const measure = async () => {
     const { nextCursor: after } = await read({ after: "now" });

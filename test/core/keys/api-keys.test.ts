@@ -17,7 +17,7 @@ it("an API key is pvk_ followed by Crockford base32", () => {
   for (let i = 0; i < 500; i++) expect(makeApiKey(randomBytes)).toMatch(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
 });
 
-it("an API key begins with pvt_ for a sandbox, and is refused with the other prefix", () => {
+it("a sandbox's API key begins with pvt_, and is refused with the other prefix", () => {
   for (const sandbox of [false, true]) {
     const key = makeApiKey(randomBytes, sandbox);
     expect({ prefix: key.slice(0, 4), sandbox: isSandboxKey(key), valid: isWellFormedApiKey(key) }).toEqual({
@@ -29,7 +29,7 @@ it("an API key begins with pvt_ for a sandbox, and is refused with the other pre
   }
 });
 
-it("an API key carries at least 160 random bits: that many bits of the source each change the key", () => {
+it("an API key has at least 160 random bits, each of which changes the key", () => {
   let asked = 0;
   const keyWithBit = (bit: number) =>
     makeApiKey((size) => {
@@ -44,7 +44,7 @@ it("an API key carries at least 160 random bits: that many bits of the source ea
   expect(changed.size).toBeGreaterThanOrEqual(160);
 });
 
-it("an API key is refused with any one character replaced by any other", () => {
+it("an API key is refused if any one character is replaced", () => {
   for (const key of KEYS) {
     for (let position = 0; position < key.length; position++) {
       for (const character of PRINTABLE) {
@@ -56,7 +56,7 @@ it("an API key is refused with any one character replaced by any other", () => {
   }
 });
 
-it("an API key is refused with one character missing, doubled or added, and with two neighbours swapped", () => {
+it("an API key is refused if a character is missing, doubled or added, or two neighbours are swapped", () => {
   for (const key of KEYS) {
     for (let position = 0; position < key.length; position++) {
       const [before, here, next] = [key.slice(0, position), key.charAt(position), key.charAt(position + 1)];
@@ -76,7 +76,7 @@ it("an API key is refused in lower case, empty, as its prefix alone and as 10 kB
   expect(wrong.filter(isWellFormedApiKey)).toEqual([]);
 });
 
-it("an API key is refused with more or fewer random symbols, even if its checksum fits them", () => {
+it("an API key is refused with more or fewer random symbols, even if the checksum matches", () => {
   const withChecksum = (secret: string) => {
     const bits = crc32(`pvk_${secret}`).toString(2).padStart(35, "0");
     const symbolOf = (five: string) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ".charAt(Number.parseInt(five, 2));
@@ -98,7 +98,7 @@ it("an API key is stored as the SHA-256 of its characters", () => {
   }
 });
 
-it("an allowlist lets every address pass when it is empty", () => {
+it("an empty allowlist admits every address", () => {
   for (const address of ["203.0.113.7", "2001:db8::1", ""]) expect(makeAllowlist([])(address)).toBe(true);
 });
 
@@ -122,19 +122,19 @@ it.each<[passes: boolean, addresses: string[]]>([
   ],
   [false, ["2001:db8:2::1", "2001:db8:ffff::6", "::1", "", "garbage", "10.20.1", "10.20.1.1:443", "[2001:db8:1::1]"]],
   [false, ["012.024.1.1", "169148417", "0x0a.0x14.1.1", "10.20.1.1, 10.20.1.1", " 10.20.1.1", "10.20.0.0/16"]],
-])("an allowlist lets pass (%s) %j", (passes, addresses) => {
+])("an allowlist admits (%s) %j", (passes, addresses) => {
   const allows = makeAllowlist(NETWORKS);
   expect(addresses.filter((address) => allows(address) !== passes)).toEqual([]);
 });
 
-it("an allowlist counts a network of IPv4-mapped addresses as the IPv4 network", () => {
+it("an allowlist treats a network of IPv4-mapped addresses as the IPv4 network", () => {
   const mapped = makeAllowlist(["::ffff:10.0.0.0/104"]);
   expect(mapped("10.9.8.7")).toBe(true);
   expect(mapped("::ffff:10.9.8.7")).toBe(true);
   expect(mapped("11.0.0.0")).toBe(false);
 });
 
-it("an allowlist keeps out every address outside a network, and lets every one inside pass", () => {
+it("an allowlist admits exactly the addresses inside its networks", () => {
   fc.assert(
     fc.property(fc.ipV4(), fc.ipV4(), fc.integer({ min: 0, max: 32 }), (network, address, bits) => {
       const number = (text: string) => text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
@@ -146,7 +146,7 @@ it("an allowlist keeps out every address outside a network, and lets every one i
   );
 });
 
-it("an allowlist refuses an entry that is not a network", () => {
+it("an allowlist refuses an entry that is no network", () => {
   for (const cidr of ["garbage", "", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/x", "2001:db8::/129", "10.0.0"]) {
     expect(() => makeAllowlist(["10.0.0.0/8", cidr]), cidr).toThrow();
   }

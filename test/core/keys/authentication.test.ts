@@ -33,7 +33,7 @@ const lookUp = ROUTES[0] as PartnerRoute;
 // reference-calls.test.ts provokes each of these refusals at every route.
 it.each(
   ROUTES,
-)("$method $path checks key, organization, address and scope in this order, and then the request", async (route) => {
+)("$method $path checks key, organization, address and scope in this order, then the request", async (route) => {
   const { organizationId } = partner;
   const allowIps = ["192.0.2.0/24", "2001:db8::/32"];
   const scopes: Scope[] = [route.scope === "voucher.read" ? "voucher.redeem" : "voucher.read"];
@@ -49,7 +49,7 @@ it.each(
   expectRefused(await call(route, undefined, { headers: bearer, body: "{" }), { status: 401, code: "missing_key" });
 });
 
-it("an API key works from the moment it is made, only as a whole, and is not stored", async () => {
+it("a new API key works at once, only as a whole, and is not stored", async () => {
   const { code } = await issueVoucher(servers.db, partner);
   const made = await key(partner.organizationId);
   const dump = JSON.stringify(await dumpRows(servers.db, ["api_keys", "api_key_secrets"]));
@@ -63,7 +63,7 @@ it("an API key works from the moment it is made, only as a whole, and is not sto
   }
 });
 
-it("an expired API key gets the same answer as an unknown one", async () => {
+it("an expired API key gets the same response as an unknown one", async () => {
   const expired = await key(partner.organizationId, { expiresAt: new Date(Date.now() - 1) });
   const [gone, unknown] = [await call(lookUp, expired.key), await call(lookUp, await createKeyElsewhere())];
   expectRefused(gone, { status: 401, code: "unknown_key" });
@@ -71,7 +71,7 @@ it("an expired API key gets the same answer as an unknown one", async () => {
   expect([...gone.headers.keys()]).toEqual([...unknown.headers.keys()]);
 });
 
-it("an API key that was just used stops working at its end, not half a second later", async () => {
+it("an API key stops working at its end, even right after a call", async () => {
   // On a busy machine, the first answer may come after the key's end: then another key is judged.
   const { expiresAt, short, first } = await until(async () => {
     const expiresAt = new Date(Date.now() + 1_200);
@@ -87,7 +87,7 @@ it("an API key that was just used stops working at its end, not half a second la
 /** Believes X-Forwarded-For of callers on this machine. */
 const behindProxy = service.apis[1];
 
-it("a revoked API key stops working in every process within a second, with its old secret too", async () => {
+it("every process refuses a revoked API key and its old secret within a second", async () => {
   const made = await key(partner.organizationId);
   for (const each of [api, behindProxy]) expect(isThrough(await call(lookUp, made.key, { api: each }))).toBe(true);
   const rotated = await rotateKey.run(provisioning(servers.db), made.id, { grace: 60_000 });
@@ -104,7 +104,7 @@ it("a revoked API key stops working in every process within a second, with its o
   });
 });
 
-it("an API key keeps its id through a rotation: both secrets are the same holder while the grace lasts", async () => {
+it("both secrets of a rotated API key are the same holder during the grace period", async () => {
   const made = await key(partner.organizationId);
   const { code } = await issueVoucher(servers.db, partner);
   const held = (await partnerClient(api.url, made.key).reserve(code)).body;
@@ -119,7 +119,7 @@ it("an API key keeps its id through a rotation: both secrets are the same holder
   }
 });
 
-it("an API key loses every older secret at the end of its last rotation's grace", async () => {
+it("all older secrets of an API key end with the grace period of the last rotation", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
   const [second, third] = [
@@ -136,7 +136,7 @@ it("an API key loses every older secret at the end of its last rotation's grace"
   );
 });
 
-it("a longer grace gives no more time to an API key's secret that has an end", async () => {
+it("a longer grace period does not extend a secret that already has an end", async () => {
   const made = await key(partner.organizationId);
   const ctx = provisioning(servers.db);
   const first = await rotateKey.run(ctx, made.id, { grace: 1_000 });
@@ -148,7 +148,7 @@ it("a longer grace gives no more time to an API key's secret that has an end", a
   );
 });
 
-it("an allowlist ignores X-Forwarded-For and headers like it when no proxy is trusted", async () => {
+it("an allowlist ignores X-Forwarded-For and similar headers when no proxy is trusted", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["198.51.100.7"] });
   const here = await key(partner.organizationId, { allowIps: ["127.0.0.1"] });
   const names = ["x-forwarded-for", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
@@ -159,7 +159,7 @@ it("an allowlist ignores X-Forwarded-For and headers like it when no proxy is tr
 });
 
 // caller-network.test.ts and api-keys.test.ts have the other spellings of an address.
-it("an allowlist reads the last untrusted address of a trusted proxy's X-Forwarded-For, in any spelling", async () => {
+it("an allowlist uses the last untrusted address in a trusted proxy's X-Forwarded-For", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["::ffff:198.51.100.0/120", "2001:db8::/32"] });
   const ask = (forwarded: string) =>
     call(lookUp, inside.key, { api: behindProxy, headers: { "x-forwarded-for": forwarded } });
@@ -181,7 +181,7 @@ it("an allowlist reads the last untrusted address of a trusted proxy's X-Forward
     expectRefused(await ask(forwarded), { status: 403, code: "address_not_allowed" });
 });
 
-it("an allowlist reads the last of two X-Forwarded-For headers", async () => {
+it("an allowlist uses the second of two X-Forwarded-For headers", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["198.51.100.0/24"] });
   const ask = (...forwarded: string[]) => {
     const headers = new Headers({ "x-api-key": inside.key });

@@ -44,7 +44,7 @@ it("a look-up has exactly the documented fields and types", async () => {
   });
 });
 
-it("a look-up shows the product's type and the batch's terms, although the product has changed since", async () => {
+it("a look-up shows the product type and terms of the batch's issue, even if the product has changed", async () => {
   for (const type of ["Subscription", "Product", "Service", "Discount"] as const) {
     const stated = { type, retailPriceUsd: 0.1, priceUsd: 0, benefitMonths: 0, usageUnitLabel: null };
     const product = { id: newId("prd"), key: `bare-${type}`, ...stated };
@@ -60,7 +60,7 @@ it("a look-up shows the product's type and the batch's terms, although the produ
   }
 });
 
-it("a look-up finds generated codes in every normalised spelling", async () => {
+it("a look-up finds a generated code in every spelling", async () => {
   for (const { id, code } of await issueVouchers(servers.db, partner, 20)) {
     const misread = code.toLowerCase().replaceAll("0", "o").replaceAll("1", "l");
     for (const spelt of [code, code.replaceAll("-", ""), ` ${code.replaceAll("-", " ")} `, misread]) {
@@ -69,7 +69,7 @@ it("a look-up finds generated codes in every normalised spelling", async () => {
   }
 });
 
-it("a look-up finds imported codes of any visible characters, of 4 to 64 of them", async () => {
+it("a look-up finds imported codes of 4 to 64 visible characters", async () => {
   const visible = Array.from({ length: 0x7e - 0x21 + 1 }, (_, i) => String.fromCharCode(0x21 + i)).join("");
   const paths = ['a/b?c%d\\"e', "#hash#!", "+plus+and&amp;", "%41%42%43", "%2F%2e%2E", "null", "__proto__"];
   // An imported code of 16 symbols whose last one is a wrong check symbol.
@@ -81,21 +81,21 @@ it("a look-up finds imported codes of any visible characters, of 4 to 64 of them
   }
 });
 
-it("a look-up finds a code that was imported before codes were compared without full stops", async () => {
+it("a look-up finds a code from a release that did not ignore full stops", async () => {
   const id = await issueImported("MAY.2026/X");
   await service.db.query("UPDATE vouchers SET code_key = 'MAY.2026/X' WHERE id = $1", [id]);
   await service.db.query(readFileSync(new URL("../../../migrations/00020_code_keys.sql", import.meta.url), "utf8"));
   expect((await shop.lookUp("may.2026/x")).body.voucher.id).toBe(id);
 });
 
-it("a look-up finds its own organization's voucher although another organization imported the same code", async () => {
+it("a look-up finds its own organization's voucher if another organization imported the same code", async () => {
   const [theirs] = await issueVouchers(servers.db, stranger, 1, { codes: ["SHARED-CODE"] });
   const ours = await issueImported("SHARED-CODE");
   expect((await shop.lookUp("shared code")).body.voucher.id).toBe(ours);
   expect((await foreign.lookUp("shared code")).body.voucher.id).toBe(theirs?.id);
 });
 
-it("a look-up by a ticket, live or ended, gives the same answer as by the voucher's code", async () => {
+it("a look-up by a live or ended ticket gives the same response as by the code", async () => {
   const { id, code } = await service.issue();
   const same = async (ticket: string, client = shop) => {
     const { status, body } = await client.lookUp(ticket);
@@ -117,7 +117,7 @@ it("a look-up by a ticket, live or ended, gives the same answer as by the vouche
   expect(await same(ticket)).toMatchObject({ voucher: { id, status: "Redeemed", redeemedAt }, reservation: null });
 });
 
-it("a look-up shows Expired from validUntil on, without any change of a row", async () => {
+it("a look-up shows Expired from validUntil on, although no row changes", async () => {
   // On a busy machine, the first answer may come after the end: then another voucher is judged.
   const { validUntil, code, before, first } = await until(async () => {
     const validUntil = new Date(Date.now() + 2_500);
@@ -137,7 +137,7 @@ it("a look-up shows Expired from validUntil on, without any change of a row", as
   expect(rows[0].now.getTime()).toBeGreaterThanOrEqual(validUntil.getTime());
 });
 
-it("a look-up shows a reservation's ticket to the holder alone, and its token to no caller", async () => {
+it("a look-up shows a reservation's ticket only to its holder, and its token to no caller", async () => {
   const { code } = await service.issue();
   const held = (await shop.reserve(code)).body;
   const { rows } = await servers.db.query("SELECT started_at FROM reservations WHERE ticket = $1", [held.ticket]);
@@ -149,7 +149,7 @@ it("a look-up shows a reservation's ticket to the holder alone, and its token to
   for (const { body } of [toHolder, toOther]) expect(JSON.stringify(body)).not.toContain(held.token);
 });
 
-it("a look-up shows no reservation after its time, although the row's state is still Live", async () => {
+it("a look-up shows no reservation after its end, even if the row's state is still Live", async () => {
   // On a busy machine, the first answer may come after the end: then another reservation is judged.
   const { code, ticket, first } = await until(async () => {
     const { code } = await service.issue();
@@ -172,7 +172,7 @@ function visible({ status, body, headers }: Reply) {
   return { status, fields: Object.keys(body), rest, names: [...headers.keys()], shown };
 }
 
-it("a look-up gets the same 404, byte for byte, for unknown, malformed and other organizations' codes", async () => {
+it("a look-up answers unknown, malformed and other organizations' codes with identical bytes", async () => {
   const theirs = await issueVoucher(servers.db, stranger);
   const { ticket } = (await foreign.reserve(theirs.code)).body;
   const unknown = visible(await shop.lookUp("7Q4K-9MZX-2HTB-W8RC"));
@@ -194,7 +194,7 @@ it("a look-up gets the same 404, byte for byte, for unknown, malformed and other
   for (const other of others) expect(visible(await shop.lookUp(other)), other).toEqual(unknown);
 });
 
-it("a look-up changes nothing in Postgres or Redis, for every state of a voucher and for unknown codes", async () => {
+it("a look-up changes nothing in Postgres or Redis, for every status and for unknown codes", async () => {
   const [active, held, redeemed, voided, overdue] = await issueVouchers(servers.db, partner, 5);
   const expired = await service.issue({ validUntil: new Date(Date.now() - 1_000) });
   await shop.reserve(held?.code ?? "");

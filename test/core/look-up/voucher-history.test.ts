@@ -10,7 +10,7 @@ const SHARED_CODE = "SPRING-2026";
 
 const { api, servers, partner: one, stranger: other, keys, till } = useService();
 
-it("findVouchers finds a redeemed voucher by each identifier, in all organizations or in a given one", async () => {
+it("findVouchers finds a redeemed voucher by each identifier, in all organizations or in one", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { redeemCode } = (await till.redeem({ code: ticket, externalRef: "order-find" })).body;
@@ -46,7 +46,7 @@ const history = (idCodeOrTicket: string, organizationId: string | null = null) =
     ? readAnyVoucherHistory(api.ctx, idCodeOrTicket)
     : readVoucherHistory(api.ctx, organizationId, idCodeOrTicket);
 
-it("findVouchers finds the vouchers with a code in all organizations, or in one organization", async () => {
+it("findVouchers finds all vouchers with a code, in all organizations or in one", async () => {
   const owners = [one, other];
   const validUntil = new Date(Date.now() - 1_000);
   for (const owner of owners) await issueVouchers(servers.db, owner, 1, { codes: [SHARED_CODE], validUntil });
@@ -66,7 +66,7 @@ it("findVouchers finds nothing by malformed identifiers", async () => {
   }
 });
 
-it("readVoucherHistory returns reservations and their ends, events and their seals, and the redemption", async () => {
+it("readVoucherHistory returns reservations, events with their seals, and the redemption", async () => {
   const voucher = await issueVoucher(servers.db, one);
   const first = (await till.reserve(voucher.code)).body;
   await till.release(first.ticket, "basket emptied");

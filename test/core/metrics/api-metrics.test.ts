@@ -24,7 +24,7 @@ const REQUESTS = "voucher_http_request_duration_seconds";
 const service = useService({ env: { METRICS_PORT: "0" }, shards: 1 });
 const { servers, partner, keys, api, worker, till, issue } = service;
 
-it("the business metrics count a redemption once, by its brand, however often the partner asks", async () => {
+it("the business metrics count a redemption once by its brand, even after retries", async () => {
   const { rows } = await servers.db.query("SELECT name FROM brands WHERE id = $1", [partner.brandId]);
   const { code } = await issue();
   await growth("voucher_redemptions_total", { brand: rows[0].name }, 1, async () => {
@@ -32,7 +32,7 @@ it("the business metrics count a redemption once, by its brand, however often th
   });
 });
 
-it("the business metrics report the vouchers that users can still acquire from valid listings, by brand", async () => {
+it("the business metrics count the vouchers that users can acquire from valid listings, by brand", async () => {
   const other = await makePartner(servers.db);
   const list = async (count: number, validUntil: Date) => {
     const windows = { claim: { opensAt: null, closesAt: null } };
@@ -74,7 +74,7 @@ it("the business metrics name at most 100 brands, and count the others together"
   }
 });
 
-it("requests are counted by route pattern, method and status, with one label for all unknown routes", async () => {
+it("requests are counted by route, method and status, with one label for unknown routes", async () => {
   const { code } = await issue();
   const route = "/partner/vouchers/:codeOrTicket";
   const counts = (labels: Record<string, string>, by: number, work: () => Promise<unknown>) =>
@@ -95,7 +95,7 @@ it("requests are counted by route pattern, method and status, with one label for
   });
 });
 
-it("requests are measured: the largest buckets count every request, and the sum is plausible", async () => {
+it("the duration of every request is counted, and the sum is plausible", async () => {
   const { code } = await issue();
   await till.lookUp(code);
   const labels = { route: "/partner/vouchers/:codeOrTicket", method: "GET", status: "200" };
@@ -108,7 +108,7 @@ it("requests are measured: the largest buckets count every request, and the sum 
   expect(sum).toBeLessThan(15 * (count ?? 0));
 });
 
-it("refusals are counted by code, including those of invalid HTTP, and each counter starts at 0", async () => {
+it("refusals are counted by code, including invalid HTTP, and each counter starts at 0", async () => {
   const fresh = await service.startApi();
   const report = await scrape(fresh.metricsUrl);
   for (const code of ALL_ERRORS.keys()) expect(report.value("voucher_refusals_total", { code }), code).toBe(0);
@@ -126,7 +126,7 @@ it("refusals are counted by code, including those of invalid HTTP, and each coun
   }
 });
 
-it("batches are counted with their items: concurrent look-ups share one statement", async () => {
+it("a batch is counted with its items, and concurrent look-ups share one statement", async () => {
   const { code } = await issue();
   const labels = { batch: "lookups" };
   const before = await scrape(api.metricsUrl);
@@ -155,7 +155,7 @@ it("the API reports batches of reservations, and the worker batches of redeems",
 });
 
 describe("the backlog", () => {
-  it("the backlog counts live reservations, without expired ones", async () => {
+  it("the backlog counts live reservations, but not expired ones", async () => {
     const before = (await reported("voucher_live_reservations")) ?? 0;
     const [reserved, over] = [await issue(), await issue()];
     const { body } = await till.reserve(reserved.code);
@@ -171,7 +171,7 @@ describe("the backlog", () => {
     expect(await reported("voucher_live_reservations")).toBe(before);
   });
 
-  it("the backlog reports the age of the oldest event that waits for its seal", async () => {
+  it("the backlog reports the age of the oldest Pending event", async () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
     const { id: voucherId } = await issue();
     await appendPending(servers.db, voucherId, 1, new Date());
@@ -181,46 +181,43 @@ describe("the backlog", () => {
     expect(await reported("voucher_seal_lag_seconds")).toBe(0);
   });
 
-  itOnOneRedis(
-    "the backlog leaves out the values of a server that does not answer, and reports it as down",
-    async () => {
-      const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
-      const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
-      const up = async () => {
-        const report = await scrape(cutOff.metricsUrl);
-        return {
-          postgres: report.value("voucher_server_up", { server: "postgres" }),
-          redis: report.value("voucher_server_up", { server: "redis" }),
-          reservations: report.value("voucher_live_reservations"),
-          lag: report.value("voucher_seal_lag_seconds"),
-          waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
-          oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
-          paused: report.value("voucher_queue_paused", { queue: "redeem" }),
-        };
+  itOnOneRedis("the backlog omits the values of an unreachable server, and reports it as down", async () => {
+    const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
+    const cutOff = await service.startApi({ DATABASE_URL: postgres.url, REDIS_URL: redis.url });
+    const up = async () => {
+      const report = await scrape(cutOff.metricsUrl);
+      return {
+        postgres: report.value("voucher_server_up", { server: "postgres" }),
+        redis: report.value("voucher_server_up", { server: "redis" }),
+        reservations: report.value("voucher_live_reservations"),
+        lag: report.value("voucher_seal_lag_seconds"),
+        waiting: report.value("voucher_queue_jobs", { queue: "redeem", state: "waiting" }),
+        oldest: report.value("voucher_queue_oldest_waiting_seconds", { queue: "redeem" }),
+        paused: report.value("voucher_queue_paused", { queue: "redeem" }),
       };
-      const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
-      const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
-      const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
-      // A busy machine may be late for some scrapes.
-      const untilUp = () => until(async () => isDeepStrictEqual(await up(), everything));
-      await untilUp();
-      redis.cut();
-      expect(await up()).toEqual(noRedis);
-      postgres.cut();
-      expect(await up()).toEqual(nothing);
-      redis.mend();
-      postgres.mend();
-      await untilUp();
-      redis.jam();
-      postgres.jam();
-      expect(await up()).toEqual(nothing);
-      redis.mend();
-      postgres.mend();
-      await cutOff.close();
-      await postgres.close();
-      await redis.close();
-    },
-  );
+    };
+    const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
+    const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
+    const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
+    // A busy machine may be late for some scrapes.
+    const untilUp = () => until(async () => isDeepStrictEqual(await up(), everything));
+    await untilUp();
+    redis.cut();
+    expect(await up()).toEqual(noRedis);
+    postgres.cut();
+    expect(await up()).toEqual(nothing);
+    redis.mend();
+    postgres.mend();
+    await untilUp();
+    redis.jam();
+    postgres.jam();
+    expect(await up()).toEqual(nothing);
+    redis.mend();
+    postgres.mend();
+    await cutOff.close();
+    await postgres.close();
+    await redis.close();
+  });
 });
 
 it.each([
@@ -237,7 +234,7 @@ it.each([
   expect(report.value("process_cpu_seconds_total")).toBeGreaterThan(0);
 });
 
-it("a process reports how many connections are in use and how many calls wait for one", async () => {
+it("a process reports its connections in use and its calls that wait for one", async () => {
   const { pool } = api.ctx;
   // One after another: a busy machine cannot open them all within the time that a single one may take.
   const clients: pg.PoolClient[] = [];
@@ -257,7 +254,7 @@ it("a process reports how many connections are in use and how many calls wait fo
   await late;
 });
 
-it("the metrics port responds at /metrics only, and does not exist without METRICS_PORT", async () => {
+it("the metrics port serves only /metrics, and is closed without METRICS_PORT", async () => {
   const at = (path: string, method = "GET") => fetch(new URL(path, api.metricsUrl), { method });
   expect((await at("/metrics")).headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
   for (const path of ["/", "/metrics/x"]) expect((await at(path)).status, path).toBe(404);
@@ -296,7 +293,7 @@ it("labels contain no code, ticket, token, key, reference or id", async () => {
 });
 
 // The last test, because it closes the worker.
-it("the backlog of an API counts the jobs of every queue and reports the age of the oldest waiting job", async () => {
+it("the backlog of an API counts the jobs of every queue and reports the age of the oldest", async () => {
   await worker.close();
   const waiting = (queue: string) => ({ queue, state: "waiting" });
   const idle = await scrape(api.metricsUrl);
@@ -321,7 +318,7 @@ it("the backlog of an API counts the jobs of every queue and reports the age of 
   await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
 });
 
-it("the event loop's longest stall since the last scrape is reported once", async () => {
+it("the event loop's longest stall between two scrapes is reported once", async () => {
   const stall = async () => (await reported("voucher_event_loop_stall_seconds")) ?? Number.NaN;
   await stall();
   const startedAt = performance.now();

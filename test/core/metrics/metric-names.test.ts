@@ -119,7 +119,7 @@ const DOCUMENTED = Array.from(
   ([, text = ""]) => text,
 ).filter((text) => !ALL_ERRORS.has(text));
 
-it("every series that the rules, the dashboard and the documentation use exists in the code", () => {
+it("every series in the rules, dashboard and documents exists in the code", () => {
   expect(RULE_EXPRESSIONS.length).toBe(RULES.match(/^ +expr:/gm)?.length);
   expect(DASHBOARD_EXPRESSIONS.length).toBeGreaterThan(30);
   expect(DOCUMENTED.length).toBeGreaterThan(10);
@@ -127,7 +127,7 @@ it("every series that the rules, the dashboard and the documentation use exists 
   expect(DOCUMENTED.flatMap((expression) => faultsOf(expression, true))).toEqual([]);
 });
 
-it("every metric of the service is in the documentation, and on the dashboard or watched by a rule", () => {
+it("every metric is in the documents, and on the dashboard or in a rule", () => {
   const own = new Set(
     samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, "")).filter((name) => name.startsWith("voucher_")),
   );
@@ -138,7 +138,7 @@ it("every metric of the service is in the documentation, and on the dashboard or
   }
 });
 
-it("every metric of the service follows the naming conventions: base units, and `_total` for counters", async () => {
+it("every metric follows the naming conventions: base units, and `_total` for counters", async () => {
   const { text } = await scrape(api.metricsUrl);
   const types = Array.from((text + (await scrape(worker.metricsUrl)).text).matchAll(/^# TYPE (voucher_\w+) (\w+)$/gm));
   expect(types.length).toBeGreaterThan(10);
@@ -148,7 +148,7 @@ it("every metric of the service follows the naming conventions: base units, and 
   }
 });
 
-it("every alert has a severity and a runbook page with commands and who must know", () => {
+it("every alert has a severity and a runbook page with commands and contacts", () => {
   const alerts = Array.from(RULES.matchAll(/- alert: (\w+)[\s\S]*?runbook_url: "(.+)"/g), ([, ...found]) => found);
   expect(alerts.map(([name]) => name)).toEqual(Array.from(RULES.matchAll(/- alert: (\w+)/g), ([, name]) => name));
   for (const [name = "", runbook] of alerts) {
@@ -162,7 +162,7 @@ it("every alert has a severity and a runbook page with commands and who must kno
   }
 });
 
-it("the runbook prepares each command of its entries for each way to run the service", () => {
+it("the runbook shows each command for each way to run the service", () => {
   const own = Array.from(PREPARATION.matchAll(/^(\w+)\(\) \{/gm), ([, name = ""]) => name);
   const commands = RUNBOOK_PAGES.flatMap(({ text }) => text.match(/(?<=^```sh\n)[^`]*(?=^```$)/gm) ?? []).join("");
   expect(commands).not.toMatch(/docker|npm|kubectl|systemctl/);
@@ -176,7 +176,7 @@ it("the runbook prepares each command of its entries for each way to run the ser
   }
 });
 
-it("the runbook has only queries that Postgres accepts", async () => {
+it("Postgres accepts every query of the runbook", async () => {
   const found = RUNBOOK.matchAll(/^psql "\$DATABASE_URL" -c "(.+?)"/gm);
   const queries = new Set(Array.from(found, ([, query = ""]) => query));
   expect(queries.size).toBeGreaterThan(2);
@@ -186,7 +186,7 @@ it("the runbook has only queries that Postgres accepts", async () => {
 it.each([
   "observability/prometheus.yml",
   "kubernetes/prometheus.yaml",
-])("%s sets each external label that the rules use, and drops it from the alerts that it sends", (file) => {
+])("%s sets each external label that the rules use, and drops it from sent alerts", (file) => {
   const { global, alerting } = parse(read(file));
   const used = new Set(Array.from(RULES.matchAll(/\$externalLabels\.(\w+)/g), ([, label]) => label));
   expect([...used]).toEqual(["runbook_base"]);

@@ -23,7 +23,7 @@ it.each(PROCESSES)("%s serves its metrics on METRICS_PORT and stops cleanly", as
   expect((await started.ended).exitCode).toBe(0);
 });
 
-it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names it", async (_which, script) => {
+it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names the port", async (_which, script) => {
   const squatter = createServer();
   const port = await findSteadyPort();
   await new Promise<void>((resolve) => squatter.listen(port, resolve));
@@ -34,7 +34,7 @@ it.each(PROCESSES)("%s does not start when METRICS_PORT is in use, and names it"
   expect(stdout).not.toMatch(/"listening"|"working"/);
 });
 
-it("a worker is ready once the database has the migrations, and serves metrics before", async () => {
+it("a worker is ready only on a migrated database, but serves metrics before", async () => {
   const database = `waiting_${process.pid}`;
   await servers.db.query(`CREATE DATABASE ${database}`);
   const url = new URL(servers.ownerUrl);

@@ -45,7 +45,7 @@ it("the sweeper reports each task as 0 from the start, then its passes and proce
   expect(await read("voucher_sweep_failures_total", { task: "expireReservations" })).toBe(0);
 });
 
-it("the sweeper counts verified chains; every API reports a broken chain until a check finds it intact", async () => {
+it("the sweeper counts verified chains, and each API reports a broken chain until it is intact again", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 20);
   const before = await read("voucher_chains_checked_total");
   await until(async () => (await read("voucher_chains_checked_total")) > before);
@@ -85,7 +85,7 @@ describe("the wait of a redeem", () => {
     );
   };
 
-  it("the wait of a redeem is split into queue, transaction and reply, once for each job with a reply", async () => {
+  it("each job with a reply has its wait split into queue, transaction and reply", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())
@@ -98,7 +98,7 @@ describe("the wait of a redeem", () => {
     expect(transaction).toBeGreaterThan(0);
   });
 
-  it("the wait of a redeem counts a wait for a locked row as transaction time", async () => {
+  it("the wait for a locked row counts as transaction time", async () => {
     const [voucher] = await issueVouchers(servers.db, partner, 1);
     const [, before] = await waits("sum");
     const answered = await whileLocked(servers.db, [voucher?.id ?? ""], async () => {
@@ -112,7 +112,7 @@ describe("the wait of a redeem", () => {
   });
 });
 
-it("a worker of the log reports why a pass cannot publish, and is not ready until one can", async () => {
+it("a worker of the log reports why a pass cannot publish, and is not ready until a pass can", async () => {
   const files = makeTlogFiles();
   servers.onClose(async () => files.remove());
   const anchors = `${files.directory}/anchors`;

@@ -55,7 +55,7 @@ const WORK: Record<string, () => Promise<unknown>> = {
   "the OpenAPI document": () => get(`${api.url}/openapi.json`),
 };
 
-it.each(Object.keys(WORK))("%s keeps the event loop of an API busy for a few milliseconds at a time", async (name) => {
+it.each(Object.keys(WORK))("%s blocks the event loop of an API for a few milliseconds at most", async (name) => {
   const work = WORK[name] as () => Promise<unknown>;
   // The first runs compile the code. A core that others use, too, does less in a millisecond: the best run counts.
   await expectFairRound(

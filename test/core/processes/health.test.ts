@@ -26,7 +26,7 @@ beforeAll(async () => {
   withoutBoth = await startApiUnready(servers, { ...noRedis, ...noPostgres });
 });
 
-it("GET /healthz answers 200 as long as the process is up", async () => {
+it("GET /healthz answers 200 while the process runs", async () => {
   for (const each of [api, withoutRedis, withoutPostgres, withoutBoth]) {
     const { status, body, headers } = await send("GET", `${each.url}/healthz`);
     expect({ status, body }).toEqual({ status: 200, body: { status: "ok" } });
@@ -55,7 +55,7 @@ describe("GET /readyz", () => {
     ["Redis", () => withoutRedis, { postgres: "ok", redis: "unavailable" }],
     ["Postgres", () => withoutPostgres, { postgres: "unavailable", redis: "ok" }],
     ["both", () => withoutBoth, { postgres: "unavailable", redis: "unavailable" }],
-  ])("GET /readyz answers 503 and names what does not answer: %s", async (_which, which, named) => {
+  ])("GET /readyz answers 503 and names the unreachable server: %s", async (_which, which, named) => {
     const reply = await until(async () => {
       const found = await send("GET", `${which().url}/readyz`);
       return found.body.postgres === named.postgres && found.body.redis === named.redis ? found : null;
@@ -73,35 +73,32 @@ describe("GET /readyz", () => {
     return levels;
   }
 
-  itOnOneRedis(
-    "GET /readyz writes a warning to the log of a process that has lost Redis, and not of one that is starting",
-    async () => {
-      const proxy = await openTcpProxy(servers.redisUrl);
-      const cut = await startApi({ ...servers, redisUrl: proxy.url });
-      proxy.cut();
-      try {
-        for (const [each, level] of [
-          [withoutRedis, "info"],
-          [cut, "warn"],
-        ] as const) {
-          const levels = recordLevels(each);
-          const { headers } = await until(async () => {
-            const reply = await send("GET", `${each.url}/readyz`);
-            // On a busy machine, Postgres may be late as well.
-            return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
-          });
-          expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
-        }
-      } finally {
-        proxy.mend();
-        await cut.close();
-        await proxy.close();
+  itOnOneRedis("GET /readyz logs a warning in a process that has lost Redis, but not during its start", async () => {
+    const proxy = await openTcpProxy(servers.redisUrl);
+    const cut = await startApi({ ...servers, redisUrl: proxy.url });
+    proxy.cut();
+    try {
+      for (const [each, level] of [
+        [withoutRedis, "info"],
+        [cut, "warn"],
+      ] as const) {
+        const levels = recordLevels(each);
+        const { headers } = await until(async () => {
+          const reply = await send("GET", `${each.url}/readyz`);
+          // On a busy machine, Postgres may be late as well.
+          return reply.status === 503 && reply.body.postgres === "ok" ? reply : null;
+        });
+        expect(await until(() => levels.get(headers.get("x-request-id")))).toBe(level);
       }
-    },
-  );
+    } finally {
+      proxy.mend();
+      await cut.close();
+      await proxy.close();
+    }
+  });
 });
 
-it("concurrent probes of /readyz share one check of the servers, however long it takes", async () => {
+it("concurrent probes of /readyz share one check of the servers, whatever its duration", async () => {
   const measure = async () => {
     const looked = vi.spyOn(api.ctx.probes, "query");
     const only = await api.ctx.probes.connect();
@@ -123,7 +120,7 @@ it("concurrent probes of /readyz share one check of the servers, however long it
   await expectFairRound(5, measure, ({ checks, statuses }) => checks < 20 && String(statuses) === "200");
 });
 
-it("the result of a probe is not repeated once its connection to Postgres is lost, as by a restart", async () => {
+it("a probe's result is not reused once its connection to Postgres is lost, as by a restart", async () => {
   const { probes, probeServers } = api.ctx;
   const { rows } = await probes.query("SELECT pg_backend_pid() AS pid");
   await probeServers();
@@ -147,7 +144,7 @@ async function refuseMarks(errcode: string, words: string, db: Pick<typeof serve
 
 const ready = async () => (await send("GET", `${api.url}/readyz`)).body;
 
-it("GET /readyz reports a full disk in Postgres's words, and recovers with it", async () => {
+it("GET /readyz reports a full disk in Postgres's words, and recovers afterwards", async () => {
   const words = "could not extend file: No space left on device";
   const end = await refuseMarks("53100", words);
   const body = await until(async () => {
@@ -159,7 +156,7 @@ it("GET /readyz reports a full disk in Postgres's words, and recovers with it", 
   await until(async () => (await ready()).status === "ok");
 });
 
-it("GET /readyz answers 503 once Postgres has become read-only for sessions that are open", async () => {
+it("GET /readyz answers 503 when Postgres becomes read-only for open sessions", async () => {
   // A session of its own, which stays able to write.
   const owner = await servers.db.connect();
   const set = (value: string) =>
@@ -222,7 +219,7 @@ it.each([
 });
 
 describe("while every read that no batch shares is blocked in Postgres", () => {
-  it("/readyz, look-ups, reserves and releases answer while many reads that no batch shares are blocked", async () => {
+  it("/readyz, look-ups, reserves and releases answer while many unbatched reads are blocked", async () => {
     const offer = await makeOffer(servers.db, 3);
     const referral = await makeReferral(servers.db, offer);
     const till = partnerClient(api.url, keys.till.key);
@@ -276,7 +273,7 @@ describe("while Redis cannot be reached from the start", () => {
     till = partnerClient(withoutRedis.url, keys.till.key);
   });
 
-  it("while Redis cannot be reached from the start, look-ups and events answer 200", async () => {
+  it("while Redis is unreachable from the start, look-ups and events answer 200", async () => {
     const voucher = await issue();
     const found = await till.lookUp(voucher.code);
     expect({ status: found.status, id: found.body.voucher.id }).toEqual({ status: 200, id: voucher.id });
@@ -286,14 +283,14 @@ describe("while Redis cannot be reached from the start", () => {
     expect((await till.lookUp("7Q4K-9MZX-2HTB-W8RC")).status).toBe(404);
   });
 
-  it("while Redis cannot be reached from the start, reserve answers 503 and reserves nothing", async () => {
+  it("while Redis is unreachable from the start, reserve answers 503 and reserves nothing", async () => {
     const voucher = await issue();
     const before = await dumpRows(servers.db);
     expectUnavailable(await till.reserve(voucher.code), "unavailable");
     expect(await dumpRows(servers.db)).toEqual(before);
   });
 
-  it("while Redis cannot be reached from the start, redeem answers redeem_timeout and redeems nothing", async () => {
+  it("while Redis is unreachable from the start, redeem answers redeem_timeout and redeems nothing", async () => {
     const voucher = await issue();
     const before = await dumpRows(servers.db);
     const reply = await till.redeem({ code: voucher.code, externalRef: "without-redis" });
@@ -306,7 +303,7 @@ describe("while Redis cannot be reached from the start", () => {
     expect({ status: later.status, confirmed: later.body.alreadyConfirmed }).toEqual({ status: 200, confirmed: false });
   });
 
-  it("while Redis cannot be reached from the start, what needs only Postgres is answered", async () => {
+  it("while Redis is unreachable from the start, routes that need only Postgres work", async () => {
     const [held, redeemed] = await issueVouchers(servers.db, partner, 2);
     const expired = await issue({ validUntil: new Date(Date.now() - 1_000) });
     const full = partnerClient(api.url, keys.till.key);
@@ -326,7 +323,7 @@ describe("while Redis cannot be reached from the start", () => {
 });
 
 describe("while Postgres cannot be reached from the start", () => {
-  it("while Postgres cannot be reached, what needs no database is answered", async () => {
+  it("while Postgres is unreachable, routes that need no database work", async () => {
     const { url } = withoutPostgres;
     expect((await send("GET", `${url}/partner/vouchers/7Q4K`)).status).toBe(401);
     expect((await send("GET", `${url}/nowhere`)).status).toBe(404);

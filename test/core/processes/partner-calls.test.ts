@@ -18,7 +18,7 @@ const headers = basic(OPS_TOKEN);
 const keptForm = (requestId: string) => String(keptRequestId(api.ctx.tokenSecrets, requestId));
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
-it("an organization's last calls show key, route, status, error, duration and request id, and no content", async () => {
+it("an organization's last calls show key, route, status, error, duration and request id, but no content", async () => {
   const { code } = await issue();
   const [till, rival] = [keys.till.key, keys.rival.key];
   const order = { code, externalRef: "order-of-mrs-miller", note: "a note of the till" };
@@ -48,7 +48,7 @@ it("an organization's last calls show key, route, status, error, duration and re
   expect((await pageOf("org_none")).status).toBe(404);
 });
 
-it("the search finds a call of the last hour by its request id, and each view leaves an audit entry", async () => {
+it("a search finds a call of the last hour by its request id, with an audit entry for each view", async () => {
   const looks = async () =>
     (
       await db.query("SELECT FROM audit_entries WHERE command = 'page calls' AND entity_id = $1", [
@@ -70,13 +70,13 @@ it("the search finds a call of the last hour by its request id, and each view le
   expect((await search("call-that-was-not-made")).text).toContain("Nothing found");
 });
 
-it("a caller's request id is kept as it is only if it is a UUID or 32 hexadecimal digits", () => {
+it("a caller's request id is kept unchanged only if it is a UUID or 32 hexadecimal digits", () => {
   const random = [crypto.randomUUID(), "4BF92F3577B34DA6A3CE929D0E0E4736"];
   expect(random.map(keptForm)).toEqual(random.map((id) => `given:${id}`));
   for (const id of ["order-4711", `${crypto.randomUUID()}-4711`, "4711"]) expect(keptForm(id)).not.toContain("4711");
 });
 
-it("a request id that repeats a reference is answered, found by itself, and neither logged nor kept", async () => {
+it("a request id that repeats a reference is echoed, but neither logged nor stored", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const requestId = "order-of-mrs-jones";
@@ -97,7 +97,7 @@ it("a request id that repeats a reference is answered, found by itself, and neit
   expect(JSON.stringify([stored, lines])).not.toContain(requestId);
 });
 
-it("a request id that a caller has sent is marked as such on the page of calls and in the log", async () => {
+it("the page of calls and the log mark a request id that the caller chose", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const lines: Record<string, unknown>[] = [];
@@ -124,7 +124,7 @@ it("a request id that a caller has sent is marked as such on the page of calls a
   }
 });
 
-it("an organization's calls are the last 200 of an hour, in pages below 100 kB, and leave Redis after it", async () => {
+it("the last 200 calls of an organization are kept for an hour, in pages below 100 kB", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
@@ -162,7 +162,7 @@ it("an organization's calls are the last 200 of an hour, in pages below 100 kB, 
   expect(rowsOf(next.text).at(-1)).toContain("request-250");
 });
 
-it("refused and failed calls are listed apart from answered ones; calls over a limit share one entry", async () => {
+it("refused and failed calls are listed apart from others, and calls over a limit share one entry", async () => {
   const { organizationId } = await makePartner(db);
   const { calls } = api.ctx;
   const note = (status: number, requestId: string, errorCode: string | null) => {
@@ -182,7 +182,7 @@ it("refused and failed calls are listed apart from answered ones; calls over a l
   expect((await pageOf(organizationId, "?key=key_1")).text).toMatch(/<strong>[\d,]+ calls<\/strong>/);
 });
 
-it("a call with an unknown key is found by its request id, and the search names other places to search", async () => {
+it("the search finds a call with an unknown key by its request id, and names other places to search", async () => {
   const requestId = crypto.randomUUID();
   await call("GET", "/partner/redemptions", `${keys.till.key.slice(0, -1)}0`, requestId);
   await until(async () => (await search(requestId)).status === 303);
@@ -194,7 +194,7 @@ it("a call with an unknown key is found by its request id, and the search names 
   expect(none).toMatch(/Where else to look for a call:[\s\S]*calls over a limit[\s\S]*log of each API process/);
 });
 
-it("a call that fails while Postgres is away is attributed to the key that worked before", async () => {
+it("a call that fails while Postgres is away belongs to the key that worked before", async () => {
   const { key, id } = await makeKey(db, partner.organizationId);
   expect((await call("GET", "/partner/redemptions", key, "before")).status).toBe(200);
   const look = vi.spyOn(api.ctx.keys, "authenticate").mockRejectedValue(new AppError("unavailable"));
@@ -207,7 +207,7 @@ it("a call that fails while Postgres is away is attributed to the key that worke
   });
 });
 
-it("the calls of the 1 000 organizations that called last are kept", async () => {
+it("the calls of the last 1 000 calling organizations are kept", async () => {
   const prefix = `{pva:${api.ctx.deployment.id}:calls}`;
   const quiet = Array.from({ length: 1_000 }, (_, at) => [Date.now() - 60_000 + at, `org_quiet_${at}`]).flat();
   await servers.redis.zadd(`${prefix}:organizations`, ...(quiet as [number, string]));
@@ -219,7 +219,7 @@ it("the calls of the 1 000 organizations that called last are kept", async () =>
   await servers.redis.del(`${prefix}:organizations`);
 });
 
-itOnOneRedis("calls that a silent Redis does not take are dropped and counted, beyond 2 000 that wait", async () => {
+itOnOneRedis("records of calls beyond 2 000 are dropped and counted while Redis is silent", async () => {
   const proxy = await openTcpProxy(servers.redisUrl);
   const log = pino({ level: "silent" });
   const redis = openFailFast(proxy.url, "calls", log);
@@ -247,10 +247,7 @@ itOnOneRedis("calls that a silent Redis does not take are dropped and counted, b
   }
 });
 
-it.each([
-  "skip of the calls",
-  "before of the audit",
-])("%s must be one whole number within its bounds", async (which) => {
+it.each(["skip of the calls", "before of the audit"])("%s must be one integer within its bounds", async (which) => {
   const [name = ""] = which.split(" ");
   const path = name === "skip" ? `/organizations/${partner.organizationId}/calls` : "/audit";
   const at = (query: string) => browse(`${api.url}/ops${path}?${query}`, { headers });

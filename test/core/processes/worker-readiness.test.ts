@@ -11,7 +11,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-itOnOneRedis("a worker is ready only while its Redis answers, and stays alive without it", async () => {
+itOnOneRedis("a worker without Redis is alive but not ready", async () => {
   const proxy = await openTcpProxy(servers.redisUrl);
   proxy.cut();
   const worker = await startWorkers(servers, { METRICS_PORT: "0", REDIS_URL: proxy.url });

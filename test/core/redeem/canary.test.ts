@@ -21,7 +21,7 @@ const [worker] = contexts;
 const canaryOf = (processId: string) => ({ voucherId: "canary-1", organizationId: "canary", processId });
 const selfOf = async (id: string) => (await readProcesses(db)).find((one) => one.id === id);
 
-it("each shard answers the canaries of an API, which are recorded in its row and kept nowhere else", async () => {
+it("each shard answers an API's canaries, which leave no data except in the API's own row", async () => {
   const { canary, process } = api.ctx;
   canary.start();
   await until(async () => canary.read().latencyMs.p99 !== null && (await selfOf(process.id))?.canaryAt);
@@ -36,7 +36,7 @@ it("each shard answers the canaries of an API, which are recorded in its row and
   expect(rows).toEqual([]);
 });
 
-it("a canary is committed in one transaction with redeems that are ready, and changes no reply", async () => {
+it("a canary shares a transaction with concurrent redeems, and changes no reply", async () => {
   const [{ id }, { process }] = [await issue(), api.ctx];
   const [redeemed, canary, refused] = await Promise.all([
     runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "beside a canary")),
@@ -51,7 +51,7 @@ it("a canary is committed in one transaction with redeems that are ready, and ch
   expect(rows).toEqual([{ same: true }]);
 });
 
-it("a canary with a locked row gets no answer and delays no redeem", async () => {
+it("a canary whose row is locked gets no reply, and delays no redeem", async () => {
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT FROM processes FOR UPDATE");
     const { id } = await issue();
@@ -117,7 +117,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(added).toContainEqual({ removeOnFail: true });
 });
 
-it("a shard is silent once others have been answered for seconds, not while all begin or end an outage", async () => {
+it("a shard is silent only if others have had replies for seconds", async () => {
   let isMended = false;
   const { canary, added } = openCanary(2, (shard) => (shard === 1 && isMended ? ANSWERED : NO_ANSWER));
   vi.advanceTimersByTime(20_000);
@@ -131,13 +131,13 @@ it("a shard is silent once others have been answered for seconds, not while all 
   expect(canary.read().silentShards).toEqual([0]);
 });
 
-it("an API that has not begun to ask counts no silence", () => {
+it("an API that has not sent a canary counts no silence", () => {
   const config = { queueShards: [1] as [number], redeemWaitMs: 10_000 };
   const idle = new Canary({ config, redeemQueue: api.ctx.redeemQueue, process: { id: "p" } });
   expect(idle.read()).toMatchObject({ silentMs: 0, silentShards: [] });
 });
 
-it("a running process is recorded with its queues and its problem, and removed at its end", async () => {
+it("a running process is recorded with its queues and problem, and deleted when it ends", async () => {
   const { pool, deployment, log } = api.ctx;
   const record = new ProcessRecord({ pool, deployment, log }, "worker");
   record.serve("seal");
@@ -153,14 +153,14 @@ it("a running process is recorded with its queues and its problem, and removed a
   expect(await selfOf(record.id)).toBeUndefined();
 });
 
-it("the sweeper deletes a process that was not seen for ten minutes", async () => {
+it("the sweeper deletes a process after ten minutes without a sign of life", async () => {
   const insert = "INSERT INTO processes (id, role, host, pid, version, queues, busy, seen_at) VALUES";
   await db.query(`${insert} ('old', 'worker', 'h', 1, '0', '{}', 0, clock_timestamp() - interval '11 minutes')`);
   await sweep(worker);
   expect((await db.query("SELECT FROM processes WHERE id = 'old'")).rowCount).toBe(0);
 });
 
-it("the refusals and answers of a minute are added up over processes", async () => {
+it("a minute's refusals and answers are added up over all processes", async () => {
   const { counts, redis, deployment } = api.ctx;
   await till.redeem({ code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "unknown" });
   counts.observe({ reportedAs: "decision", organizationId: partner.organizationId }, 409, 5);

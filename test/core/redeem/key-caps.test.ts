@@ -41,7 +41,7 @@ async function redeemAtOnce(tills: readonly PartnerClient[], count: number, name
   return { redeemed, refused };
 }
 
-it("a key with a limit of 7 redeems 7 of 40 vouchers that are redeemed at once, and none more", async () => {
+it("a key with a cap of 7 redeems 7 of 40 vouchers that are redeemed at once", async () => {
   const { tills } = await makeCapped({ maxPerDay: 7 });
   const { redeemed, refused } = await redeemAtOnce(tills, 40, "count");
   expect(redeemed).toHaveLength(7);
@@ -55,7 +55,7 @@ it("a key with a limit of 7 redeems 7 of 40 vouchers that are redeemed at once, 
   expect((await tills[1].lookUp(refused[0]?.order.code as string)).body.voucher.status).toBe("Active");
 });
 
-it("a limit of value counts the prices of the vouchers", async () => {
+it("a cap in dollars counts the prices of the vouchers", async () => {
   const { priceUsd } = (await makeCapped({}).then(async ({ tills }) => {
     const [voucher] = await issueVouchers(db, partner, 1);
     return (await tills[0].lookUp(voucher?.code as string)).body.voucher;
@@ -64,7 +64,7 @@ it("a limit of value counts the prices of the vouchers", async () => {
   expect((await redeemAtOnce(tills, 12, "value")).redeemed).toHaveLength(3);
 });
 
-it("the database refuses a redemption over a limit that the API did not know when it made the job", async () => {
+it("the database refuses a redemption over a cap that the API did not know yet", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 1 });
   const [voucher] = await issueVouchers(db, partner, 1);
   await redeemAtOnce(tills, 1, "known");
@@ -73,7 +73,7 @@ it("the database refuses a redemption over a limit that the API did not know whe
   expect((await tills[0].lookUp(voucher?.code as string)).body.voucher.status).toBe("Active");
 });
 
-it("a new limit counts all that the key has redeemed today, and waits for a running redemption", async () => {
+it("a new cap counts all of the key's redemptions today, and waits for a running one", async () => {
   const { id, tills } = await makeCapped({});
   expect((await redeemAtOnce(tills, 2, "before")).redeemed).toHaveLength(2);
   const [voucher] = await issueVouchers(db, partner, 1);
@@ -99,12 +99,12 @@ it("a new limit counts all that the key has redeemed today, and waits for a runn
   expect((await redeemAtOnce(tills, 3, "after")).redeemed).toHaveLength(3);
 });
 
-it("a change of a key's limits must name one", async () => {
+it("a change of a key's caps must name at least one", async () => {
   const { id } = await makeCapped({});
   await expect(change(id, {})).rejects.toThrow(InvalidValues);
 });
 
-it("the overview lists keys that have used 80 % of a daily limit", async () => {
+it("the overview lists keys that have used 80 % of a cap", async () => {
   const { id, tills } = await makeCapped({ maxPerDay: 5 });
   const found = async () => (await selectUsedCaps(db, 100)).find(({ keyId }) => keyId === id);
   await redeemAtOnce(tills, 3, "few");

@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 const openJobs = () => countJobs(servers, redeemQueue.name);
 
-it("a redeem without a reply in time answers with an earlier redemption under its reference", async () => {
+it("a redeem without a timely reply answers with an earlier redemption under its reference", async () => {
   const { id, retry } = await until(async () => {
     const { id, code } = await issue();
     const externalRef = `redeemed-earlier-${id}`;
@@ -58,7 +58,7 @@ it("a redeem without a reply in time answers with an earlier redemption under it
   });
 });
 
-it("a redeem without a reply answers redeem_unknown while a transaction that may redeem for it is open", async () => {
+it("a redeem without a reply answers redeem_unknown while a transaction for it is open", async () => {
   const voucher = await issue();
   const reply = await inTransaction(worker.pool, async (outside) => {
     const ref = { organizationId: partner.organizationId, externalRef: "still-open" };
@@ -69,7 +69,7 @@ it("a redeem without a reply answers redeem_unknown while a transaction that may
   expect(reply.body.error).not.toMatch(/nothing/i);
 });
 
-it("a redeem without a reply redeems nothing later, even if Redis loses the withdrawal of its job", async () => {
+it("a redeem without a reply redeems nothing later, even if Redis loses the job's withdrawal", async () => {
   const { voucher, asked, jobId, job } = await until(async () => {
     const voucher = await issue();
     const asked = till.redeem({ code: voucher.code, externalRef: `handed-out-late-${voucher.id}` });
@@ -88,7 +88,7 @@ it("a redeem without a reply redeems nothing later, even if Redis loses the with
   expect((await till.lookUp(voucher.code)).body.voucher.status).toBe("Active");
 });
 
-it("a reference that was refused with 409 is redeemed by a retry, but not by an earlier attempt", async () => {
+it("a reference that was refused with 409 can be redeemed by a retry, but not by an earlier attempt", async () => {
   const { code, id } = await issue();
   const order = { code, externalRef: "refused-by-a-worker" };
   const before = redeemJob(partner, keys.till.id, id, order.externalRef);
@@ -161,9 +161,7 @@ const OPEN: typeof REFUSED = [
   ],
 ];
 
-it.each(
-  REFUSED,
-)("a reference that was refused with %s is not redeemed by an attempt that was made before", async (answer, redeem) => {
+it.each(REFUSED)("after a refusal with %s, no earlier attempt can redeem the reference", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `told-${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, externalRef);
@@ -172,7 +170,9 @@ it.each(
   expect(await runRedeemJob(worker, newAttempt(id), before)).toEqual({ kind: "late" });
 });
 
-it.each(OPEN)("a redeem refused with %s writes nothing, and an earlier attempt may redeem", async (answer, redeem) => {
+it.each(
+  OPEN,
+)("a redeem refused with %s writes nothing, and an earlier attempt can still redeem", async (answer, redeem) => {
   const { id } = await issue();
   const externalRef = `te\u0301 ${crypto.randomUUID()}`;
   const before = redeemJob(partner, keys.till.id, id, normaliseReference(externalRef));
@@ -186,7 +186,7 @@ it.each(OPEN)("a redeem refused with %s writes nothing, and an earlier attempt m
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a key over its limit of misses gets the redemption of a reference in the form of an earlier release", async () => {
+it("a key over its miss limit gets the redemption under a reference that an earlier release wrote", async () => {
   const { id, code } = await issue();
   const externalRef = `caf\u0065\u0301 ${id}`;
   const job = redeemJob(partner, keys.till.id, id, externalRef);
@@ -199,7 +199,7 @@ it("a key over its limit of misses gets the redemption of a reference in the for
   await strict.close();
 });
 
-it("a job that is delivered again after its caller got voucher_busy redeems nothing", async () => {
+it("a second delivery of a job whose caller got voucher_busy redeems nothing", async () => {
   const { id, code } = await issue();
   const order = { code, externalRef: "told-busy" };
   const workers = await startWorkers(servers, { REDEEM_WAIT_MS: "600" });
@@ -223,7 +223,7 @@ it("a job that is delivered again after its caller got voucher_busy redeems noth
   await workers.close();
 });
 
-it("a redeem that was left unread while its process was paused answers redeem_unknown and adds no job", async () => {
+it("a redeem that its paused process left unread answers redeem_unknown and adds no job", async () => {
   const { code } = await issue();
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
@@ -242,7 +242,7 @@ function blockProcess(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-it("a reference that was refused with 409 is not redeemed while the refusal is being committed", async () => {
+it("a reference cannot be redeemed while its refusal with 409 is being committed", async () => {
   const { id } = await issue();
   const job = redeemJob(partner, keys.till.id, id, "being-ended");
   await inTransaction(worker.pool, async (outside) => {
@@ -252,12 +252,12 @@ it("a reference that was refused with 409 is not redeemed while the refusal is b
   expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a refusal answers redeem_unknown instead of 409 when its reference's end cannot be committed", async () => {
+it("a refusal answers redeem_unknown instead of 409 if its reference's end cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });
 
-it("a 409 ends its reference until all earlier attempts are too old", async () => {
+it("a 409 ends its reference until all earlier attempts have become too old", async () => {
   const [first, second, third] = (await issueVouchers(servers.db, partner, 3)).map(({ id }) => id);
   const attempt = (voucherId = "", generation: number) =>
     runRedeemJob(
@@ -278,7 +278,7 @@ it("a 409 ends its reference until all earlier attempts are too old", async () =
   expect(await attempt(third, generation + 1)).toMatchObject({ kind: "redeemed" });
 });
 
-it("the sweeper deletes old ends in statements of ten thousand until its time is over", async () => {
+it("the sweeper deletes old ends in batches of ten thousand until its time is used up", async () => {
   await bypassTriggers(
     servers.db,
     `INSERT INTO reference_ends (organization_id, external_ref, generation)
@@ -297,7 +297,7 @@ it("an answer is confirmed while the sweeper starts a new generation of referenc
   });
 });
 
-it("the sweeper keeps a generation of reference_ends while the end of a refused reference is committed", async () => {
+it("the sweeper keeps a generation of reference_ends while a transaction adds to it", async () => {
   await inTransaction(worker.pool, async (outside) => {
     await lockReferencesToEnd(outside, []);
     await expect(beginGeneration()).rejects.toThrow("lock timeout");
@@ -319,7 +319,7 @@ async function beginGeneration(): Promise<void> {
   await deleteOldEnds(worker.pool, 0);
 }
 
-it("a redeem after expiry answers redeem_unknown until an attempt decided in time is committed", async () => {
+it("a redeem after the expiry answers redeem_unknown until an earlier attempt has committed", async () => {
   const patient = await service.startApi({ REDEEM_WAIT_MS: "15000" });
   const workers = await startWorkers(servers);
   const client = partnerClient(patient.url, keys.till.key);

@@ -16,7 +16,7 @@ const { api, servers, partner, keys, till, issue } = useService({
   env: { REDEEM_WAIT_MS: String(WAIT_MS) },
 });
 
-it("a redeem without a worker gets 503 after the wait, which promises that the attempt redeems nothing", async () => {
+it("a redeem without a worker answers 503 after the wait, and its attempt never redeems", async () => {
   const voucher = await issue();
   const before = await dumpRows(servers.db);
   const added = vi.spyOn(api.ctx.redeemQueue, "addAndWait");
@@ -36,7 +36,7 @@ it("a redeem without a worker gets 503 after the wait, which promises that the a
   expect(await servers.redis.keys(`*:${redeemQueue.name}:${voucher.id}*`)).toEqual([]);
 });
 
-it("a redeem answers 503 overloaded when more jobs wait than workers can reach, and confirms retries", async () => {
+it("a redeem answers overloaded when too many jobs wait, but still confirms retries", async () => {
   const [redeemed, other] = await issueVouchers(servers.db, partner, 2);
   const worker = await startWorkers(servers);
   // A worker that has only just started may be slower than these callers wait.
@@ -66,7 +66,7 @@ it("a redeem answers 503 overloaded when more jobs wait than workers can reach, 
   );
 });
 
-it("a redeem that timed out leaves nothing to a later worker, and a retry with that worker redeems once", async () => {
+it("a redeem that timed out leaves no job, and a retry with a worker redeems once", async () => {
   const [given, up, other] = await issueVouchers(servers.db, partner, 3);
   expect((await till.redeem({ code: given?.code, externalRef: "given-up-1" })).status).toBe(503);
   expect((await till.redeem({ code: up?.code, externalRef: "given-up-2" })).status).toBe(503);

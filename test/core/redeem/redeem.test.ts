@@ -9,7 +9,7 @@ import { useService } from "../../support/use-service.ts";
 const service = useService({ apis: [{}, { RESERVATION_SECONDS: "1" }] });
 const { api, servers, keys, issue, till, rival: shop } = service;
 
-it("a retry of a redeemed reference reads Postgres once, and then waits for the standbys", async () => {
+it("a retry of a redeemed reference reads Postgres once, then waits for the standbys", async () => {
   const order = { code: (await issue()).code, externalRef: "read-once" };
   await till.redeem(order);
   const confirmed = vi.spyOn(api.ctx.confirmations, "submit");
@@ -19,7 +19,7 @@ it("a retry of a redeemed reference reads Postgres once, and then waits for the 
   vi.restoreAllMocks();
 });
 
-it("redeem takes a code in any spelling, and answers and records every documented field", async () => {
+it("redeem accepts a code in any spelling, and returns and stores every documented field", async () => {
   const voucher = await issue();
   const code = voucher.code.toLowerCase().replaceAll("-", " ");
   const { status, body } = await till.redeem({ code, externalRef: "by-code", note: "Tisch 4" });
@@ -69,7 +69,7 @@ it.each<[string, "till" | "rival", (held: Held) => Record<string, string>]>([
   ["the holder by ticket and token", "rival", ({ ticket, token }) => ({ ticket, token })],
   ["another key by ticket and token", "till", ({ ticket, token }) => ({ ticket, token })],
   ["another key by code and token", "till", ({ code, token }) => ({ code, token })],
-])("redeem of a reserved voucher consumes the reservation and deletes its lease: %s", async (how, caller, name) => {
+])("redeem of a reserved voucher ends the reservation and deletes its lease: %s", async (how, caller, name) => {
   const held = await hold();
   expect(await servers.redis.exists(servers.leaseKey(held.id))).toBe(1);
   const { status, body } = await service[caller].redeem({ ...name(held), externalRef: how });
@@ -83,7 +83,7 @@ it.each<[string, "till" | "rival", (held: Held) => Record<string, string>]>([
   await until(async () => (await servers.redis.exists(servers.leaseKey(held.id))) === 0);
 });
 
-it("redeem stores a note of up to 500 characters unchanged, and no note for null or none", async () => {
+it("redeem stores a note of up to 500 characters unchanged, and stores none for null", async () => {
   const notes = ["ü".repeat(500), "😀".repeat(500), '\u0001\n\t"\\\u2028'.padEnd(500, "\u001f"), " kept as is ", ""];
   for (const [index, note] of [...notes, null, undefined].entries()) {
     const { code } = await issue();
@@ -95,7 +95,7 @@ it("redeem stores a note of up to 500 characters unchanged, and no note for null
   }
 });
 
-it("redeem with a confirmed reference answers its first result to every key of the organization", async () => {
+it("redeem answers a confirmed reference with its first result to every key of the organization", async () => {
   const voucher = await issue();
   const first = await redeem(voucher.code, "retried");
   const before = await dumpRows(servers.db);
@@ -129,7 +129,7 @@ const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, un
 
 it.each(
   REFUSALS,
-)("redeem refuses %s with %s, writes nothing and leaves the reference free", async (title, code, make) => {
+)("redeem refuses %s with %s, writes nothing and leaves the reference unused", async (title, code, make) => {
   const [client, named] = await make();
   const before = await dumpRows(servers.db);
   expectRefused(await client.redeem({ ...named, externalRef: title }), code);
@@ -138,7 +138,7 @@ it.each(
   expect(await redeem(other.code, title)).toMatchObject({ alreadyConfirmed: false, voucherInstanceId: other.id });
 });
 
-it("redeem refuses ticket and token of an overdue reservation, and redeems its voucher for another key", async () => {
+it("redeem refuses the ticket and token of an overdue reservation, but redeems for another key", async () => {
   const { code, ticket, token } = await hold({ overdue: true });
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);
@@ -152,7 +152,7 @@ it("redeem refuses ticket and token of an overdue reservation, and redeems its v
   expect((await readRedeem(code)).data).toMatchObject({ ticket: null });
 });
 
-it("redeem puts neither token nor code into the queue", async () => {
+it("redeem puts no token and no code into the queue", async () => {
   const { id, code, ticket, token } = await hold();
   expect((await till.redeem({ ticket, token, externalRef: "queue-carries" })).status).toBe(200);
   const jobs = [];
@@ -169,7 +169,7 @@ it("redeem puts neither token nor code into the queue", async () => {
   expect(all).toContain(`${prefix}:redeem:${id}`);
 });
 
-it("redeem takes any visible externalRef to the letter, without the white space around it", async () => {
+it("redeem stores any visible externalRef exactly, without surrounding white space", async () => {
   const ids = new Set<string>();
   for (const externalRef of ["x", `  ${"s".repeat(128)}\n`, "\u2028'\"<b>&\\ ø", "Order-é", "order-é", "Ｏrder-é"]) {
     const { code } = await issue();
@@ -182,7 +182,7 @@ it("redeem takes any visible externalRef to the letter, without the white space 
   expect(ids.size).toBe(6);
 });
 
-it("redeem answers 400 and names the field of a bad externalRef, and of a code with a ticket or neither", async () => {
+it("redeem answers 400 and names a wrong externalRef, code or ticket", async () => {
   const { code, ticket } = await hold();
   const before = await dumpRows(servers.db);
   const refs = ["", " \t\n\u00a0 ", "a\nb", "a\tb", "a\u007fb", "a\u0085b"];

@@ -48,7 +48,7 @@ const TWICE: [how: string, runs: Runs][] = [
   ],
 ];
 
-it.each(TWICE)("a job that runs a second time returns its first result and redeems nothing: %s", async (_, runs) => {
+it.each(TWICE)("a second run of a job returns the first result and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const [attempt, job] = [newAttempt(id), makeJob(id)];
   const [first, second] = await runs(id, (at, deadlineMs = job.deadlineMs) =>
@@ -59,7 +59,7 @@ it.each(TWICE)("a job that runs a second time returns its first result and redee
   await expectOneRedemption(id, (first as { redeemCode: string }).redeemCode);
 });
 
-it.each(TWICE)("another job with the same reference is confirmed and redeems nothing: %s", async (_, runs) => {
+it.each(TWICE)("another job with the same reference confirms it and redeems nothing: %s", async (_, runs) => {
   const { id } = await issue();
   const job = makeJob(id);
   const results = await runs(id, (at, deadlineMs = job.deadlineMs) =>
@@ -70,7 +70,7 @@ it.each(TWICE)("another job with the same reference is confirmed and redeems not
   await expectOneRedemption(id, first.redeemCode);
 });
 
-it("another job with the same reference is confirmed, and its other voucher stays unchanged", async () => {
+it("another job with the same reference confirms it and leaves its own voucher unchanged", async () => {
   const [redeemed, spare] = await issueVouchers(db, partner, 2);
   const job = makeJob(redeemed?.id as string);
   await runRedeemJob(one, newAttempt(job.voucherId), job);
@@ -79,7 +79,7 @@ it("another job with the same reference is confirmed, and its other voucher stay
   await expectUntouched(retry.voucherId);
 });
 
-it("a job that runs a second time is decided again when its first run was refused", async () => {
+it("a second run of a refused job decides again", async () => {
   const { id, code } = await issue();
   const { body: reservation } = await rival.reserve(code);
   const [attempt, job] = [newAttempt(id), makeJob(id)];
@@ -88,7 +88,7 @@ it("a job that runs a second time is decided again when its first run was refuse
   expect(await runRedeemJob(one, attempt, job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a job past its deadline redeems nothing when the deadline passes during its wait for the row", async () => {
+it("a job redeems nothing if its deadline passes during the wait for the row lock", async () => {
   const { id } = await issue();
   const { run } = await whileLocked(db, [id], async () => {
     const deadline = new Date((await databaseTime(db)).getTime() + 50);
@@ -109,7 +109,7 @@ it("a job past its deadline redeems nothing on a connection to another server th
   await expectUntouched(id);
 });
 
-it("a job past its deadline redeems nothing when the deadline passes while it waits in the queue", async () => {
+it("a job redeems nothing if its deadline passes while it waits in the queue", async () => {
   const { id } = await issue();
   const deadline = new Date((await databaseTime(db)).getTime() + 50);
   const attempt = newAttempt(id);
@@ -122,7 +122,7 @@ it("a job past its deadline redeems nothing when the deadline passes while it wa
   await expectUntouched(id);
 });
 
-it("a job with invalid data fails alone, and the same voucher's next redeem succeeds", async () => {
+it("a job with invalid data fails alone, and the voucher's next redeem succeeds", async () => {
   const { id, code } = await issue();
   const attempts = [newAttempt(id), newAttempt(id), newAttempt(id)];
   const bad = [{}, { ...makeJob(id), deadlineMs: "soon", origin }, { ...makeJob(id), externalRef: null, origin }];
@@ -135,7 +135,7 @@ it("a job with invalid data fails alone, and the same voucher's next redeem succ
   await expectOneRedemption(id, redeem.body.redeemCode);
 });
 
-it("a job that the database refuses fails alone, and the rest of its batch and its next job redeem", async () => {
+it("a job that the database refuses fails alone, and the rest of its batch redeems", async () => {
   const run = (job: RedeemJob) => runRedeemJob(one, newAttempt(job.voucherId), job).catch((error: unknown) => error);
   const expectRefused = async (poison: RedeemJob) => {
     const [first, ...rest] = await issueVouchers(db, partner, 4);
@@ -166,7 +166,7 @@ it("a job that the database refuses fails alone, and the rest of its batch and i
   await expectUntouched(damaged);
 });
 
-it("a worker closes only after its running jobs have finished", async () => {
+it("a worker closes only after its running jobs have ended", async () => {
   const stuck = await issueVouchers(db, partner, 2);
   const workers = await startWorkers(servers);
   const ids = stuck.map(({ id }) => id);
@@ -184,7 +184,7 @@ it("a worker closes only after its running jobs have finished", async () => {
   expect(await countJobs(servers, redeemQueue.name)).toBe(0);
 });
 
-it("a closed worker leaves jobs that it has not started to the next worker", async () => {
+it("a closed worker leaves jobs that it has not started to another worker", async () => {
   const { id, code } = await issue();
   await (await startWorkers(servers)).close();
   const redeem = till.redeem({ code, externalRef: newRef() });

@@ -68,7 +68,7 @@ describe("a redemption that is inserted and not committed", () => {
     expect(voucherIds).toEqual([slow, quick.id]);
   });
 
-  it("an uncommitted redemption no longer bounds completeUntil once its transaction or connection ends", async () => {
+  it("a redemption stops bounding completeUntil when its transaction or connection ends", async () => {
     const redeemedAt = await now();
     const client = await servers.db.connect();
     const ended = new Promise((resolve) => client.on("error", resolve));
@@ -86,7 +86,7 @@ describe("a redemption that is inserted and not committed", () => {
     await until(async () => (await readList()).completeUntil.getTime() > redeemedAt.getTime());
   });
 
-  it("an uncommitted redemption in another database of the server does not bound completeUntil", async () => {
+  it("an uncommitted redemption in another database does not bound completeUntil", async () => {
     const others = await openTestServers();
     try {
       const stranger = await makePartner(others.db);
@@ -103,7 +103,7 @@ describe("a redemption that is inserted and not committed", () => {
   });
 });
 
-it("a redemption before the closed time is refused as outdated, and a redemption at that time is not", async () => {
+it("a redemption before the closed time is refused as outdated, and one at that time is not", async () => {
   await advanceCompleteUntil(worker.pool, FAR);
   const { rows } = await servers.db.query<{ closed_until: Date }>("SELECT closed_until FROM redemptions_closed");
   const closedUntil = rows[0]?.closed_until as Date;
@@ -114,7 +114,7 @@ it("a redemption before the closed time is refused as outdated, and a redemption
   });
 });
 
-it("a redemption in the closed time is decided again by its worker, at a time that is open", async () => {
+it("a worker decides again, at an open time, a redemption that fell into the closed time", async () => {
   // The time closes between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
@@ -127,7 +127,7 @@ it("a redemption in the closed time is decided again by its worker, at a time th
   expect((await readRecorded(servers.db, id)).redemption?.redeemedAt).toEqual(redeemedAt);
 });
 
-it("a redemption in the closed time cannot be inserted from a snapshot that is older than the lock", async () => {
+it("a redemption in the closed time cannot be inserted from a snapshot older than the lock", async () => {
   const id = await issue();
   for (const isolation of ["REPEATABLE READ", "SERIALIZABLE"]) {
     await besideTransaction(servers.db, async (outside) => {
@@ -137,7 +137,7 @@ it("a redemption in the closed time cannot be inserted from a snapshot that is o
   }
 });
 
-it("redemptions of one time are listed in order of voucher, and a page may end between them", async () => {
+it("redemptions at the same time are listed by voucher, and a page may end between them", async () => {
   const ids = [await issue(), await issue(), await issue()].toSorted();
   const redeemedAt = await now();
   await besideTransaction(servers.db, async (outside) => {
@@ -156,7 +156,7 @@ it("redemptions of one time are listed in order of voucher, and a page may end b
 });
 
 describe("completeUntil that two processes answer in turn", () => {
-  it("completeUntil does not go back when two processes answer in turn", async () => {
+  it("completeUntil never decreases when two processes answer in turn", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
     // The other process may move the time as soon as a millisecond has passed.
@@ -168,7 +168,7 @@ describe("completeUntil that two processes answer in turn", () => {
     expect((await first()).getTime()).toBeGreaterThanOrEqual(told.getTime());
   });
 
-  it("completeUntil does not go back while a redemption waits to be refused as outdated", async () => {
+  it("completeUntil never decreases while a redemption waits to be refused as outdated", async () => {
     const { id, redeemedAt } = await redeem();
     await closeRedemptions(servers.db);
     const told = await openProcess()();
@@ -187,7 +187,7 @@ describe("completeUntil that two processes answer in turn", () => {
 describe("the closed time", () => {
   const update = (sql: string) => servers.db.query(`UPDATE redemptions_closed SET closed_until = ${sql}`);
 
-  it("the closed time never moves back, never passes the clock, and cannot be removed", async () => {
+  it("the closed time never decreases, never exceeds the clock, and cannot be deleted", async () => {
     await expect(update("timestamptz 'epoch'")).rejects.toThrow("moves forward");
     await expect(update("timestamptz 'epoch', clock_trusted_at = now()")).rejects.toThrow("moves forward");
     await expect(update("date_trunc('second', now()) + interval '1 min'")).rejects.toThrow("moves forward");
@@ -197,7 +197,7 @@ describe("the closed time", () => {
     await expect(servers.db.query("TRUNCATE redemptions_closed")).rejects.toThrow("permanent");
   });
 
-  it("the closed time follows a clock that jumped ahead only when an operator trusts it", async () => {
+  it("the closed time follows a clock jump only when an operator trusts the clock", async () => {
     const clock = new DatabaseClock(() => 0);
     // The time before a jump of an hour, which the monotonic clock does not show.
     const before = later(await now(), -3_600_000);
@@ -212,7 +212,7 @@ describe("the closed time", () => {
     expect(await findComplete()).not.toEqual(complete);
   });
 
-  it("only `db trust-clock` moves the closed time back, and writes an audit entry", async () => {
+  it("only `db trust-clock` decreases the closed time, with an audit entry", async () => {
     const ahead = later(await now(), 3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1, complete_until = $1", [ahead]);
     await advanceCompleteUntil(worker.pool, FAR);
@@ -229,7 +229,7 @@ describe("the closed time", () => {
     expect(rows).toEqual([{ n: 1 }]);
   });
 
-  it("redemptions after the clock was set back have the closed time, and are listed when it has passed", async () => {
+  it("after the clock is set back, redemptions get the closed time, and are listed when it has passed", async () => {
     const redeemSetBack = async () => {
       // The same as a clock that was ahead. On a busy machine, the time may be over before the redemption.
       const closedUntil = later(await now(), 1_000);

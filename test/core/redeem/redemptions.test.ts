@@ -23,7 +23,7 @@ beforeAll(async () => {
   await redeemAll(foreign, await issueVouchers(servers.db, stranger, 1), "setup");
 });
 
-it("the list of redemptions has all documented fields of the organization's, oldest first, and no code", async () => {
+it("the list of redemptions has all documented fields, oldest first, for one organization, and no code", async () => {
   const voucher = await service.issue();
   const { ticket } = (await till.reserve(voucher.code)).body;
   const { body } = await till.redeem({ ticket, externalRef: "every field" });
@@ -53,7 +53,7 @@ it("the list of redemptions has all documented fields of the organization's, old
   expect((await readAll(foreign, {})).listed).toHaveLength(1);
 });
 
-it("the list has each redemption once with any page size, in order of time, then voucher", async () => {
+it("the list of redemptions has each redemption once with any page size, by time, then voucher", async () => {
   const all = (await readAll(till, { limit: "1000" })).listed;
   const order = all.map(({ redeemedAt, voucherInstanceId }) => `${redeemedAt} ${voucherInstanceId}`);
   expect(order).toEqual(order.toSorted());
@@ -64,7 +64,7 @@ it("the list has each redemption once with any page size, in order of time, then
   }
 });
 
-it("the list of redemptions covers a time range, and has no next page once complete to the range's end", async () => {
+it("the list of redemptions covers a time range, and has no next page when the range is complete", async () => {
   const all = (await readAll(till, {})).listed;
   const [from, to] = [all[1]?.redeemedAt ?? "", all[3]?.redeemedAt ?? ""];
   const inRange = all.filter(({ redeemedAt }) => redeemedAt >= from && redeemedAt < to);
@@ -77,7 +77,7 @@ it("the list of redemptions covers a time range, and has no next page once compl
   expect((await till.redemptions(early)).body).toMatchObject({ redemptions: [], nextCursor: null });
 });
 
-it("the list of redemptions ends with a cursor, from which a later call lists only what is new", async () => {
+it("the list of redemptions ends with a cursor that later returns only new redemptions", async () => {
   const tomorrow = { to: new Date(Date.now() + 86_400_000).toISOString() };
   for (const query of [{}, tomorrow] as Record<string, string>[]) {
     const first = await readAll(till, query);
@@ -91,14 +91,14 @@ it("the list of redemptions ends with a cursor, from which a later call lists on
   }
 });
 
-it("the list of redemptions reads completeUntil at most once a second, however many pages are read", async () => {
+it("the list of redemptions computes completeUntil at most once a second for all pages", async () => {
   const times = new Set<string>();
   const startedAt = performance.now();
   for (let page = 0; page < 30; page++) times.add((await till.redemptions({ limit: "1" })).body.completeUntil);
   expect(times.size).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 1_000);
 });
 
-it("the list of redemptions accepts cursors that a configured secret signed, and no others", async () => {
+it("the list of redemptions accepts only cursors that a configured secret signed", async () => {
   const { cursor } = await readAll(till, {});
   for (const [secrets, status] of [
     ["a-new-secret-of-some-length,test-reservation-token-secret", 200],
@@ -110,7 +110,7 @@ it("the list of redemptions accepts cursors that a configured secret signed, and
   }
 });
 
-it("the list of redemptions is one CSV file with the same values for a caller that accepts text/csv", async () => {
+it("the list of redemptions is a CSV file with the same values for Accept: text/csv", async () => {
   const [odd] = (await issueVouchers(servers.db, partner, 1)) as Vouchers;
   const externalRef = '=1+"2", 3';
   expect((await till.redeem({ code: odd?.code ?? "", externalRef })).status).toBe(200);
@@ -143,7 +143,7 @@ it("the list of redemptions is one CSV file with the same values for a caller th
   expect((await get("?from=yesterday")).status).toBe(400);
 });
 
-it("a begun file of redemptions waits even when no more calls may wait, and is complete", async () => {
+it("a file of redemptions that has begun waits beyond the limit of waiting calls, and is complete", async () => {
   const to = await untilComplete();
   const { listed } = await readAll(till, { to: to.toISOString() });
   const { pages } = readAllRedemptions(api.ctx, partner, {}, to);
@@ -154,7 +154,7 @@ it("a begun file of redemptions waits even when no more calls may wait, and is c
   expect((await reading).value).toEqual(listed);
 });
 
-it("a statement has a month by brand, product and key, and is not final while redemptions may be added", async () => {
+it("a statement sums a month by brand, product and key, and is final when the month is complete", async () => {
   const { client, redeemed } = await redeemTwo();
   const month = redeemed[0]?.redeemedAt.slice(0, 7) ?? "";
   await untilComplete(client);
@@ -165,7 +165,7 @@ it("a statement has a month by brand, product and key, and is not final while re
   expect((await client.statement("2999-01")).body).toMatchObject({ final: false, redemptions: 0, lines: [] });
 });
 
-it("a final statement keeps its bytes after a rename and an erasure, and the hash of its file", async () => {
+it("a final statement keeps its bytes and hash after a rename and an erasure", async () => {
   const { owner, client, key, redeemed } = await redeemTwo();
   await untilComplete(client);
   await inPastMonth(redeemed, async () => {
@@ -244,11 +244,11 @@ it.each([
   ["?from=2026-11-02T00:00:00Z&from=2026-11-03T00:00:00Z", "from must be one value."],
   ["?limit=0", "limit must be a whole number from 1 to 1000."],
   [`?cursor=${"x".repeat(600)}`, "cursor is not a cursor of this list."],
-])("the list of redemptions refuses %s with 400 and a sentence", async (query, sentence) => {
+])("the list of redemptions refuses %s with 400 and a message", async (query, sentence) => {
   expect(await refused(query)).toMatch(sentence);
 });
 
-it("the list of redemptions refuses a changed cursor, and another organization's", async () => {
+it("the list of redemptions refuses a changed cursor and another organization's cursor", async () => {
   const { cursor } = await readAll(till, {});
   expect(await refused(`?cursor=${cursor?.slice(1)}`)).toBe("cursor is not a cursor of this list.");
   const { cursor: theirs } = await readAll(foreign, {});
@@ -261,7 +261,7 @@ it("the list of redemptions refuses a cursor of another range", async () => {
   expect(await refused(`?cursor=${cursor}&to=2900-01-02T00:00:00Z`)).toBe("to differs from the cursor's.");
 });
 
-it("reading a redemption answers like a repeated redeem, for references with any characters", async () => {
+it("reading a redemption returns the answer of a repeated redeem, for references with any characters", async () => {
   const vouchers = await issueVouchers(servers.db, partner, 6);
   const refs = ["plain", "with/slash?and#more %2F", "ünïcode 😀", "receipt", "...", "a+b &c"];
   for (const [index, externalRef] of refs.entries()) {
@@ -279,7 +279,7 @@ it("reading a redemption answers like a repeated redeem, for references with any
   }
 });
 
-it("a redemption is found by every spelling of its reference, and lists and reads show one form of it", async () => {
+it("a redemption is found by every spelling of its reference, and all answers show one spelling", async () => {
   const { code } = await issue();
   expect((await till.redeem({ code, externalRef: "\u2028Cafe\u0301\u200b 7\n" })).body).toMatchObject({
     redeemed: true,
@@ -295,7 +295,7 @@ it("a redemption is found by every spelling of its reference, and lists and read
   expect(rows).toEqual([{ external_ref: "Café 7" }]);
 });
 
-it("the list of redemptions refuses a reference that is given twice, or together with Accept: text/csv", async () => {
+it("the list of redemptions refuses a reference that is given twice or with Accept: text/csv", async () => {
   expect(await refused("?externalRef=a&externalRef=b")).toBe("externalRef must be one value.");
   const csv = await send("GET", `${api.url}/partner/redemptions?externalRef=a`, {
     key: keys.till.key,
@@ -304,7 +304,7 @@ it("the list of redemptions refuses a reference that is given twice, or together
   expect(csv.status).toBe(400);
 });
 
-it("a redemption under an unknown reference answers 404 redemption_not_found", async () => {
+it("a reference without a redemption gets 404 redemption_not_found", async () => {
   for (const externalRef of ["never", "a\0b", "x".repeat(2_000), "\u0007"]) {
     const { status, body } = await till.redemption(externalRef);
     expect({ status, code: body.code }).toEqual({ status: 404, code: "redemption_not_found" });

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 
 describe("one reference on many vouchers", () => {
-  it("one reference sent for 50 vouchers at once redeems one, and 49 answers say otherVoucher", async () => {
+  it("50 simultaneous redeems of vouchers with one reference redeem one, and 49 answer otherVoucher", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 50);
     const replies = await redeemAtOnce(vouchers, () => "order-1");
     expect(replies.map(({ status }) => status)).toEqual(vouchers.map(() => 200));
@@ -55,7 +55,7 @@ describe("one reference on many vouchers", () => {
 });
 
 describe("two workers that redeem under the same references", () => {
-  it("two workers that redeem under the same references never deadlock, and redeem each reference once", async () => {
+  it("two workers with the same references never deadlock, and redeem each reference once", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 7)).map(({ id }) => id);
     const [blocker, ...rest] = vouchers as [string, ...string[]];
     const refs = ["lock-a", "lock-m", "lock-z"];
@@ -75,7 +75,7 @@ describe("two workers that redeem under the same references", () => {
     expect([...(await redeemedBy(refs)).values()].map((redeemed) => redeemed.length)).toEqual([1, 1, 1]);
   });
 
-  it("a batch is decided again when another worker commits one of its references first", async () => {
+  it("a batch is decided again if another worker commits one of its references first", async () => {
     const vouchers = (await issueVouchers(servers.db, partner, 5)).map(({ id }) => id);
     const refs = ["batch-0", "batch-1", "batch-2", "batch-3", "batch-4"];
     await countDeadlocks(async (one, other) => {
@@ -97,7 +97,7 @@ describe("two workers that redeem under the same references", () => {
     ]);
   });
 
-  it("a worker redeems a second voucher under a reference when its first redemption is rolled back", async () => {
+  it("a worker redeems a second voucher under a reference whose first redemption was rolled back", async () => {
     const [first, second] = (await issueVouchers(servers.db, partner, 2)).map(({ id }) => id) as [string, string];
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {
@@ -111,7 +111,7 @@ describe("two workers that redeem under the same references", () => {
     expect(await redeemedBy(["given-up"])).toEqual(new Map([["given-up", [second]]]));
   });
 
-  it("two workers cannot redeem a voucher twice even when a redemption bypasses the row lock", async () => {
+  it("two workers cannot redeem a voucher twice, even without the row lock", async () => {
     const voucher = await issue();
     await countDeadlocks(async (one) => {
       const { redeeming } = await besideTransaction(servers.db, async (outside) => {

@@ -9,7 +9,7 @@ const REDEMPTIONS = 10_000;
 
 const { api, servers, partner, till } = useService();
 
-it("the typed client settles a day of many redemptions to the cent, and lists each reference once", async () => {
+it("the typed client adds up a day's redemptions to the cent, and lists each reference once", async () => {
   const { key: apiKey } = await makeKey(servers.db, partner.organizationId);
   const client = voucherClient({ baseUrl: `${api.url}/`, apiKey });
   const vouchers = await issueVouchers(servers.db, partner, REDEMPTIONS);

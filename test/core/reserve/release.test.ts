@@ -16,7 +16,7 @@ const [, hasty] = service.tills;
 
 const post = (body: unknown) => send("POST", `${api.url}/partner/vouchers/release`, { key: keys.rival.key, body });
 
-it("release ends a live reservation and its lease, and leaves later reservations alone", async () => {
+it("release ends a live reservation and its lease, and keeps later reservations", async () => {
   const { code, id } = await issue();
   const { ticket, expiresAt } = await reserve(code);
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
@@ -36,7 +36,7 @@ it("release ends a live reservation and its lease, and leaves later reservations
   expect(await servers.redis.get(servers.leaseKey(id))).toContain(later.ticket);
 });
 
-it("release answers the same to every ticket that is not live, known or not, and changes nothing", async () => {
+it("release answers every ticket that is not live in the same way, and changes nothing", async () => {
   const [released, consumed, overdue, voided, theirs, active] = await Promise.all(
     Array.from({ length: 6 }, () => issue()),
   );
@@ -92,12 +92,12 @@ it("release of a ticket that is not live answers at once while the voucher is lo
   expect([status, body.released]).toEqual([200, false]);
 });
 
-it("release ends a reservation whose ticket was scanned in capitals and with a line feed", async () => {
+it("release accepts a ticket that was scanned in capitals and with a line feed", async () => {
   const { ticket } = await reserve((await issue()).code);
   expect((await shop.release(`${ticket.toUpperCase()}\n`)).body).toEqual({ released: true });
 });
 
-it("release by any key of the organization stores its reason of up to 200 code points", async () => {
+it("release by any key of the organization stores a reason of up to 200 code points", async () => {
   for (const reason of ["😀".repeat(200), "", "two\nlines\t!", null, undefined]) {
     const { ticket } = await reserve((await issue()).code);
     expect((await post({ ticket, reason })).body).toEqual({ released: true });

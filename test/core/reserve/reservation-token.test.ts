@@ -13,7 +13,7 @@ const OLD = "the-secret-of-last-year";
 const NEW = "the-secret-of-this-year";
 const TICKET = "rsv_01jz3v8q4xe7j9t2m5n6p8r0s1";
 
-it("a reservation token is the HMAC-SHA256 of RFC 4231's second test case for its secret and text", () => {
+it("a reservation token matches the second HMAC-SHA-256 test case of RFC 4231", () => {
   const secrets = nameTokenSecrets(["Jefe"]);
   const token = reservationToken(secrets, "what do ya want for nothing?", secrets[0]?.id ?? "");
   expect(Buffer.from(token, "base64url").toString("hex")).toBe(
@@ -21,7 +21,7 @@ it("a reservation token is the HMAC-SHA256 of RFC 4231's second test case for it
   );
 });
 
-it("a reservation token is the HMAC-SHA256 of the ticket in base64url without padding", () => {
+it("a reservation token is the HMAC-SHA-256 of the ticket in base64url without padding", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
       const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
@@ -35,14 +35,14 @@ it("a reservation token cannot be made without a secret", () => {
   expect(() => reservationToken([], TICKET, idOf(OLD))).toThrow(/^no reservation token secret is configured$/);
 });
 
-it("the ids of token secrets are the first 8 hex digits of their SHA-256, at any position in the list", () => {
+it("a token secret's id is the first 8 hex digits of its SHA-256, at any position in the list", () => {
   expect(nameTokenSecrets([OLD, NEW])).toEqual([
     { id: idOf(OLD), secret: OLD },
     { id: idOf(NEW), secret: NEW },
   ]);
 });
 
-it("a reservation's token stays the same wherever its secret is listed; the first replaces a removed one", () => {
+it("a reservation's token does not change with the order of secrets, unless its secret is removed", () => {
   const tokenOf = (secrets: string[], signer: string) =>
     reservationToken(nameTokenSecrets(secrets), TICKET, idOf(signer));
   const [byOld, byNew] = [OLD, NEW].map((secret) => hmac(secret, TICKET).toString("base64url"));
@@ -61,13 +61,13 @@ it("a token's hash is its SHA-256 in lower-case hex", () => {
   expect(hashToken("")).toBe("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 });
 
-it("the expected hash of a reservation's token is the hash of the token that the recorded secret signs", () => {
+it("the expected hash of a token uses the secret that the reservation names", () => {
   const secrets = nameTokenSecrets([NEW, OLD]);
   const expected = sha256(Buffer.from(hmac(OLD, TICKET).toString("base64url"))).toString("hex");
   expect(expectedTokenHash(secrets, { ticket: TICKET, tokenSecretId: idOf(OLD) })).toBe(expected);
 });
 
-it("a token's hash equals only itself: not with another digit, truncated, longer, empty or in upper case", () => {
+it("a token's hash equals no changed, truncated, longer, empty or upper-case text", () => {
   const hash = hashToken("a token");
   expect(sameTokenHash(hash, hashToken("a token"))).toBe(true);
   const digits = Array.from(hash, (digit, at) => hash.slice(0, at) + (digit === "0" ? "1" : "0") + hash.slice(at + 1));

@@ -37,7 +37,7 @@ const ROUNDS_AT_ONCE = 10;
 /** Fixed, so that a failure can be repeated. */
 const SEED = 20_260_118;
 
-it("two keys redeem a voucher once and consume its reservation, one by the ticket and one by the token", async () => {
+it("two keys with ticket and token redeem a voucher once, and end its reservation", async () => {
   for (const round of await makeRounds(ROUNDS_AT_ONCE, true)) {
     const outcome = await Promise.all([redeemBy(holder, "ticket")(round, 0), redeemBy(rival, "token")(round, 1)]);
     expect(outcome.toSorted()).toEqual(["redeemed", "voucher_used"]);
@@ -62,7 +62,7 @@ async function endSoon(round: Round, inMs: number): Promise<Date> {
 it.each([
   ["redeem", redeemBy(rival, "code")],
   ["reserve", reserveBy(rival)],
-])("only the holder redeems until a reservation ends, and then another key can %s", async (what, byOther) => {
+])("only the holder can redeem until a reservation ends, and then another key can %s", async (what, byOther) => {
   const delays = fc.sample(fc.tuple(fc.nat(25), fc.nat(40), fc.nat(40)), { seed: SEED, numRuns: ROUNDS_AT_ONCE });
   const rounds = await makeRounds(ROUNDS_AT_ONCE, true);
   await Promise.all(
@@ -107,7 +107,7 @@ it.each([
   ["reservation leaves nothing to release for a release", release, "api", "nothing = Active, kept"],
   ["voucher's validity refuses a redeem", redeemBy(holder, "code"), "worker", "voucher_expired = Active, free"],
   ["voucher's validity refuses a reserve", reserveBy(holder), "api", "voucher_expired = Active, free"],
-] as const)("an end during a lock wait counts: the end of a %s", async (title, action, role, expected) => {
+] as const)("the end of a %s counts even if it passes during a lock wait", async (title, action, role, expected) => {
   const isReserved = title.startsWith("reservation");
   const { round, done } = await until(async () => {
     const [round] = (await makeRounds(1, isReserved)) as [Round];
@@ -240,7 +240,7 @@ const RACES: Race[] = [
   ),
 ];
 
-it.each(RACES)("$title: the first to lock the row is decided first", async (race) => {
+it.each(RACES)("$title: the transaction that locks the row first is decided first", async (race) => {
   expect(await until(() => runInOrder(race, "left"))).toBe(race.leftFirst);
   expect(await until(() => runInOrder(race, "right"))).toBe(race.rightFirst);
 });

@@ -21,7 +21,7 @@ const hasty = service.apis[1];
 const readLease = (voucherId: string) => servers.redis.get(servers.leaseKey(voucherId));
 const hasLease = async (voucherId: string) => (await servers.redis.exists(servers.leaseKey(voucherId))) === 1;
 
-it("reserve reserves a voucher for 15 minutes with a ticket, a token that is not stored, and a lease", async () => {
+it("reserve holds a voucher for 15 minutes, with a ticket, a lease and a token that is not stored", async () => {
   const voucher = await issue();
   const tables = ["vouchers", "voucher_events", "redemptions"] as const;
   const before = await dumpRows(servers.db, tables);
@@ -55,7 +55,7 @@ it("reserve reserves a voucher for 15 minutes with a ticket, a token that is not
   expect(rows[0].age.minutes ?? 0).toBe(0);
 });
 
-it("reserve opens no reservation and acquires no lease without a secret to sign the token", async () => {
+it("reserve writes no reservation and no lease without a secret for tokens", async () => {
   const voucher = await issue();
   const bare = await startApi(servers);
   bare.ctx.tokenSecrets.length = 0;
@@ -91,7 +91,7 @@ it("reserve refuses another key of the organization with 409 voucher_reserved an
   expect(await readLease(voucher.id)).toEqual(lease);
 });
 
-it("reserve refuses used, voided and expired vouchers by their own codes, and acquires no lease", async () => {
+it("reserve refuses used, voided and expired vouchers with their own error codes, and writes no lease", async () => {
   const [used, voided] = [await issue(), await issue()];
   const [expired, held] = [await issue({ validUntil: new Date(Date.now() - 1_000) }), await issue()];
   expect((await till.redeem({ code: used.code, externalRef: "used-before-reserve" })).status).toBe(200);
@@ -123,7 +123,7 @@ it("reserve refuses an ended ticket with 409 reservation_ended, and a consumed o
   expect(await countReservations(released.id)).toBe(1);
 });
 
-it("reserve opens a new reservation with a new ticket after a release, for the same key or another", async () => {
+it("reserve after a release opens a new reservation with a new ticket, for any key", async () => {
   const voucher = await issue();
   const first = (await shop.reserve(voucher.code)).body;
   await shop.release(first.ticket);
@@ -138,7 +138,7 @@ it("reserve opens a new reservation with a new ticket after a release, for the s
   expect(new Set(all.map(({ token }) => token)).size).toBe(3);
 });
 
-it("reserve succeeds for another key after a reservation's time, and records the old one as Expired", async () => {
+it("reserve after the end of a reservation succeeds for another key, and records the old one as Expired", async () => {
   const voucher = await issue();
   const first = (await partnerClient(hasty.url, keys.till.key).reserve(voucher.code)).body;
   expect(await servers.redis.pttl(servers.leaseKey(voucher.id))).toBeLessThanOrEqual(1_000);
@@ -156,7 +156,7 @@ it("reserve succeeds for another key after a reservation's time, and records the
   expect(fresh.started_at.getTime()).toBeGreaterThanOrEqual(old.expires_at.getTime());
 });
 
-it("reserve opens a new reservation for the same key after the old one, which a repeat never extends", async () => {
+it("reserve after its own reservation's end opens a new one, and a repeat never extends a reservation", async () => {
   const voucher = await issue();
   const client = partnerClient(hasty.url, keys.till.key);
   const first = (await client.reserve(voucher.code)).body;
@@ -184,7 +184,7 @@ it("reserve deletes its lease if its row cannot be written", async () => {
   expect((await till.reserve(voucher.code)).status).toBe(200);
 });
 
-it("a lease without a row does not refuse its own key", async () => {
+it("a lease without a reservation does not refuse its own key", async () => {
   const voucher = await issue();
   await servers.redis.set(servers.leaseKey(voucher.id), `${newId("rsv")} ${keys.till.id}`, "PX", 900_000);
   const { status, body } = await shop.reserve(voucher.code);
@@ -192,7 +192,7 @@ it("a lease without a row does not refuse its own key", async () => {
   expect(await readReservation(body.ticket)).toMatchObject({ state: "Live", key_id: keys.till.id });
 });
 
-it("a reservation still serves its holder and refuses others after Redis has lost everything", async () => {
+it("a reservation is valid for its holder, and refuses others, after Redis has lost all data", async () => {
   const voucher = await issue();
   const held = (await shop.reserve(voucher.code)).body;
   await servers.redis.flushdb();
@@ -205,7 +205,7 @@ it("a reservation still serves its holder and refuses others after Redis has los
   expect((await shop.redeem({ ticket: held.ticket, externalRef: "after-flush" })).status).toBe(200);
 });
 
-it("a reservation's token stays valid when the secret is rotated, which signs only new reservations", async () => {
+it("a reservation keeps its token after the secret is rotated, and new ones use the new secret", async () => {
   const NEXT = "the-next-reservation-token-secret";
   const [held, fresh] = [await issue(), await issue()];
   const before = (await shop.reserve(held.code)).body;

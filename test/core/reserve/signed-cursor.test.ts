@@ -8,18 +8,18 @@ type Secrets = ReturnType<typeof nameTokenSecrets>;
 const CURSOR = [1_800_000_000_123, "vch_1", null, 7];
 const TEXT = signCursor(FIRST, "redemptions", "org_1", CURSOR);
 
-it("a cursor is read as it was written, and its text has 16 bytes of MAC before the position", () => {
+it("a cursor is read back unchanged, and begins with 16 bytes of MAC", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(Buffer.from(TEXT, "base64url").subarray(16).toString()).toBe('[1800000000123,"vch_1",null,7]');
 });
 
-it("a cursor is accepted when a configured secret has signed it, and the first one signs", () => {
+it("a cursor is accepted under every configured secret, and signed with the first", () => {
   expect(verifyCursor([...SECOND, ...FIRST], "redemptions", "org_1", TEXT)).toEqual(CURSOR);
   expect(signCursor([...FIRST, ...SECOND], "redemptions", "org_1", CURSOR)).toBe(TEXT);
   expect(verifyCursor(SECOND, "redemptions", "org_1", TEXT)).toBeNull();
 });
 
-it("a cursor is refused with any other character, without its end, longer, and in another spelling", () => {
+it("a cursor is refused with a changed character, truncated, longer, and in another spelling", () => {
   for (let at = 0; at < TEXT.length; at++) {
     const other = TEXT[at] === "A" ? "B" : "A";
     expect(
@@ -32,12 +32,12 @@ it("a cursor is refused with any other character, without its end, longer, and i
     expect(verifyCursor(FIRST, "redemptions", "org_1", spelling)).toBeNull();
 });
 
-it("a cursor is refused for another organization, even if one id begins with the other", () => {
+it("a cursor is refused for another organization, even if one id is a prefix of the other", () => {
   expect(verifyCursor(FIRST, "redemptions", "org_2", TEXT)).toBeNull();
   expect(signCursor(FIRST, "redemptions", "org_", CURSOR)).not.toBe(TEXT);
   expect(verifyCursor(FIRST, "redemptions", "org_", TEXT)).toBeNull();
 });
 
-it("a list refuses a cursor of another list", () => {
+it("a list refuses the cursor of another list", () => {
   expect(verifyCursor(FIRST, "events", "org_1", TEXT)).toBeNull();
 });

@@ -79,7 +79,7 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
   expect(unrecorded).toEqual([]);
 });
 
-it("a sandbox keeps every invariant while users buy the vouchers whose windows are moved", async () => {
+it("a sandbox keeps every invariant while users buy vouchers whose windows are moved", async () => {
   const sandbox = await makeSandbox();
   const buyer = newUser();
   await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: buyer, role: "owner" });
@@ -113,7 +113,7 @@ it("ten simultaneous advances move a reservation ten times", async () => {
   expect(Date.parse(expiresAt) - Date.parse(reservation.expiresAt)).toBe(500_000);
 });
 
-it("an advance of a sandbox waits for a reserved voucher's row, and moves nothing if it stays locked", async () => {
+it("an advance of a sandbox waits for a reserved voucher's lock, and moves nothing if it stays locked", async () => {
   const sandbox = await makeSandbox();
   const [till = sandbox.tills[0] as PartnerClient] = sandbox.tills;
   const [voucher] = await issueVouchers(servers.db, sandbox, 1);

@@ -38,7 +38,7 @@ const { servers, api, worker, issuer, partner: live, till: liveTill } = service;
 
 const SECONDS_400_DAYS = 34_560_000;
 
-it("a key begins with pvt_ for a sandbox and with pvk_ for a live organization, also after it is rotated", async () => {
+it("a sandbox's key begins with pvt_ and a live one with pvk_, even after rotation", async () => {
   const sandbox = await makeSandbox();
   expect(sandbox.key).toMatch(/^pvt_/);
   const rotated = await rotateKey.run(provisioning(servers.db), sandbox.keyId, { grace: 0 });
@@ -53,7 +53,7 @@ it.each([
   ["a sandbox key of a live organization", false, true],
   ["a live key of a sandbox", true, false],
   ["a sandbox key without an organization", null, true],
-])("a key whose prefix does not fit its organization is refused as unknown: %s", async (_what, isSandbox, prefix) => {
+])("a key with the wrong prefix for its organization is refused as unknown: %s", async (_what, isSandbox, prefix) => {
   const partner = isSandbox === null ? null : await makePartner(servers.db, { sandbox: isSandbox });
   const { id } = await makeKey(servers.db, partner?.organizationId ?? null);
   const forged = makeApiKey(pooledRandomBytes, prefix);
@@ -64,7 +64,7 @@ it.each([
   expect(outcome(await partnerClient(api.url, forged).lookUp("7Q4K-9MZX-2HTB-W8RC"))).toBe("401 unknown_key");
 });
 
-it("the database refuses to make a live organization a sandbox, or a sandbox live", async () => {
+it("the database refuses to turn a live organization into a sandbox, or the reverse", async () => {
   const { organizationId } = await makeSandbox();
   for (const id of [organizationId, live.organizationId]) {
     await expect(
@@ -163,7 +163,7 @@ describe("the marketplace", () => {
     return (body.listings as { id: string; sandbox?: true }[]).find(({ id }) => id === listingId);
   };
 
-  it("the marketplace hides a sandbox from other users, who get its vouchers only by a referrer's link", async () => {
+  it("the marketplace hides a sandbox's listings from other users, except through a referrer's link", async () => {
     const offer = await offerFromSandbox();
     const other = await signedIn(api.url, issuer);
     const ofLive = await offerBatch(servers.db, live, 1);
@@ -181,7 +181,7 @@ describe("the marketplace", () => {
     expect((await other.claimByLink(code)).body).toMatchObject({ alreadyConfirmed: false, sandbox: true });
   });
 
-  it("the marketplace does not count hidden listings as part of a page", async () => {
+  it("the marketplace fills pages without counting hidden listings", async () => {
     const before = await send("GET", `${api.url}/marketplace/listings?limit=100`);
     const last = before.body.listings.at(-1)?.id ?? "";
     for (let i = 0; i < 3; i++) await offerFromSandbox();
@@ -190,7 +190,7 @@ describe("the marketplace", () => {
     expect(page.body.listings.map(({ id }: { id: string }) => id)).toEqual([shown.listingId]);
   });
 
-  it("the marketplace shows a sandbox, marked, to members and referrers under contract, who can buy", async () => {
+  it("the marketplace shows a sandbox's marked listings to its members and referrers, who can buy", async () => {
     const offer = await offerFromSandbox();
     const [employee, referrer] = [newUser(), newUser()];
     await makeMember(servers.db, { organizationId: offer.organizationId, userId: employee, role: "employee" });
@@ -210,7 +210,7 @@ describe("the marketplace", () => {
   });
 });
 
-it("POST /sandbox/advance ends a reservation, its ticket and its lease, and frees the voucher", async () => {
+it("POST /sandbox/advance ends a reservation with its ticket and lease, and frees the voucher", async () => {
   const sandbox = await makeSandbox();
   const { till } = sandbox;
   const rival = partnerClient(api.url, (await makeKey(servers.db, sandbox.organizationId)).key);
@@ -226,7 +226,7 @@ it("POST /sandbox/advance ends a reservation, its ticket and its lease, and free
   expect((await rival.reserve(code)).status).toBe(200);
 });
 
-it("POST /sandbox/advance expires vouchers, seals that before it answers, and writes one audit entry", async () => {
+it("POST /sandbox/advance expires vouchers, seals the events first, and writes one audit entry", async () => {
   const sandbox = await makeSandbox();
   const vouchers = await issueVouchers(servers.db, sandbox, 3, { validUntil: inSeconds(86_400) });
   const [used, code] = [vouchers[0]?.code ?? "", vouchers[1]?.code ?? ""];
@@ -253,7 +253,7 @@ it("POST /sandbox/advance expires vouchers, seals that before it answers, and wr
   expect(rows).toEqual([{ ...entry, entity_type: "Organization", after: advanced.body }]);
 });
 
-it("POST /sandbox/advance moves both ends of a window: it opens, and later it closes", async () => {
+it("POST /sandbox/advance moves both ends of a window, which opens and later closes", async () => {
   const sandbox = await makeSandbox();
   const user = newUser();
   await makeMember(servers.db, { organizationId: sandbox.organizationId, userId: user, role: "owner" });
@@ -276,7 +276,7 @@ it("POST /sandbox/advance moves both ends of a window: it opens, and later it cl
   expect(rows[0]?.length).toMatchObject({ hours: 1 });
 });
 
-it("POST /sandbox/advance moves nothing of any other organization, live or sandbox", async () => {
+it("POST /sandbox/advance changes no other organization, live or sandbox", async () => {
   const [sandbox, neighbour] = [await makeSandbox(), await makeSandbox()];
   const read = async () => {
     const views = [];
@@ -294,7 +294,7 @@ it("POST /sandbox/advance moves nothing of any other organization, live or sandb
   expect(await read()).toEqual(before);
 });
 
-it("POST /sandbox/advance refuses all but a whole number of seconds up to 400 days, and moves nothing", async () => {
+it("POST /sandbox/advance accepts only a whole number of seconds up to 400 days", async () => {
   const sandbox = await makeSandbox();
   const { code } = await issueVoucher(servers.db, sandbox);
   const before = (await sandbox.till.lookUp(code)).body;
@@ -314,7 +314,7 @@ it("POST /sandbox/advance refuses a live key with 403 sandbox_only before it rea
   expect((await liveTill.lookUp(code)).body).toEqual(before);
 });
 
-it("POST /sandbox/advance ends more reservations than a row of the webhooks' outbox has events", async () => {
+it("POST /sandbox/advance can end more reservations than one outbox row has events", async () => {
   const sandbox = await makeSandbox();
   await servers.db.query(
     "INSERT INTO webhook_endpoints (id, organization_id, place, url) VALUES ($1, $2, 1, 'https://partner.test')",
@@ -350,7 +350,7 @@ describe("the database", () => {
   const advance = (organizationId: string, seconds: number | null) =>
     servers.db.query("SELECT * FROM advance_sandbox($1, $2, 'key_x', 'me', 'here')", [organizationId, seconds]);
 
-  it("the database refuses to advance an unknown or a live organization, or by a bad number of seconds", async () => {
+  it("the database refuses to advance an unknown or live organization, or by a wrong number", async () => {
     const { organizationId } = await makeSandbox();
     for (const [id, seconds] of [
       [live.organizationId, 900],
@@ -363,7 +363,7 @@ describe("the database", () => {
     }
   });
 
-  it("the database lets only a sandbox move an open contract's end, and only to an earlier time", async () => {
+  it("only a sandbox can move an open contract's end, and only to an earlier time", async () => {
     const sandbox = await makeSandbox();
     const ends = inSeconds(3_600);
     const [ofSandbox, ofLive] = [

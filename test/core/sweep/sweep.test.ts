@@ -41,14 +41,14 @@ beforeAll(async () => {
   await untilStarted(() => ctx.redis.status === "ready");
 });
 
-it("a sweep changes nothing when nothing is due", async () => {
+it("a sweep changes nothing when no row is due", async () => {
   await sweepRound();
   const { items, chainsBroken } = await sweepRound();
   expect(Object.keys(items)).toEqual(Object.keys(ctx.sweepTasks));
   expect([...Object.entries(items), ["chainsBroken", chainsBroken]].filter(([, count]) => count !== 0)).toEqual([]);
 });
 
-it("a sweep runs its other tasks when one fails, and reports the failure", async () => {
+it("a sweep with a failing task runs the others and reports the failure", async () => {
   const { ticket } = await makeOverdue();
   const finishedJobs = Object.create(ctx.finishedJobs, {
     removeOld: { value: () => Promise.reject(new Error("Redis is unavailable")) },
@@ -57,7 +57,7 @@ it("a sweep runs its other tasks when one fails, and reports the failure", async
   expect(await stateOf(ticket)).toBe("Expired");
 });
 
-it("a pass ends by its deadline and gives every task a part of it, even if each uses all its time", async () => {
+it("a pass ends by its deadline, and each task gets a share of the time", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const startedAt = performance.now();
@@ -74,7 +74,7 @@ it("a pass ends by its deadline and gives every task a part of it, even if each 
   expect(Math.min(...partsMs)).toBeGreaterThanOrEqual(250);
 });
 
-it("a pass of a process that closes begins no further task", async () => {
+it("a closing process begins no further task of its pass", async () => {
   const closing = new AbortController();
   const begun: string[] = [];
   const note = (name: string) => async () => begun.push(name);
@@ -90,13 +90,13 @@ it("a pass of a process that closes begins no further task", async () => {
   expect({ failures, begun }).toEqual({ failures: {}, begun: ["one"] });
 });
 
-it("reservations past their end become Expired as of their end", async () => {
+it("reservations past their end become Expired, with their own end as the time", async () => {
   const { ticket, expiresAt } = await makeOverdue();
   expect((await sweepRound()).items.expireReservations).toBe(1);
   expect(await readReservation(db, ticket)).toMatchObject({ state: "Expired", endedAt: expiresAt });
 });
 
-it("reservations past their end are left for the next sweep while locked, and do not delay others", async () => {
+it("a locked overdue reservation waits for the next sweep, and delays no other", async () => {
   const locked = await makeOverdue();
   const free = await makeOverdue();
   await whileLocked(db, [locked.id], async () => {
@@ -107,14 +107,14 @@ it("reservations past their end are left for the next sweep while locked, and do
   expect(await stateOf(locked.ticket)).toBe("Expired");
 });
 
-it("reservations become Expired once in two simultaneous sweeps", async () => {
+it("two simultaneous sweeps end each overdue reservation once", async () => {
   const overdue = await Promise.all(Array.from({ length: 20 }, makeOverdue));
   const [one, other] = await Promise.all([sweep(ctx), sweep(ctx)]);
   const passes = [one, other, await sweep(ctx)];
   expect(passes.reduce((sum, { items }) => sum + items.expireReservations, 0)).toBe(overdue.length);
 });
 
-it("a sweep ends no live reservation, and neither writes nor removes a lease", async () => {
+it("a sweep ends no live reservation, and neither writes nor deletes a lease", async () => {
   const [held, lost] = [await makeHeld(), await makeHeld()];
   const orphan = servers.leaseKey("vch_orphan");
   await servers.redis.del(servers.leaseKey(lost.id));
@@ -131,7 +131,7 @@ const past = () => new Date(Date.now() - 1_000);
 const expiredEvents = async (voucherId: string) =>
   (await readRecorded(db, voucherId)).events.filter(({ eventType }) => eventType === "voucher.instance.expired");
 
-it("vouchers past their validUntil get one sealed expired event, and read Expired before and after", async () => {
+it("each voucher past validUntil gets one sealed expired event, and reads Expired before and after", async () => {
   const validUntil = past();
   const { id, code } = await issue({ validUntil });
   const read = async () => (await till.lookUp(code)).body.voucher.status;
@@ -150,7 +150,7 @@ it("vouchers past their validUntil get one sealed expired event, and read Expire
   expect((await till.events(code)).body.events[1]).toMatchObject({ code: "VCH006", actorConnectedId: null });
 });
 
-it("expiries are all recorded once, over many simultaneous transactions, without a seal job each", async () => {
+it("many simultaneous sweeps record each expiry once, without a seal job for each", async () => {
   const vouchers = await issueVouchers(db, partner, 1_200, { validUntil: past() });
   const jobs = await countJobs(servers, "seal");
   let recorded = 0;
@@ -170,7 +170,7 @@ it("expiries are all recorded once, over many simultaneous transactions, without
   expect(await countJobs(servers, "seal")).toBe(jobs);
 });
 
-it("vouchers keep their status when they were redeemed or voided", async () => {
+it("redeemed and voided vouchers keep their status in a sweep", async () => {
   const [redeemed, voided, left] = (await issueVouchers(db, partner, 3)) as [
     IssuedVoucher,
     IssuedVoucher,
@@ -187,7 +187,7 @@ it("vouchers keep their status when they were redeemed or voided", async () => {
   expect(await expiredEvents(left.id)).toHaveLength(1);
 });
 
-it("expiries are recorded later when their row is locked, and the others are recorded once", async () => {
+it("the expiry of a locked voucher is recorded later, and the others once", async () => {
   const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
   const locked = vouchers[2]?.id ?? "";
   await whileLocked(db, [locked], async () => {
@@ -199,7 +199,7 @@ it("expiries are recorded later when their row is locked, and the others are rec
   for (const { id } of vouchers) expect(await expiredEvents(id)).toHaveLength(1);
 });
 
-it("expiries are recorded, and their batch finished, even if a chain has an event beyond its head", async () => {
+it("expiries are recorded, and their batch finished, even if a chain has an event after its head", async () => {
   const vouchers = await issueVouchers(db, partner, 3, { validUntil: past() });
   const [damaged, ...others] = vouchers.map(({ id }) => id) as [string, string, string];
   await db.query(
@@ -217,7 +217,7 @@ it("expiries are recorded, and their batch finished, even if a chain has an even
   await bypassTriggers(db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [damaged]);
 });
 
-it("expired vouchers get their earlier Pending events sealed first", async () => {
+it("a sweep seals the earlier Pending events of an expired voucher first", async () => {
   const validUntil = new Date(Date.now() + 1_000);
   const { id } = await issue({ validUntil });
   await db.query(
@@ -241,7 +241,7 @@ const statusOf = async (id: string) =>
 const contract = (...how: [status?: "Offered" | "Active" | "Ended" | "Declined", endsAt?: Date | null]) =>
   makeContract(db, partner.brandId, newUser(), ...how);
 
-it("referrer contracts past their end become Ended once and allow a new one; others stay unchanged", async () => {
+it("a referrer contract past its end becomes Ended once and allows a new one", async () => {
   const user = newUser();
   const over = await makeContract(db, partner.brandId, user, "Active", inSeconds(-1));
   const others = [
@@ -257,7 +257,7 @@ it("referrer contracts past their end become Ended once and allow a new one; oth
   await makeContract(db, partner.brandId, user, "Active");
 });
 
-it("referrer contracts become Ended once in simultaneous sweeps, the rest in later sweeps", async () => {
+it("simultaneous sweeps end each overdue referrer contract once, a limited number per sweep", async () => {
   const before = (await sweep(ctx)).items.endContracts;
   expect(before).toBe(0);
   await db.query(
@@ -271,7 +271,7 @@ it("referrer contracts become Ended once in simultaneous sweeps, the rest in lat
   expect(passes.reduce((sum, pass) => sum + pass.items.endContracts, items.endContracts)).toBe(1_500);
 });
 
-it("referrer contracts are left for the next sweep while they are locked, and do not delay others", async () => {
+it("a locked overdue contract waits for the next sweep, and delays no other", async () => {
   const [locked, free] = [await contract("Active", inSeconds(-1)), await contract("Active", inSeconds(-1))];
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT 1 FROM referrer_contracts WHERE id = $1 FOR UPDATE", [locked]);
@@ -293,7 +293,7 @@ async function claimEarlier(vouchers: readonly IssuedVoucher[]): Promise<void> {
   );
 }
 
-it("overdue Pending events get one seal job per voucher after a few seconds, which seals them", async () => {
+it("a voucher with an overdue Pending event gets one seal job, which seals it", async () => {
   const { rows } = await db.query("SELECT voucher_id FROM voucher_events WHERE seal_status = 'Pending'");
   for (const { voucher_id } of rows) await sealVoucher(ctx, voucher_id);
   const [late, recent] = (await issueVouchers(db, partner, 2)) as [IssuedVoucher, IssuedVoucher];
@@ -338,7 +338,7 @@ async function openOwn(count: number, env: Record<string, string> = {}) {
   return { own, other, vouchers: await issueVouchers(own.db, await makePartner(own.db), count) };
 }
 
-it("all chains are verified in turn, and a broken chain stays recorded until a round finds it intact", async () => {
+it("all chains are verified in turn, and a broken chain stays recorded until it is intact again", async () => {
   const { own, other, vouchers } = await openOwn(250);
   await own.db.query("ALTER TABLE voucher_events DROP CONSTRAINT voucher_events_hash_matches_payload");
   const broken = vouchers[123]?.id ?? "";
@@ -364,7 +364,7 @@ it("all chains are verified in turn, and a broken chain stays recorded until a r
   expect(await countBrokenChains(own.db, 10)).toBe(0);
 });
 
-it("chains are verified in larger portions when the round would otherwise take too long", async () => {
+it("chains are verified in larger portions when a round would otherwise take too long", async () => {
   const { own, other } = await openOwn(1_000, { CHAIN_CHECK_HOURS: "1" });
   await own.db.query("ANALYZE vouchers");
   await checkChains(other, Number.POSITIVE_INFINITY);
@@ -378,7 +378,7 @@ const env = { WORKER_QUEUES: "sweep", SWEEP_INTERVAL_MS: "300" };
 const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}:sweep:id`));
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
-it("the schedule is shared by all workers, and is restored after Redis lost it", async () => {
+it("all workers share one schedule, which is restored after Redis has lost it", async () => {
   // Measured from before the first worker starts, because on a busy machine the others start several intervals later.
   const startedAt = performance.now();
   const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
@@ -396,7 +396,7 @@ it("the schedule is shared by all workers, and is restored after Redis lost it",
   });
 });
 
-it("the schedule continues with another worker when the first one closes", async () => {
+it("another worker continues the schedule when the first one closes", async () => {
   await servers.redis.flushdb();
   const first = await startWorkers(servers, env);
   await until(async () => (await finished()) >= 1);
@@ -407,7 +407,7 @@ it("the schedule continues with another worker when the first one closes", async
   await until(async () => (await added()) > before).finally(() => second.close());
 });
 
-it("the schedule adds no sweep while another sweep waits", async () => {
+it("the schedule adds no sweep while another one waits", async () => {
   await servers.redis.flushdb();
   const at = { redisUrl: servers.redisUrl, shards: servers.shards.length };
   const schedule = new Schedule(sweepQueue, ctx.deployment, at, 20, openLogger("silent", "test"));
@@ -440,7 +440,7 @@ async function writeReservations(
   return tickets;
 }
 
-it("reservations that ended unused long ago are deleted faster than they are written, and others kept", async () => {
+it("reservations that ended unused long ago are deleted faster than new ones are added", async () => {
   const { id, code } = await issue();
   const { ticket } = (await till.reserve(code)).body;
   const worker = await startWorkers(servers);
@@ -470,7 +470,7 @@ it("reservations that ended unused long ago are deleted faster than they are wri
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).body).toMatchObject({ alreadyConfirmed: true });
 });
 
-it("a long reservation is deleted once it ended long ago, even if a pass kept it", async () => {
+it("a long reservation is deleted after its retention time, even if an earlier pass kept it", async () => {
   const { id } = await issue();
   const [long] = await writeReservations(id, "Released", 90, { lasted: "23 hours" });
   expect(await sweep(ctx)).toMatchObject({ failures: {} });
@@ -480,7 +480,7 @@ it("a long reservation is deleted once it ended long ago, even if a pass kept it
   expect((await till.lookUp(String(long))).status).toBe(404);
 });
 
-it("finished jobs of all queues and shards are removed after their time, even if no other job ends", async () => {
+it("finished jobs in every queue and shard are removed after their time, even if no other job ends", async () => {
   const former = openWorkerContext(testConfig(servers, { QUEUE_SHARDS: "3,2" }));
   onTestFinished(() => former.close());
   await untilStarted(() => former.redis.status === "ready");
@@ -512,7 +512,7 @@ it("finished jobs of all queues and shards are removed after their time, even if
   for (const { key, state } of sets) expect(await servers.redis.exists(`${key}:old-${state}`)).toBe(0);
 });
 
-it("the log line of a pass is at level info only after a change or a fault; verified chains do not count", async () => {
+it("the log line of a pass is at level info only after a change or a fault", async () => {
   const tasks = Object.keys(ctx.sweepTasks);
   const quiet: SweepReport = {
     items: Object.fromEntries(tasks.map((task) => [task, 0])),

@@ -23,7 +23,7 @@ it("a voucher code has four groups of four symbols of an alphabet without I, L, 
   }
 });
 
-it("a voucher code carries 75 random bits: each of the low five bits of 15 bytes changes its symbol", () => {
+it("a voucher code has 75 random bits, each of which changes the code", () => {
   const seen = new Set<string>();
   for (let position = 0; position < 15; position++) {
     for (let value = 0; value < 32; value++) {
@@ -62,7 +62,7 @@ const CODES = [
   makeVoucherCode((size) => new Uint8Array(size).fill(255)),
 ].map((code) => code.replaceAll("-", ""));
 
-it("the check symbol detects any wrong symbol at any position, and any swap of two different symbols", () => {
+it("the check symbol detects any wrong symbol and any swap of two different symbols", () => {
   for (const code of CODES) {
     for (let position = 0; position < 16; position++) {
       const typos = Array.from(SYMBOLS, (symbol) => replaceAt(code, position, symbol));
@@ -82,7 +82,7 @@ it("the check symbol of a voucher code is verified in every spelling", () => {
   expect(hasValidCheckSymbol(` ${code.replaceAll("0", "o").replaceAll("1", "l").replaceAll("-", " - ")} `)).toBe(true);
 });
 
-it("a voucher code fails its check when it is too short, too long or has a symbol of another alphabet", () => {
+it("a voucher code is refused if it is too short or too long, or has a symbol of another alphabet", () => {
   const [code = ""] = CODES;
   // Sixteen zeros fit their check symbol, and so would any other number of them.
   expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
@@ -94,7 +94,7 @@ it("a voucher code fails its check when it is too short, too long or has a symbo
   expect(hasValidCheckSymbol(`${code}\0`)).toBe(false);
 });
 
-it("a redeem code is random in all of its twelve symbols", () => {
+it("all twelve symbols of a redeem code are random", () => {
   for (let position = 0; position < 12; position++) {
     const drawn = Array.from({ length: 256 }, (_, byte) => {
       const bytes = new Uint8Array(12);
@@ -110,17 +110,17 @@ it("a redeem code is random in all of its twelve symbols", () => {
   }
 });
 
-it("a redeem code is accepted in every spelling, and other texts are refused", () => {
+it("a redeem code is accepted in every spelling, and no other text is", () => {
   for (const text of ["1Q4K-9MZX-2HTB", "lq4k 9mzx2htb*"]) expect(normaliseRedeemCode(text)).toBe("1Q4K-9MZX-2HTB");
   for (const text of ["7Q4K-9MZX-2HTU", "7Q4K-9MZX-2HT", "7Q4K-9MZX-2HTB-W", "", "\0"])
     expect(normaliseRedeemCode(text), text).toBeNull();
 });
 
-it("a link's code is twelve random symbols in lower case", () => {
+it("a link's code has twelve random symbols in lower case", () => {
   expect(makeLinkCode((size) => Uint8Array.from({ length: size }, (_, at) => 20 + at))).toBe("mnpqrstvwxyz");
 });
 
-it("isPathWord recognises the names of the three calls in every spelling of a code, and nothing else", () => {
+it("isPathWord recognizes the names of the three calls in every spelling, and no other text", () => {
   const keyOf = (code: string) => normaliseCode(code) ?? "";
   for (const name of ["reserve", "REDEEM", "Re-1ease"]) expect(isPathWord(keyOf(name)), name).toBe(true);
   for (const code of ["redeemed", "reserve1", "EVENTS", ""]) expect(isPathWord(keyOf(code)), code).toBe(false);
@@ -158,11 +158,11 @@ it.each<[written: string, read: string | null]>([
   ["A-".repeat(65), null],
   ["A".repeat(10_240), null],
   [`${"- ".repeat(760)}ABCD`, "ABCD"],
-])("normaliseCode counts 4 to 64 characters after normalising, not before: %j", (written, read) => {
+])("normaliseCode counts 4 to 64 characters after it has normalised them: %j", (written, read) => {
   expect(normaliseCode(written)).toBe(read);
 });
 
-it("normaliseCode ignores white space, dashes, format characters and three marks, and no other character", () => {
+it("normaliseCode ignores white space, dashes, format characters and three marks, and nothing else", () => {
   const isIgnored = (character: string) =>
     /^[\s\p{White_Space}\p{Dash}\p{Cf}\p{Default_Ignorable_Code_Point}*._\u30fc]*$/u.test(character.normalize("NFKC"));
   for (let unit = 0; unit <= 0x1_ffff; unit++) {
@@ -182,7 +182,7 @@ it("normaliseCode ignores white space, dashes, format characters and three marks
   }
 });
 
-it("normaliseTicket reads a ticket in capitals, in compatibility forms or with a line feed, and nothing else", () => {
+it("normaliseTicket accepts capitals, compatibility forms and a line feed, and no other variant", () => {
   const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
   for (const text of [
     ticket,
@@ -212,7 +212,7 @@ it("normaliseCode leaves a normalised code unchanged", () => {
   );
 });
 
-it("normaliseCode maps spellings that differ in case, separators or look-alikes to the same code", () => {
+it("normaliseCode maps spellings with other case, separators or look-alikes to the same code", () => {
   const lookAlikes: Record<string, string[]> = { "0": ["0", "O", "o"], "1": ["1", "I", "i", "L", "l"] };
   const written = (symbol: string) =>
     fc
@@ -260,14 +260,14 @@ it.each([
   ["Slovak", "+šSB=CDEF=GHJK=NPRé", "13SB-CDEF-GHJK-NPR0"],
   ["Ukrainian", "13ІИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
   ["Russian", "13ЫИ-СВУА-ПРОЛ-ТЗК0", "13SB-CDEF-GHJK-NPR0"],
-])("a code that a US scanner typed at a %s keyboard, %s, is repaired unless it reads right", (_, typed, code) => {
+])("repairCode repairs a code that a US scanner typed at a %s keyboard, %s, unless it is valid", (_, typed, code) => {
   const key = normaliseCode(code);
   const isRight = normaliseCode(typed) === key;
   expect(repairCode(typed)).toBe(isRight ? null : key);
   expect(repairCode(`${typed.toLowerCase()}\r\n`)).toBe(isRight ? null : key);
 });
 
-it("repairCode leaves alone what reads right as typed, on two layouts or on none", () => {
+it("repairCode keeps a code that is valid as typed, on two keyboard layouts or on none", () => {
   // The two exchanges of Y and Z, and of A and Q with Z and W, both make it right.
   for (const text of [
     "7QM4-0ZK6-AY2W-859F",

@@ -56,13 +56,13 @@ it.each<StatusCase>([
   ["Suspended", "after", "Suspended", "voucher_suspended"],
   ...moments.map((moment): StatusCase => ["Redeemed", moment, "Redeemed", "voucher_used"]),
   ...moments.map((moment): StatusCase => ["Voided", moment, "Voided", "voucher_voided"]),
-])("a %s voucher that is valid until %s now reads %s and is refused with %s", (stored, validUntil, read, refusal) => {
+])("a %s voucher valid until %s now has the status %s and is refused with %s", (stored, validUntil, read, refusal) => {
   expect(statusAt(makeVoucher(stored, validUntil), NOW)).toBe(read);
   expect(voucherRefusal(makeVoucher(stored, validUntil), NOW)).toBe(refusal);
   expect(hasFinalStatus(makeVoucher(stored, validUntil))).toBe(stored === "Redeemed" || stored === "Voided");
 });
 
-it.each(reservationCases)("a reservation is live exactly while its end is in the future: %s", (reservationCase) => {
+it.each(reservationCases)("a reservation is live only while its end is in the future: %s", (reservationCase) => {
   const reservation = makeReservation(reservationCase);
   expect(liveReservation(reservation, NOW)).toBe(isLive(reservationCase) ? reservation : null);
 });
@@ -105,7 +105,7 @@ describe("decideReservation", () => {
     }
   }
 
-  it("decideReservation decides every state of voucher and reservation in the documented order of refusals", () => {
+  it("decideReservation refuses in the documented order, for every state of voucher and reservation", () => {
     const namings = Object.keys(NAMINGS) as Naming[];
     const cases = combine({ status: statuses, validUntil: moments, reservation: reservationCases, naming: namings });
     expect(cases).toHaveLength(4 * 3 * 7 * 3);

@@ -2,7 +2,7 @@ import { fromString, toUUID } from "typeid-js";
 import { expect, it } from "vitest";
 import { firstIdAt, isTicket, newId } from "../../../src/core/voucher/ids.ts";
 
-it("newId keeps the last ten bits of a voucher's or reservation's id at 0 and the others random", () => {
+it("newId sets the last ten bits of a voucher's or reservation's id to 0, and the others at random", () => {
   for (const prefix of ["vch", "rsv"] as const) {
     const ids = Array.from({ length: 1_000 }, () => newId(prefix));
     for (const id of ids) expect(Number.parseInt(toUUID(fromString(id)).slice(-3), 16) & 0x3ff).toBe(0);
@@ -16,7 +16,7 @@ it("newId keeps all bits of other ids random", () => {
   expect(endings.size).toBeGreaterThan(100);
 });
 
-it("firstIdAt returns the id whose bits after the time are all zero, for times of any length", () => {
+it("firstIdAt returns the smallest id of a time, for times of any length", () => {
   const symbols = "0123456789abcdefghjkmnpqrstvwxyz";
   for (const ms of [0, 0x0123456789a, 0xfedcba987654]) {
     const [prefix, suffix = ""] = firstIdAt("rsv", new Date(ms)).split("_");
@@ -25,7 +25,7 @@ it("firstIdAt returns the id whose bits after the time are all zero, for times o
   }
 });
 
-it("isTicket tells a ticket from a code by its prefix", () => {
+it("isTicket distinguishes a ticket from a code by its prefix", () => {
   expect([newId("rsv"), "rsv_", "RSV_1", "xrsv_1", "7Q4K-9MZX", ""].map(isTicket)).toEqual([
     true,
     true,

@@ -27,7 +27,7 @@ beforeAll(async () => {
 it.each([
   [200, false],
   [12, true],
-])("%i simultaneous redeems of a voucher redeem it once (all read it as Active first: %s)", async (count, stuck) => {
+])("%i simultaneous redeems of a voucher redeem it once (all read Active first: %s)", async (count, stuck) => {
   const { code, id } = await issue();
   const replies = await redeemAtOnce(code, id, count, stuck, (n) => `many-${count}-${n}`);
   expect(countOutcomes(replies)).toEqual({ "200": 1, "409 voucher_used": count - 1 });
@@ -49,7 +49,7 @@ it.each([
   await expectOneRedemption(id, replies[0]?.body.redeemCode, `same-${count}`);
 });
 
-it("reserve gives one of five keys the same ticket for all its calls, and the others voucher_reserved", async () => {
+it("reserve gives one of five keys the same ticket for all its calls, and others voucher_reserved", async () => {
   const voucher = await issue();
   const keys = await Promise.all(Array.from({ length: 5 }, () => makeKey(servers.db, partner.organizationId)));
   const tillsOfKeys = keys.map(({ key }) => apis.map(({ url }) => partnerClient(url, key)));
@@ -63,7 +63,7 @@ it("reserve gives one of five keys the same ticket for all its calls, and the ot
   expect((await readRecorded(servers.db, voucher.id)).liveTicket).toBe(reserved[0]?.ticket);
 });
 
-it("reserve gives one key the same ticket, token and end at two APIs that reserve at the same time", async () => {
+it("two APIs that reserve at the same time give one key the same ticket, token and end", async () => {
   const voucher = await issue();
   const { pending } = await whileLocked(servers.db, [voucher.id], async () => {
     const pending = tills.map((till) => till.reserve(voucher.code));

@@ -22,13 +22,13 @@ it.each([
   ["\u0344", "\u0308\u0301"],
   ["a\u2028b c", "a\u2028b c"],
   ["№ 4711/ä", "№ 4711/ä"],
-])("the reference %j is stored as %j, and stays the same when it is normalised again", (text, stored) => {
+])("the reference %j is stored as %j, and normalising it again changes nothing", (text, stored) => {
   expect(normaliseReference(text)).toBe(stored);
   expect(normaliseReference(stored)).toBe(stored);
   expect(formsOf(text).at(-1)).toBe(stored);
 });
 
-it("earlierFormOf returns what releases up to 0.1.0 stored, if that differs, and formsOf lists it first", () => {
+it("earlierFormOf returns the form of releases up to 0.1.0 if it differs, and formsOf lists it first", () => {
   expect(["order-1", " order-1 ", "\u2028order-1"].map(earlierFormOf)).toEqual([null, null, null]);
   expect(formsOf(" order-1 ")).toEqual(["order-1"]);
   expect(formsOf(" cafe\u0301 ")).toEqual(["cafe\u0301", "café"]);
@@ -57,11 +57,11 @@ it.each([
   expect(redeemRequest.safeParse({ code: "c", externalRef }).success).toBe(true);
 });
 
-it("a job keeps its reference as the API wrote it, because an API of another release ends exactly this text", () => {
+it("a job keeps its reference as the API wrote it, so that APIs of all releases end the same text", () => {
   expect(redeemJob.shape.externalRef.parse(" cafe\u0301 .")).toBe(" cafe\u0301 .");
 });
 
-it("the client puts a reference into a path only if proxies keep all its characters", () => {
+it("the client puts a reference into a path only if no proxy changes its characters", () => {
   const survivors = ["A", "order-1", "a_b.c~d", "...", ".a"];
   const others = ["", ".", "..", "a/b", "a b", "ä", "a%2F", "/a", "a/", "a\n"];
   expect([...survivors, ...others].filter(survivesInPath)).toEqual(survivors);

@@ -48,7 +48,7 @@ describe("while another transaction locks one voucher's row", () => {
     ["redeem", "worker"],
     ["reserve", "api"],
     ["release", "api"],
-  ] as const)("a locked row delays no other voucher, and its own %s succeeds after the lock", async (kind, role) => {
+  ] as const)("a locked row delays no other voucher, and its %s succeeds after the lock", async (kind, role) => {
     const { locked, reply } = await until(async () => {
       const locked = await issue();
       const call = await prepareCall(kind, locked.code);
@@ -87,7 +87,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect({ status, again: body.alreadyConfirmed ?? false }).toEqual({ status: 200, again: false });
   });
 
-  it("redeems of other vouchers in the same batch do not wait for a locked voucher", async () => {
+  it("redeems in the same batch do not wait for a locked voucher", async () => {
     const locked = await issue();
     const others = await issueVouchers(servers.db, partner, 5);
     const { own } = await whileLocked(servers.db, [locked.id], async () => {
@@ -98,7 +98,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect(await own).toMatchObject({ reply: { kind: "redeemed" } });
   });
 
-  it("other vouchers are redeemed even if more redeems wait for a locked voucher than run at once", async () => {
+  it("other vouchers are redeemed even if all running jobs wait for one locked voucher", async () => {
     const { redeems, firstWaits, lastWaits } = await until(async () => {
       const { id, code } = await issue();
       return whileBrieflyLocked(REDEEM_LOCK_MS, id, async () => {
@@ -131,7 +131,7 @@ describe("while another transaction locks one voucher's row", () => {
     expect(replies[0]?.status).toBe(200);
   });
 
-  it("other vouchers are looked up, reserved and redeemed while 30 releases wait for a locked voucher", async () => {
+  it("look-ups, reserves and redeems of other vouchers succeed while 30 releases wait for a lock", async () => {
     const { releases, firstWaits, lastWaits } = await until(async () => {
       const { id, code } = await issue();
       const { ticket } = (await till.reserve(code)).body;
@@ -157,7 +157,7 @@ describe("while another transaction locks one voucher's row", () => {
 const RETRY_AFTER_MS = 200;
 
 describe("while many vouchers' rows are locked", () => {
-  it("all of a worker's redeems succeed if rows become free at once, and a free voucher does not wait", async () => {
+  it("all of a worker's redeems succeed if many rows become free at once", async () => {
     const locked = await issueVouchers(servers.db, partner, CONCURRENCY - 1);
     const free = await issue();
     const { redemptions } = await whileLocked(
@@ -173,7 +173,7 @@ describe("while many vouchers' rows are locked", () => {
     expect(await Promise.all(redemptions)).toMatchObject(locked.map(() => ({ reply: { kind: "redeemed" } })));
   });
 
-  it("a quarter of a worker's jobs may wait for locked vouchers; the others get voucher_busy earlier", async () => {
+  it("a quarter of a worker's jobs may wait for locked vouchers, and others get voucher_busy earlier", async () => {
     const quarter = CONCURRENCY / 4;
     const measure = async () => {
       const ids = (await issueVouchers(servers.db, partner, 2 * CONCURRENCY - 3)).map(({ id }) => id);
@@ -201,7 +201,7 @@ describe("while many vouchers' rows are locked", () => {
     await expectFairRound(3, measure, ({ tookMs, areWaiting }) => areWaiting === true && tookMs < REDEEM_LOCK_MS);
   });
 
-  it("other vouchers are redeemed while callers retry locked vouchers, and each retry is answered soon", async () => {
+  it("redeems of other vouchers succeed during retries of locked ones, and each retry is answered soon", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 40);
       const ids = locked.map(({ id }) => id);
@@ -237,7 +237,7 @@ describe("while many vouchers' rows are locked", () => {
     );
   });
 
-  it("60 reserves of locked vouchers answer voucher_busy after a single wait, and delay no other voucher", async () => {
+  it("60 reserves of locked vouchers answer voucher_busy after one wait, and delay no other voucher", async () => {
     const measure = async () => {
       const locked = await issueVouchers(servers.db, partner, 60);
       const neighbours = await issueVoucher(servers.db, stranger);
@@ -283,7 +283,7 @@ describe("while a redemption under one reference is written and not committed", 
   });
 });
 
-it("a hot voucher whose 40 callers are refused again and again does not delay redeems of other vouchers", async () => {
+it("a voucher that refuses 40 callers again and again does not delay redeems of others", async () => {
   const hot = await issue();
   await rival.reserve(hot.code);
   const answers: string[] = [];

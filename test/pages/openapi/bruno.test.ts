@@ -27,7 +27,7 @@ const { api, db, partner, servers } = useService({
 type Variables = Map<string, string>;
 type BrunoRequest = (typeof REQUESTS)[number];
 
-it("the Bruno collection has one request for every partner route, each with an address and a method that exist", () => {
+it("the Bruno collection has one request for every partner route", () => {
   // One contract cannot be both declined and accepted, and the collection offers one.
   const partner = OPERATIONS.filter(
     ({ tags, operationId }) =>
@@ -43,7 +43,7 @@ it("the Bruno collection has one request for every partner route, each with an a
   expect(asked.toSorted()).toEqual(partner.map(({ method, path }) => `${method} ${path}`).toSorted());
 });
 
-it("the Bruno collection names, explains and checks each request, and sends the key of the collection", () => {
+it("the Bruno collection names, explains and checks each request, and sends the collection's key", () => {
   expect(REQUESTS.map(({ meta }) => Number(meta.seq))).toEqual(REQUESTS.map((_, index) => index + 1));
   for (const { file, meta, http, docs, assertions } of REQUESTS) {
     expect(meta.name).toBe(basename(file, ".bru"));

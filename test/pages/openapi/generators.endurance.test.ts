@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it("Redocly finds no error in the OpenAPI document, and Spectral finds no warning", async () => {
+it("Redocly reports no error in the OpenAPI document, and Spectral no warning", async () => {
   expect(await run("npx", "redocly", "lint", "openapi.json")).toContain("Your API description is valid");
   expect(await run("npx", "spectral", "lint", "openapi.json", "--fail-severity=warn")).toContain("No results");
 });
@@ -51,7 +51,7 @@ const GENERATORS = {
   },
 };
 
-it.each(Object.entries(GENERATORS))("the types of %s say what the service answers", async (name, generator) => {
+it.each(Object.entries(GENERATORS))("the types of %s match the service's responses", async (name, generator) => {
   const known = Object.fromEntries([...ALL_ERRORS.keys()].map((code) => [code, true]));
   if (generator.command.length > 0) await run("npx", ...generator.command);
   const uses = `${generator.types}

@@ -330,7 +330,7 @@ describe.each(
     expect((await perform(operation, await makeValid(operationId))).status).toBe(200);
   });
 
-  it.each(codes)(`${operationId} refuses with %s %s, as the reference describes`, async (status, code) => {
+  it.each(codes)(`${operationId} answers %s %s, as the reference describes`, async (status, code) => {
     const provoke = PROVOKE[code];
     if (provoke === undefined) throw new Error(`there is no way to provoke ${code}`);
     if (!USES_UP.has(code)) shared ??= makeValid(operationId);

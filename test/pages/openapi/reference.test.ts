@@ -24,7 +24,7 @@ it("the API's description is valid OpenAPI 3.1 with the service's version, serve
   expect(await new Validator().validate(body)).toEqual({ valid: true });
 });
 
-it("the API's description describes exactly the mounted addresses that belong to the API", () => {
+it("the API's description has exactly the mounted addresses of the API", () => {
   const layers = createApp(api.ctx).router.stack;
   const mounted = layers.flatMap(({ route }) => {
     if (route === undefined || isOutside(route.path)) return [];
@@ -50,7 +50,7 @@ const OUTSIDE_CODES: Partial<Record<string, string>> = {
   portal_needs_read_key: "the portal",
 };
 
-it("the API's description describes every error code at its endpoints, with its status, meaning and an example", () => {
+it("the API's description has every error code at its endpoints, with status, meaning and example", () => {
   const told = new Map<string, string>();
   for (const { responses } of OPERATIONS) {
     for (const [status, { description, content }] of Object.entries(responses)) {
@@ -67,7 +67,7 @@ it("the API's description describes every error code at its endpoints, with its 
   expect([...told.keys(), ...outside].toSorted()).toEqual([...ALL_ERRORS.keys()].toSorted());
 });
 
-it("the API's description requires Retry-After on exactly 429 and 503, and rate limits except for probes", () => {
+it("the API's description has Retry-After on exactly 429 and 503, and rate limits except for probes", () => {
   for (const { operationId, path, responses } of OPERATIONS) {
     const isProbe = ["/healthz", "/readyz"].includes(path);
     expect("429" in responses, operationId).toBe(!isProbe);
@@ -80,7 +80,7 @@ it("the API's description requires Retry-After on exactly 429 and 503, and rate 
   }
 });
 
-it("the API's description shows examples that match its request and response schemas", () => {
+it("the API's description has examples that match their request and response schemas", () => {
   let shown = 0;
   for (const { operationId, path, method, requestBody, responses } of OPERATIONS) {
     const endpoint = ENDPOINTS.find((candidate) => candidate.operationId === operationId);
@@ -102,11 +102,11 @@ it("the API's description shows examples that match its request and response sch
   expect(shown).toBeGreaterThan(150);
 });
 
-it("the API's description shows an example chain that a verifier accepts", () => {
+it("the API's description has an example chain that a verifier accepts", () => {
   expect(verifyServedChain(examples.get(partnerChain)?.chain?.value.events ?? [])).toBeNull();
 });
 
-it("the API's description has every operation, with a unique id, and every parameter, header and field", () => {
+it("the API's description explains every operation, parameter, header and field", () => {
   const nameless: string[] = [];
   const look = (place: string, schema: Schema) => {
     for (const [name, field] of Object.entries(schema.properties ?? {})) {
@@ -133,7 +133,7 @@ it("the API's description has every operation, with a unique id, and every param
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("the API's description names its license, and the base address in servers, contact and guide alone", () => {
+it("the API's description names its license, and has the base address in servers, contact and guide only", () => {
   const elsewhere = "https://elsewhere.test/vouchers";
   const described = describeApi(REFERENCE, { reservationSeconds: null, baseUrl: elsewhere });
   expect(described.servers).toEqual([{ url: elsewhere }]);
@@ -144,7 +144,7 @@ it("the API's description names its license, and the base address in servers, co
   );
 });
 
-it("the API's description names every request, every response and the error as a component", () => {
+it("the API's description has every request, every response and the error as a component", () => {
   const unnamed: string[] = [];
   for (const { operationId, requestBody, responses } of OPERATIONS) {
     const bodies = Object.entries({ ...responses, ...(requestBody && { request: requestBody }) });
@@ -162,7 +162,7 @@ it("the API's description names every request, every response and the error as a
   });
 });
 
-it("the API's description accepts a redeem request with exactly one of code and ticket, like the service", () => {
+it("the API's description accepts a redeem request with either code or ticket, like the service", () => {
   const ref = { externalRef: "order-1" };
   const valid = [{ code: "A" }, { ticket: "T" }, { code: "A", ticket: null }, { code: null, ticket: "T" }];
   const invalid = [{}, { code: "A", ticket: "T" }, { code: null, ticket: null }, { code: null }];
@@ -185,7 +185,7 @@ it("the API's description states the configured reservation time", () => {
   }
 });
 
-it("the reference page loads everything from its own origin", async () => {
+it("the reference page loads all files from its own origin", async () => {
   const page = await fetch(`${api.url}/docs`);
   expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
   const policy = page.headers.get("content-security-policy") ?? "";

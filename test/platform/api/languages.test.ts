@@ -58,7 +58,7 @@ it.each(LANGUAGES)("unknown and other organizations' codes get the same bytes in
   expect([...answers][0]).toContain(JSON.stringify(translateInto(language)("errors.voucher_not_found")).slice(1, -1));
 });
 
-it("a release without effect gives a reason in the reader's language; a successful one has no sentence", async () => {
+it("a release without effect gives a reason in the reader's language, and a success gives no text", async () => {
   const { code } = await issue();
   const { ticket } = (await service.till.reserve(code)).body;
   const release = (accepted: string) => ask("POST", "/partner/vouchers/release", accepted, { ticket });
@@ -70,7 +70,7 @@ it("a release without effect gives a reason in the reader's language; a successf
   expect([nothing.headers.get("content-language"), nothing.headers.get("vary")]).toEqual(["es", "Accept-Language"]);
 });
 
-it("a success without a sentence is the same for every reader, and does not vary by language", async () => {
+it("a success without text is the same for every reader, and does not vary by language", async () => {
   const { code } = await issue();
   const { status, headers } = await redeem("de", { code, externalRef: "no-words" });
   expect(status).toBe(200);
@@ -122,7 +122,7 @@ it.each(WRONG)("%s %s with %j names every wrong field at once, in each language"
   expect(said.size).toBe(LANGUAGES.length);
 });
 
-it("a marketplace's refusal, a missing sign-in and an unknown address speak the reader's language", async () => {
+it("a marketplace refusal, a missing token and an unknown address are in the reader's language", async () => {
   const headers = { "accept-language": "nl" };
   const token = await signUser(service.issuer, "reader");
   const signedIn = { ...headers, authorization: `Bearer ${token}` };
@@ -136,7 +136,7 @@ it("a marketplace's refusal, a missing sign-in and an unknown address speak the 
   expect(wrong.body.error).toBe(translateInto("nl")("errors.method_not_allowed"));
 });
 
-it("texts for operators stay English, and their responses name English as the language", async () => {
+it("texts for operators are English, and their responses name English as the language", async () => {
   for (const path of ["/ops", "/ops/queues", "/ops/batches/bat_1"]) {
     const response = await fetch(api.url + path, { headers: { "accept-language": "de", accept: "text/html" } });
     expect(response.status).toBe(401);
@@ -146,7 +146,7 @@ it("texts for operators stay English, and their responses name English as the la
   }
 });
 
-it("the pages of links, listings, histories and the check are in the reader's language and name it", async () => {
+it("the pages of links, listings, histories and the check use and name the reader's language", async () => {
   const offer = await makeOffer(service.db, 1);
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();
@@ -183,7 +183,7 @@ it("the check of a voucher refuses other text in the reader's language", async (
   expect(await refused.text()).toContain("Das ist weder ein Prüflink");
 });
 
-it("preferences that are too long count as none, so that no list of thousands of entries is compared", async () => {
+it("a long Accept-Language header is ignored, so that no list of thousands is compared", async () => {
   const { id } = await issue();
   const path = `/integrity/events/VoucherInstance/${id}`;
   const get = async (headers: Record<string, string>) => {

@@ -10,7 +10,7 @@ import { inAnyLanguage, problem } from "../../../src/platform/api/problems.ts";
 import { parametersOf } from "../../../src/platform/api/sentence-parameters.ts";
 import { LANGUAGES, sentencesOf, translateInto } from "../../../src/platform/api/sentences.ts";
 
-it("each language has the sentences of the others, in the same order and with the same parameters", () => {
+it("each language has the same sentences in the same order, with the same parameters", () => {
   const shapes = LANGUAGES.map((language) =>
     Object.entries(sentencesOf(language)).map(([key, said]) => [key, [...parametersOf(said).keys()].toSorted()]),
   );
@@ -19,7 +19,7 @@ it("each language has the sentences of the others, in the same order and with th
   expect(files.toSorted()).toEqual(LANGUAGES.map((language) => `${language}.json`).toSorted());
 });
 
-it("parametersOf finds parameters in the words for each number, and numbers by how a sentence uses them", () => {
+it("parametersOf finds parameters in the forms for each number, and numbers by their use", () => {
   const sentence = "{name}: {count, plural, one {the entry {first}} other {# entries, {count}}} of {max, number}";
   expect(Object.fromEntries(parametersOf(sentence))).toEqual({
     name: "string",
@@ -54,7 +54,7 @@ const TECHNICAL = [
 ];
 const MACHINE = new RegExp(`\\b(${TECHNICAL.join("|")})\\b`, "i");
 
-it.each(LANGUAGES)("the sentences that a till may show have no technical term, in the language %s", (language) => {
+it.each(LANGUAGES)("the sentences for a till have no technical term in the language %s", (language) => {
   const t = translateInto(language);
   for (const code of TO_TRY) {
     expect(t(`errors.${code}`), code).not.toMatch(MACHINE);
@@ -70,14 +70,14 @@ const SHARED_WORDS = [
 ];
 const SHARED = new RegExp(`^(${SHARED_WORDS.join("|")})$`);
 
-it.each(LANGUAGES.slice(1))("no sentence is left in English in the language %s", (language) => {
+it.each(LANGUAGES.slice(1))("every sentence has a translation in the language %s", (language) => {
   const english = new Map(Object.entries(sentencesOf("en")));
   const same = Object.entries(sentencesOf(language)).filter(([key, said]) => said === english.get(key));
   expect(same.filter(([, said]) => !SHARED.test(said))).toEqual([]);
   expect(same.filter(([key]) => /^(errors|inDetail|problems|wholes|nothingReleased)\b/.test(key))).toEqual([]);
 });
 
-it.each(LANGUAGES)("the number of each limit comes from its constant in the language %s", (language) => {
+it.each(LANGUAGES)("the number in each limit's sentence comes from the constant in the language %s", (language) => {
   const sentences = Object.entries(sentencesOf(language)).filter(([key]) => /^(errors|inDetail|wholes)\./.test(key));
   expect(sentences.length).toBeGreaterThan(50);
   const numbers = /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i;
@@ -85,7 +85,7 @@ it.each(LANGUAGES)("the number of each limit comes from its constant in the lang
   expect(translateInto(language)("inDetail.sandboxFull", { max: 23_456 })).toMatch(/23\D456/);
 });
 
-it("an error for operators stays English, and every other error speaks each language", () => {
+it("an error for operators is English, and every other error has each language", () => {
   expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
   expect(new AppError("unavailable", "Redis does not answer.").sentenceIn("de")).toBe("Redis does not answer.");
   const late = new AppError("reservation_ended");
@@ -103,7 +103,7 @@ it("invalidFields names at most ten fields, each with its problem in the reader'
 
 const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
 
-it("the scripts of pages say exactly the sentences that are theirs, with their values", () => {
+it("the scripts of pages use exactly the sentences that belong to them", () => {
   const said = new Map<string, string[]>();
   for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
     const text = readFileSync(new URL(file, SCRIPTS), "utf8");

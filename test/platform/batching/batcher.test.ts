@@ -5,7 +5,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it("a batcher hands a lone item over in the same turn of the event loop and sets no timer", async () => {
+it("a batcher runs a single item in the same turn of the event loop, without a timer", async () => {
   const timers = [vi.spyOn(globalThis, "setTimeout"), vi.spyOn(globalThis, "setInterval")];
   const { batcher, begun } = startBatcher();
   const result = batcher.submit("a");
@@ -16,7 +16,7 @@ it("a batcher hands a lone item over in the same turn of the event loop and sets
   for (const timer of timers) expect(timer).not.toHaveBeenCalled();
 });
 
-it("a batcher collects what is submitted while a batch is under way, and hands it over in order", async () => {
+it("a batcher collects items while a batch runs, and keeps their order", async () => {
   const { batcher, begun, next } = startBatcher();
   const first = batcher.submit("a");
   const running = await next();
@@ -33,7 +33,7 @@ it("a batcher collects what is submitted while a batch is under way, and hands i
   expect(await Promise.all(later)).toEqual(["done b", "done c", "done d"]);
 });
 
-it("a batcher hands over at most batchMax items at once and keeps the order of submission over batches", async () => {
+it("a batcher runs at most batchMax items at once, in order of submission", async () => {
   const { batcher, begun, next } = startBatcher({ batchMax: 2 });
   const results = ["a", "b", "c", "d", "e"].map((item) => batcher.submit(item));
   for (const items of [["a", "b"], ["c", "d"], ["e"]]) {
@@ -46,7 +46,7 @@ it("a batcher hands over at most batchMax items at once and keeps the order of s
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d", "e"].map(resultOf));
 });
 
-it("a batcher refuses with BatcherFull only items that would wait beyond waitingMax", async () => {
+it("a batcher refuses with BatcherFull only items beyond waitingMax", async () => {
   const { batcher, next } = startBatcher({ waitingMax: 2 });
   const running = batcher.submit("running");
   const batch = await next();
@@ -65,7 +65,7 @@ it("a batcher refuses with BatcherFull only items that would wait beyond waiting
 
 const ownerOf = (item: string) => item.split(" ")[0] ?? "";
 
-it("a batcher takes items of owners in turn, so another owner's item is in the next batch", async () => {
+it("a batcher takes owners in turn, so that a new owner's item is in the next batch", async () => {
   const { batcher, next } = startBatcher({ batchMax: 3, ownerOf });
   const crowd = Array.from({ length: 40 }, (_, n) => batcher.submit(`crowd ${n}`));
   const running = await next();
@@ -85,7 +85,7 @@ it("a batcher takes items of owners in turn, so another owner's item is in the n
   expect(await Promise.all(crowd)).toHaveLength(40);
 });
 
-it("a batcher refuses an owner beyond its share of the waiting items, but not another owner", async () => {
+it("a batcher refuses an owner beyond its share of waiting items, but no other owner", async () => {
   const { batcher, next } = startBatcher({ batchMax: 4, waitingMax: 8, ownerOf });
   const first = batcher.submit("crowd");
   const running = await next();
@@ -102,7 +102,7 @@ it("a batcher refuses an owner beyond its share of the waiting items, but not an
   expect(await Promise.all([first, ...crowd, neighbour, again])).toHaveLength(9);
 });
 
-it("a batcher counts items that wait for their turn of the event loop among the waiting", async () => {
+it("a batcher counts items that wait for their turn of the event loop as waiting", async () => {
   const { batcher, next } = startBatcher({ waitingMax: 1 });
   const first = batcher.submit("a");
   await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
@@ -110,7 +110,7 @@ it("a batcher counts items that wait for their turn of the event loop among the 
   expect(await first).toBe("done a");
 });
 
-it("a batcher keeps exactly as many batches under way as its concurrency allows", async () => {
+it("a batcher runs exactly as many batches at once as its concurrency allows", async () => {
   const { batcher, begun, next } = startBatcher({ concurrency: 2, batchMax: 1 });
   const results = ["a", "b", "c", "d"].map((item) => batcher.submit(item));
   const [first, second] = [await next(), await next()];
@@ -130,7 +130,7 @@ it("a batcher keeps exactly as many batches under way as its concurrency allows"
   expect(await Promise.all(results)).toEqual(["a", "b", "c", "d"].map(resultOf));
 });
 
-it("a promise as a result delays only its own submitter, and its rejection fails only that submitter", async () => {
+it("a promise as a result delays only its submitter, and its rejection fails only that one", async () => {
   const { batcher, next } = startBatcher();
   const slow = Promise.withResolvers<string>();
   const [a, b, c] = [batcher.submit("a"), batcher.submit("b"), batcher.submit("c")];
@@ -145,7 +145,7 @@ it("a promise as a result delays only its own submitter, and its rejection fails
   await expect(b).rejects.toThrow("failed at last");
 });
 
-it("a failed batch fails for all its items, unless the batcher may split it", async () => {
+it("a failed batch fails all its items, unless the batcher may split it", async () => {
   const { batcher, begun, next } = startBatcher();
   const error = new Error("the database is away");
   const results = ["a", "b"].map((item) => batcher.submit(item));
@@ -164,7 +164,7 @@ it.each([
   [["poison 127"], 15],
   [["poison 63", "poison 64"], 27],
   [["poison 5", "poison 6", "poison 90"], 29],
-])("a failed batch of 128 is run again in halves, in order, so that %j fail alone in %i runs", async (bad, runs) => {
+])("a failed batch of 128 is run again in halves, so that %j fail alone in %i runs", async (bad, runs) => {
   const { batcher, begun, next } = startBatcher({ batchMax: 128, waitingMax: 128, splitOn: () => true });
   const items = Array.from({ length: 128 }, (_, n) => bad.find((one) => one === `poison ${n}`) ?? `item ${n}`);
   const outcomes = Promise.allSettled(items.map((item) => batcher.submit(item)));
@@ -190,14 +190,14 @@ it.each([
   expect(begun).toHaveLength(runs);
 });
 
-it("a batch ends after 16 failures in a row, when each item has the same error", async () => {
+it("a batch ends after 16 failures in a row with the same error for each item", async () => {
   const items = Array.from({ length: 100 }, (_, n) => `item ${n}`);
   const { runs, told } = await submitAll(items, () => "poison for all");
   expect(runs.length).toBeLessThanOrEqual(24);
   expect([told.length, ...new Set(told)]).toEqual([100, "poison for all"]);
 });
 
-it("a failed batch of an odd number of items is run again in halves until each bad item is alone", async () => {
+it("a failed batch with an odd number of items is halved until each bad item is alone", async () => {
   const items = ["a", "poison", "c"];
   const findError = (batch: string[]) => (batch.includes("poison") ? `poison in ${batch.join(" ")}` : null);
   expect(await submitAll(items, findError)).toEqual({
@@ -206,7 +206,7 @@ it("a failed batch of an odd number of items is run again in halves until each b
   });
 });
 
-it("an error that no single item causes ends only the half of a failed batch that meets it", async () => {
+it("an error that no single item causes fails only its half of a failed batch", async () => {
   const findError = (_batch: string[], run: number) => ["some poison", "the database is away"][run - 1] ?? null;
   expect(await submitAll(["a", "b", "c", "d"], findError)).toEqual({
     runs: ["a b c d", "a b", "c d"],
@@ -214,7 +214,7 @@ it("an error that no single item causes ends only the half of a failed batch tha
   });
 });
 
-it("a failed batch counts as under way while its items are tried again", async () => {
+it("a failed batch counts as running until its items have been tried again", async () => {
   const { batcher, begun, next } = startBatcher({ splitOn: () => true });
   const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
   (await next()).fail(new Error("poison"));
@@ -231,7 +231,7 @@ it("a failed batch counts as under way while its items are tried again", async (
   expect(await later).toBe("done later");
 });
 
-it("a failed batch of one item is not tried again", async () => {
+it("a failed batch with one item is not tried again", async () => {
   const { batcher, begun, next } = startBatcher({ splitOn: () => true });
   const outcome = Promise.allSettled([batcher.submit("a")]);
   (await next()).fail(new Error("poison"));
@@ -244,7 +244,7 @@ it.each([
   ["too few", ["only one"]],
   ["too many", ["one", "two", "three"]],
   ["none", []],
-])("a batch that returns more or fewer results than it has items fails: %s", async (_what, results) => {
+])("a batch fails if the number of results differs from the number of items: %s", async (_what, results) => {
   const { batcher, next } = startBatcher();
   const outcomes = Promise.allSettled(["a", "b"].map((item) => batcher.submit(item)));
   (await next()).succeed(results);
@@ -253,7 +253,7 @@ it.each([
   }
 });
 
-it("a closed batcher accepts no item, and closes at once when nothing waits and nothing runs", async () => {
+it("a closed batcher accepts no item, and closes at once if nothing waits or runs", async () => {
   const { batcher, next } = startBatcher();
   const result = batcher.submit("a");
   (await next()).succeed();

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
 import { waitingMaxOfShard } from "../../../src/platform/queues/queue-settings.ts";
 
-it("an owner alone gets three quarters of the places, and each further owner still finds some", () => {
+it("a single owner gets three quarters of the places, and each further owner finds some", () => {
   const shares = new Shares(400);
   expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
   shares.release("a");
@@ -35,7 +35,7 @@ it.each([
   for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
 });
 
-it("a shard has its share of the waiting jobs, and room for a burst however many shards there are", () => {
+it("a shard has its share of the waiting jobs, and room for a burst with any number of shards", () => {
   const sharesOf = (waitingMax: number) => [1, 6, 256].map((shards) => waitingMaxOfShard({ waitingMax }, shards));
   expect(sharesOf(10_000)).toEqual([10_000, 1_667, 500]);
   expect(sharesOf(1)).toEqual([1, 1, 1]);

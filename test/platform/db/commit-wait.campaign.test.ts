@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 const postgres = await openOwnPostgres();
 afterAll(() => postgres.close());
 
-it("a COMMIT that no standby confirms ends with its connection free, and leaves no session that waits", async () => {
+it("a COMMIT that no standby confirms frees its connection and leaves no waiting session", async () => {
   const { superuser } = postgres;
   await migrateDatabase(postgres.url("postgres"));
   await superuser.query("ALTER SYSTEM SET synchronous_standby_names = 'missing'");

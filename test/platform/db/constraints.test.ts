@@ -54,7 +54,7 @@ it.each([
   await rejected(FOREIGN_KEY, `${table}_${column}_fkey`, ...insert(table, row()));
 });
 
-it("redemptions_closed and reference_generation have one row each, closed times whole milliseconds", async () => {
+it("redemptions_closed and reference_generation have one row each, with whole milliseconds", async () => {
   const second = { singleton: false };
   await rejected(CHECK, "reference_generation_singleton_check", ...insert("reference_generation", second));
   const closed = insert("redemptions_closed", { ...second, closed_until: NOON });
@@ -225,7 +225,7 @@ const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][]
   ],
 ];
 
-it.each(CHANGED)("Postgres rejects a row of %s with any one wrong value", async (table, row, changes) => {
+it.each(CHANGED)("Postgres rejects a row of %s with any single wrong value", async (table, row, changes) => {
   const code = expect.stringMatching(/^23/);
   for (const [constraint, wrong] of Object.entries(changes))
     for (const change of wrong) await rejected(code, constraint, ...insert(table, { ...row(), ...change }));
@@ -501,12 +501,12 @@ it("a batch has one reference at most", async () => {
   await rejected(UNIQUE, "issue_references_batch_id_key", ...(await another()));
 });
 
-it("an event names the referrer that its link has now", async () => {
+it("an event of a claim by link names the link's current referrer", async () => {
   const data = { referrer: "an earlier referrer", referralLink: "no such link" };
   await rejected("VS001", "the link has another referrer", ...(await pending({ data })(await newVoucher())));
 });
 
-it("only a later end replaces the end of a reference", async () => {
+it("an end of a reference can be replaced only by a later one", async () => {
   const row = { generation: 5, organization_id: partner.organizationId, external_ref: "an ended order" };
   await accepted(...insert("reference_ends", row));
   const earlier = [
@@ -517,7 +517,7 @@ it("only a later end replaces the end of a reference", async () => {
   await accepted("UPDATE reference_ends SET version = DEFAULT WHERE external_ref = 'an ended order'");
 });
 
-it("a contract has one of its four states, also where no trigger runs", async () => {
+it("a contract has one of its four states, even without a trigger", async () => {
   const [text, values] = await contract({ status: "Paused" })();
   await expect(bypassTriggers(db, text, values)).rejects.toMatchObject({
     code: CHECK,
@@ -528,7 +528,7 @@ it("a contract has one of its four states, also where no trigger runs", async ()
 it.each([
   "claims",
   "purchases",
-])("a transaction that adds to %s holds the advisory lock that announces the row's time", async (table) => {
+])("a transaction that adds to %s holds the advisory lock for the row's time", async (table) => {
   const [text, values] = await (table === "claims" ? claim({}) : purchase({}))(await newVoucher());
   await besideTransaction(db, async (outside) => {
     await outside.query(text, values);
@@ -540,7 +540,7 @@ it.each([
   });
 });
 
-it("Postgres accepts rows at the bounds of the constraints", async () => {
+it("Postgres accepts rows at the limits of the constraints", async () => {
   for (const make of [
     redemption({ external_ref: "🎟".repeat(128) }),
     sealed({ payload: PAYLOAD, record_hash: sha256(PAYLOAD) }),
@@ -678,7 +678,7 @@ it.each([
   await rejected(UNIQUE, constraint, ...make(other)(id));
 });
 
-it("a voucher has one Live reservation at most, even by UPDATE, and may get another after its end", async () => {
+it("a voucher has at most one Live reservation, even after an UPDATE", async () => {
   const voucherId = await newVoucher();
   const first = reservationRow(voucherId);
   const other = reservationRow(await newVoucher());
@@ -692,7 +692,7 @@ it("a voucher has one Live reservation at most, even by UPDATE, and may get anot
   await accepted(...reservation({})(voucherId));
 });
 
-it("only a reservation that ended unused 30 days ago is deleted", async () => {
+it("only a reservation that ended unused 30 days ago can be deleted", async () => {
   const write = async (changes: Row) => {
     const row = reservationRow(await newVoucher(), changes);
     await accepted(...insert("reservations", row));
@@ -738,7 +738,7 @@ describe("the events of a chain", () => {
     return voucherId;
   }
 
-  it("an event has one successor at most, so that a chain cannot fork", async () => {
+  it("an event has at most one successor, so that a chain cannot fork", async () => {
     const voucherId = await newVoucher();
     const link = { previous_hash: sha256("the event before") };
     await accepted(...sealed(link)(voucherId));
@@ -768,7 +768,7 @@ describe("the events of a chain", () => {
     await rejected(CHECK, constraint, update(seal), [await pendingEvent()]);
   });
 
-  it("a Pending event becomes Sealed when the four seal columns are set, and never changes afterwards", async () => {
+  it("a Pending event becomes Sealed when its four seal columns are set, and then never changes", async () => {
     const voucherId = await pendingEvent();
     await accepted(update(SEAL), [voucherId]);
     const { rows } = await db.query("SELECT * FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [voucherId]);
@@ -776,7 +776,7 @@ describe("the events of a chain", () => {
     await forbidden(ONCE, [update(SEAL), update(UNSEAL)], [voucherId]);
   });
 
-  it("an event gets its log slot when it is sealed, or once after that", async () => {
+  it("an event gets its log slot when it is sealed, or once later", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("log_slot = 4096"), [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -810,7 +810,7 @@ describe("the events of a chain", () => {
     ...Object.values(CHANGES),
     // Values that look equal to the valid ones, or are equal.
     ...["data = NULL", `data = '{"nonce":"00","b":1,"a":2}'`, `data = '{"nonce": "00",  "a": 2, "b": 1}'`],
-  ])("an event rejects a change of another column, before, with and after its seal: %s", async (change) => {
+  ])("an event's other columns cannot change before, with and after its seal: %s", async (change) => {
     const voucherId = await pendingEvent();
     await forbidden(ONCE, [update(change), update(`${SEAL}, ${change}`)], [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -829,13 +829,13 @@ describe("the events of a chain", () => {
     await accepted(update(SEAL), [voucherId]);
   });
 
-  it("a Pending event rejects an UPDATE that changes nothing, and its voucher cannot be deleted", async () => {
+  it("a Pending event cannot be updated without a change, and its voucher cannot be deleted", async () => {
     const voucherId = await pendingEvent();
     await rejected(TRIGGER, ONCE, update("payload = payload"), [voucherId]);
     await rejected(FOREIGN_KEY, "voucher_events_voucher_id_fkey", "DELETE FROM vouchers WHERE id = $1", [voucherId]);
   });
 
-  it("a Sealed event does not change in any column", async () => {
+  it("a Sealed event never changes in any column", async () => {
     const changes = [
       ...["payload = payload || ' '", "record_hash = sha256(record_hash)", "previous_hash = sha256(previous_hash)"],
       "payload = '{}', record_hash = sha256(convert_to('{}', 'UTF8'))",
@@ -845,7 +845,7 @@ describe("the events of a chain", () => {
     await forbidden(ONCE, changes, [await newVoucher()]);
   });
 
-  it("Postgres accepts what the service seals", async () => {
+  it("Postgres accepts all events that the service seals", async () => {
     const voucherId = await newVoucher();
     const { rows } = await db.query(
       "SELECT encode(record_hash, 'hex') AS hash FROM voucher_events WHERE voucher_id = $1",
@@ -871,7 +871,7 @@ describe("the events of a chain", () => {
 describe("vouchers and batches", () => {
   const REDEEM = "status = 'Redeemed', redeemed_at = clock_timestamp()";
 
-  it("a batch keeps the audience that it was issued with", async () => {
+  it("a batch's audience cannot change", async () => {
     const id = await newBatch();
     const change = "UPDATE batches SET audience = 'ReferrerOnly' WHERE id = $1";
     await rejected(TRIGGER, "the audience of a batch", change, [id]);
@@ -889,7 +889,7 @@ describe("vouchers and batches", () => {
     await accepted(...voucher("last_sequence = last_sequence + 1")(id));
   });
 
-  it("a voucher's code is unique within its organization in every spelling, but not across organizations", async () => {
+  it("a voucher's code is unique in every spelling within its organization, but not across organizations", async () => {
     const next = async (code: string, owner = partner) =>
       copyOf({ serial: 2, code, code_key: normaliseCode(code) })(await newVoucher(owner));
     await accepted(...(await next("SOLO-2027")));
@@ -899,7 +899,7 @@ describe("vouchers and batches", () => {
     await accepted(...(await next("SOLO-2027", stranger)));
   });
 
-  it("a batch has one window of each kind and one listing at most", async () => {
+  it("a batch has at most one window of each kind and one listing", async () => {
     const batch_id = await newBatch();
     for (const [make, constraint] of [
       [window, "batch_windows_pkey"],
@@ -918,7 +918,7 @@ describe("vouchers and batches", () => {
     return id;
   }
 
-  it("a voucher does not return to its windows, and cannot enter one in which it never was", async () => {
+  it("a voucher cannot enter its batch's windows later, or return to them", async () => {
     const id = await newPickable();
     await accepted(...voucher("pickable = true")(id));
     await accepted(...voucher("pickable = false")(id));
@@ -926,14 +926,17 @@ describe("vouchers and batches", () => {
       await rejected(TRIGGER, "does not return", ...voucher("pickable = true")(other));
   });
 
-  it.each(["status = 'Voided'", REDEEM])("a voucher in its windows is Active: it leaves them with %s", async (set) => {
+  it.each([
+    "status = 'Voided'",
+    REDEEM,
+  ])("only an Active voucher can be in its batch's windows: it leaves them with %s", async (set) => {
     const id = await newPickable();
     await rejected(CHECK, "vouchers_pickable_only_if_active", ...voucher(set)(id));
     await accepted(...voucher(`${set}, pickable = false`)(id));
   });
 });
 
-it("the deployment row is written by the migration, and only an adoption changes its id", async () => {
+it("the migration writes the deployment row, and only an adoption changes its id", async () => {
   await accepted("UPDATE deployment SET id = 'x'");
   const values = "SELECT canon_preserved_since, 'x', system_identifier, database_oid FROM deployment";
   const columns = "canon_preserved_since, id, system_identifier, database_oid";
@@ -975,7 +978,7 @@ describe("referrer contracts", () => {
 
   it.each(
     STATUSES.flatMap((from) => STATUSES.map((to) => [from, to])),
-  )("a contract goes from %s to %s only if the transition is legal", async (from = "", to = "") => {
+  )("a contract can change from %s to %s only if that is legal", async (from = "", to = "") => {
     const id = await contractIn(from);
     if (MOVES.includes(`${from} ${to}`)) await accepted(MOVE, [id, to]);
     else await rejected(TRIGGER, `not from ${from} to ${to}`, MOVE, [id, to]);
@@ -985,14 +988,14 @@ describe("referrer contracts", () => {
     "brand_id = 'brd_other'",
     "user_id = 'another user'",
     "id = 'ctr_other'",
-  ])("a contract rejects %s, with or without a legal transition", async (set) => {
+  ])("a contract rejects %s, with or without a legal state change", async (set) => {
     const changes = [set, `status = 'Active', ${set}`].map(
       (all) => `UPDATE referrer_contracts SET ${all} WHERE id = $1`,
     );
     await forbidden("a contract goes from", changes, [await contractIn("Offered")]);
   });
 
-  it("a contract keeps its end while it is Active", async () => {
+  it("an Active contract keeps its end", async () => {
     const change = "UPDATE referrer_contracts SET ends_at = 'infinity' WHERE id = $1";
     await rejected(TRIGGER, "a contract goes from", change, [await contractIn("Active")]);
   });
@@ -1000,7 +1003,7 @@ describe("referrer contracts", () => {
   it.each([
     ["Offered", "Declined"],
     ["Active", "Ended"],
-  ])("a contract that is %s is the only open one between a user and a brand, until it is %s", async (open, over) => {
+  ])("a contract that is %s is the only open one of a user and a brand, until it is %s", async (open, over) => {
     const user_id = newUser();
     const first = await contractIn(open, { user_id });
     await rejected(UNIQUE, "referrer_contracts_one_open", ...contract({ user_id })());
@@ -1009,7 +1012,7 @@ describe("referrer contracts", () => {
     await accepted(...contract({ user_id })());
   });
 
-  it("a contract's links are only for products of the contract's brand", async () => {
+  it("a contract can have links only for products of its brand", async () => {
     const { productId: product_id, brandId: brand_id } = partner;
     const link = { code: newId("ctr"), contract_id: await contractIn("Active"), product_id, brand_id };
     const foreign = { ...link, code: newId("ctr"), product_id: stranger.productId };
@@ -1020,7 +1023,7 @@ describe("referrer contracts", () => {
     await rejected(FOREIGN_KEY, "referral_links_contract_id_brand_id_fkey", ...wrong);
   });
 
-  it("a user is a member of an organization once, and of other organizations", async () => {
+  it("a user can be a member of an organization once, and of several organizations", async () => {
     const user_id = newUser();
     await accepted(...member({ user_id })());
     await rejected(UNIQUE, "members_pkey", ...member({ user_id, role: "employee" })());
@@ -1028,7 +1031,7 @@ describe("referrer contracts", () => {
   });
 });
 
-it("an audit entry gets its time and role from the database, and not from the INSERT", async () => {
+it("an audit entry gets its time and role from the database, not from the INSERT", async () => {
   const { rows } = await db.query("SELECT session_user AS role, clock_timestamp() AS before");
   await accepted(...audit({ entity_id: "org_dated", at: "2001-01-01", database_role: "another_role" })());
   const { rows: written } = await db.query(
@@ -1040,7 +1043,7 @@ it("an audit entry gets its time and role from the database, and not from the IN
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
 });
 
-it("a leaf batch either waits with its hashes or is placed without them, once", async () => {
+it("a leaf batch either waits with its hashes or has a place without them, and gets it once", async () => {
   const set = (change: string) => `UPDATE log_batches SET ${change} WHERE id = (SELECT max(id) FROM log_batches)`;
   await accepted(...logBatch({ leaves: 2, hashes: bytes(2) })());
   await rejected(TRIGGER, "changes only once", set("hashes = $1"), [bytes(2, 7)]);
@@ -1055,7 +1058,7 @@ it("a leaf batch either waits with its hashes or is placed without them, once", 
   await accepted(places, [[7]]);
 });
 
-it("a leaf batch's id is the last one that its session drew from the sequence, of at most 41 bits", async () => {
+it("a leaf batch's id is the last number that its session drew from the sequence, at most 41 bits", async () => {
   const leaf = { leaves: 1, hashes: bytes(1) };
   for (const id of ["nextval('log_batch_ids') + 1", "nextval('log_batch_ids') - 1", "0 * nextval('log_batch_ids')"])
     await rejected(TRIGGER, "the last one that this session drew", ...logBatch(leaf, id)());
@@ -1074,7 +1077,7 @@ it("a leaf batch's id is the last one that its session drew from the sequence, o
 it.each([
   ["log_bundles", "entries", {}],
   ["log_tiles", "hashes", { level: 1 }],
-])("a row of %s has 1 to 256 hashes in %s, and only grows", async (table, column, rest) => {
+])("a row of %s has 1 to 256 hashes in %s, and is only extended", async (table, column, rest) => {
   const row = (hashes: Buffer) => insert(table, { index: 0, ...rest, [column]: hashes });
   for (const wrong of [Buffer.alloc(31), bytes(257)]) await rejected(CHECK, `${table}_${column}_check`, ...row(wrong));
   await accepted(...row(bytes(2)));
@@ -1088,7 +1091,7 @@ it.each([
 it.each([
   ["log_tree", { origin: "log.example" }],
   ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
-])("the row of %s never shrinks, and has one root for a size", async (table, rest) => {
+])("the row of %s never shrinks, and has one root for each size", async (table, rest) => {
   await accepted(...insert(table, { size: 5, root: bytes(1), ...rest }));
   await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: bytes(1), ...rest }));
   await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);
@@ -1097,7 +1100,7 @@ it.each([
   await accepted(`UPDATE ${table} SET size = 6, root = $1`, [bytes(1, 2)]);
 });
 
-it("the log changes its name and stops serving a checkpoint only when it is recorded as retired", async () => {
+it("the log's name changes, and a checkpoint is withdrawn, only with a recorded retirement", async () => {
   await db.query(`INSERT INTO log_tree VALUES (true, 'log.example', 0, sha256('')) ON CONFLICT DO NOTHING`);
   await db.query(
     `INSERT INTO log_published VALUES (true, 0, sha256(''), 'note', 'quorum none', now()) ON CONFLICT DO NOTHING`,

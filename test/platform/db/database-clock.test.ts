@@ -9,20 +9,20 @@ const RIGHT = { decides: 0, steady: 0, ahead: 0 };
 /** A server whose clock was never trusted by an operator, and that has closed no time. */
 const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
-it("the database's clock runs on between two readings", () => {
+it("the database's clock continues between two readings", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.steadyNow().getTime()).toBe(START + 500);
 });
 
-it("the database's clock follows small differences, however many", () => {
+it("the database's clock follows any number of small corrections", () => {
   const { read } = openClock();
   for (const step of [5_000, -5_000])
     for (let ahead = step; Math.abs(ahead) <= 50_000; ahead += step)
       expect(read(1_000, ahead)).toEqual({ decides: ahead, steady: ahead, ahead: 0 });
 });
 
-it("the database's clock keeps the steady time through a jump ahead, until it is right or trusted again", () => {
+it("the process's time stays steady when the database's clock jumps ahead, until it is right or trusted", () => {
   const { read } = openClock();
   const jumped = { decides: SLACK_MS, steady: 0, ahead: YEAR_MS };
   expect(read(1_000, YEAR_MS)).toEqual(jumped);
@@ -32,14 +32,14 @@ it("the database's clock keeps the steady time through a jump ahead, until it is
   expect(read(1_000, YEAR_MS, { trustedAt: new Date(START) })).toEqual({ decides: YEAR_MS, steady: YEAR_MS, ahead: 0 });
 });
 
-it("the database's clock decides by the time before a jump that it has not noticed yet", () => {
+it("the process uses the time before a jump even before it has noticed the jump", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.timeOf(new Date(START + YEAR_MS)).getTime()).toBe(START + 500 + SLACK_MS);
   expect(clock.timeOf(new Date(START + 400)).getTime()).toBe(START + 400);
 });
 
-it("the database's clock is not ahead after it was set back by a year and returned", () => {
+it("the process's time is not ahead after the database's clock was set back by a year and returned", () => {
   const { read } = openClock();
   const closedUntil = new Date(START - 2_000);
   expect(read(1_000, -YEAR_MS, { closedUntil })).toEqual({ decides: 0, steady: -YEAR_MS, ahead: 0 });
@@ -47,7 +47,7 @@ it("the database's clock is not ahead after it was set back by a year and return
   expect(read(600_000, 0, { closedUntil })).toEqual(RIGHT);
 });
 
-it("a process that starts while the database's clock is a year behind decides nothing until the clock is right", () => {
+it("a process decides nothing if it starts while the database's clock is a year behind", () => {
   for (const closedMs of [0, START - 5_000, START - 68_000]) {
     const closedUntil = new Date(closedMs);
     const { clock, read, pass } = openClock(-YEAR_MS, { closedUntil }, false);
@@ -59,18 +59,18 @@ it("a process that starts while the database's clock is a year behind decides no
   }
 });
 
-it("a process that starts while the database's clock is ahead of its host's by days keeps the host's time", () => {
+it("a process keeps its host's time if the database's clock is days ahead at the start", () => {
   const { read } = openClock(YEAR_MS, { closedUntil: new Date(START - 5_000) });
   expect(read(1_000, YEAR_MS)).toEqual({ decides: SLACK_MS, steady: 0, ahead: YEAR_MS });
   expect(read(1_000, 0)).toEqual(RIGHT);
 });
 
-it("a process that starts with a host whose clock is an hour behind believes the database's clock", () => {
+it("a process uses the database's clock if its host's clock is an hour behind at the start", () => {
   const { read } = openClock(3_600_000);
   expect(read(1_000, 3_600_000)).toEqual({ decides: 3_600_000, steady: 3_600_000, ahead: 0 });
 });
 
-it("nothing is decided while the closed time is ahead of the database's clock by days", () => {
+it("a process decides nothing while the closed time is days ahead of the database's clock", () => {
   const { clock } = openClock();
   const closed = (aheadMs: number) => new Date(START + aheadMs);
   expect(clock.timeOf(new Date(START), closed(3_600_000))).toEqual(closed(3_600_000));
@@ -78,7 +78,7 @@ it("nothing is decided while the closed time is ahead of the database's clock by
     expect(() => clock.timeOf(new Date(now), closed(YEAR_MS))).toThrow("voucherctl db trust-clock");
 });
 
-it("the database's clock shows no jump after a frozen process has read its first answer late", () => {
+it("a frozen process that reads its first answer late sees no jump of the clock", () => {
   const { clock, pass } = openClock();
   pass(30_000);
   clock.observe({ ...NEVER, now: new Date(START) }, 0);

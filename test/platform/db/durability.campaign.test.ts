@@ -31,13 +31,13 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-it("db check names only the missing synchronous standby on servers with durable settings", async () => {
+it("db check on durable settings reports only the missing synchronous standby", async () => {
   const { exitCode, codes, messages } = await check();
   expect({ exitCode, codes }).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
   expect(messages[0]).toMatch(/synchronous_standby_names is empty/);
 });
 
-it("db check finds no risk when a standby is named and Postgres does not restart itself after a crash", async () => {
+it("db check finds no risk with a named standby and without a restart after a crash", async () => {
   await onPostgres("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (s1, s2)'", "SELECT pg_reload_conf()");
   await until(async () => (await check()).codes.includes("restart_after_crash"));
   await onPostgres("ALTER SYSTEM SET restart_after_crash = off", "SELECT pg_reload_conf()");
@@ -48,7 +48,7 @@ it("db check finds no risk when a standby is named and Postgres does not restart
   await onPostgres("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()");
 });
 
-it("db check names every weak setting of Postgres and of Redis", async () => {
+it("db check names every weak setting of Postgres and Redis", async () => {
   await onPostgres(
     ...["fsync = off", "full_page_writes = off"].map((set) => `ALTER SYSTEM SET ${set}`),
     "SELECT pg_reload_conf()",
@@ -65,13 +65,13 @@ it("db check names every weak setting of Postgres and of Redis", async () => {
   expect((await check()).codes).toEqual(expected);
 });
 
-it("db check says that Redis does not answer, and exits with 69", async () => {
+it("db check reports that Redis does not respond, and exits with 69", async () => {
   const { exitCode, stderr } = await voucherctl.run(["db", "check"], { REDIS_URL: "redis://127.0.0.1:1" });
   expect(exitCode).toBe(69);
   expect(stderr).toMatch(/Redis does not answer/);
 });
 
-it("an API process in production warns of each risk at its start, once the database is ready", async () => {
+it("an API process in production warns of each risk once the database is ready", async () => {
   const env = { DATABASE_URL: postgresUrl(postgres), REDIS_URL: redisUrl(redis), PORT: "0" };
   const migrated = await startNode(["src/cli/migrate.ts"], env).ended;
   expect(migrated.exitCode).toBe(0);

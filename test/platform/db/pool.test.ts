@@ -10,7 +10,7 @@ import { useDatabase } from "../../support/use-service.ts";
 
 const { servers } = useDatabase();
 
-it("a connection lost in a transaction fails the transaction, not the process, and is replaced", async () => {
+it("a lost connection fails its transaction, not the process, and is replaced", async () => {
   const pool = openOne(servers.databaseUrl);
   await withoutUncaught(async () => {
     const lost = await inTransaction(pool, async (tx) => {
@@ -29,7 +29,7 @@ it("a connection lost in a transaction fails the transaction, not the process, a
   });
 });
 
-it("a connection that the server ends as soon as it is open fails its statement, not the process", async () => {
+it("a connection that the server ends at once fails its statement, not the process", async () => {
   const message = (type: string, body: string) => {
     const header = Buffer.from(`${type}\0\0\0\0`);
     header.writeInt32BE(4 + body.length, 1);
@@ -55,7 +55,7 @@ async function withoutUncaught(work: () => Promise<void>): Promise<void> {
   expect(uncaught).toEqual([]);
 }
 
-it("a read that conflicts with the recovery of a standby is answered 503", async () => {
+it("a read that conflicts with a standby's recovery gets 503", async () => {
   const conflict =
     "DO $$ BEGIN RAISE 'canceling statement due to conflict with recovery' USING ERRCODE = '40001'; END $$";
   const app = express().use(() => servers.db.query(conflict), errorHandler);
@@ -67,7 +67,7 @@ it("a read that conflicts with the recovery of a standby is answered 503", async
   expect(await response.json()).toMatchObject({ code: "unavailable" });
 });
 
-it("the options in DATABASE_URL set what the service does not set itself", async () => {
+it("the options in DATABASE_URL change only settings that the service does not set", async () => {
   const url = new URL(servers.ownerUrl);
   url.searchParams.set("options", "-c plan_cache_mode=auto -c work_mem=7MB");
   const pool = openOne(url.href);

@@ -66,7 +66,7 @@ it.each<[string, () => string, RegExp, number]>([
     /does not support SSL connections\. Leave sslmode out of the address, and PGSSLMODE/,
     CONFIG,
   ],
-])("a connection that the server refuses for %s ends in one sentence and its remedy", async (_, url, words, code) => {
+])("a connection that the server refuses for %s ends with one sentence and its remedy", async (_, url, words, code) => {
   const error = await connectClient(url(), "test").catch((caught: unknown) => caught);
   expect(isDatabaseUnavailable(error)).toBe(true);
   expect(explain(error)).toEqual({ message: expect.stringMatching(words), exitCode: code });
@@ -88,7 +88,7 @@ it.each([
 });
 
 it.skipIf(inject("logins").api === null)(
-  "a password that changes under a running process leads to 503, and readiness says why, until it is set again",
+  "a changed password causes 503 in a running process, and readiness says why",
   async () => {
     const role = `rotated_${process.pid}`;
     const set = (password: string) => servers.db.query(`ALTER ROLE ${role} PASSWORD '${password}'`);

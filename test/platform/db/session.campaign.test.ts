@@ -50,7 +50,7 @@ afterAll(async () => {
 /** How many databases the tests have made. */
 let databases = 0;
 
-it("the list of hostile values has every setting that the code relies on", () => {
+it("the list of hostile values covers every setting that the code depends on", () => {
   expect(Object.keys(HOSTILE).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
 });
 
@@ -60,7 +60,7 @@ describe("settings of a database or a role", () => {
     ["the role", () => `ALTER ROLE ${OWNER.name}`],
     ["the role in the database", (database) => `ALTER ROLE ${OWNER.name} IN DATABASE ${database}`],
     ["every role", () => "ALTER ROLE ALL"],
-  ])("a connection of each use sets what it relies on itself, in spite of the settings of %s", async (_of, alter) => {
+  ])("a connection of each use sets the settings that it needs, despite the settings of %s", async (_of, alter) => {
     const database = await makeDatabase();
     const known = await knownSettings();
     const hostile = Object.entries(HOSTILE).filter(([name]) => known.has(name) && !COMPARED.includes(name));
@@ -82,7 +82,7 @@ describe("settings of a database or a role", () => {
     }
   });
 
-  it("a database with all hostile settings is migrated, gets roles, and redeems", async () => {
+  it("a database with all hostile settings can be migrated, get roles and redeem", async () => {
     const database = await makeDatabase();
     const known = await knownSettings();
     for (const [name, value] of Object.entries(HOSTILE))
@@ -103,7 +103,7 @@ describe("settings of a database or a role", () => {
         () => "ALTER SYSTEM",
       ].map((alter) => [name, alter("db"), alter] as const),
     ),
-  )("%s is not overridden: everything refuses it until it is reset at %s", async (name, _at, alter) => {
+  )("everything refuses %s, which is not overridden, until it is reset at %s", async (name, _at, alter) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     const reset = () => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()");
@@ -116,7 +116,7 @@ describe("settings of a database or a role", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("synchronous_commit = remote_apply, which waits for more than the disk, is kept", async () => {
+  it("the service keeps synchronous_commit = remote_apply, which is stricter than its own setting", async () => {
     const database = await makeDatabase();
     await run(`ALTER DATABASE ${database} SET synchronous_commit = remote_apply`);
     const client = await connectClient(ownerOf(database), "test");
@@ -130,7 +130,7 @@ it.each([
   "LATIN1",
   "SQL_ASCII",
   "LATIN9",
-])("a database in %s is refused, and the options in the sentence make a right one", async (encoding) => {
+])("a database in %s is refused, and the options in the message create a valid one", async (encoding) => {
   const database = await makeDatabase(`TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`);
   const sentence = await refusalOf(ownerOf(database));
   expect(sentence).toContain(`server_encoding is ${encoding}. Needed: UTF8.`);
@@ -197,7 +197,7 @@ describe("schemas", () => {
     expect(await schemasOf(database)).toEqual([schema]);
   });
 
-  it("two deployments in one database keep to their own schemas", async () => {
+  it("two deployments in one database use their own schemas", async () => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     await runIn(database, `CREATE SCHEMA second AUTHORIZATION ${OWNER.name}`);
@@ -209,7 +209,7 @@ describe("schemas", () => {
     await runIn(database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM public.redemptions); END $$");
   });
 
-  it("refuses a role whose search_path names none of several schemas that have the tables", async () => {
+  it("a process refuses a role whose search_path names none of the schemas with the tables", async () => {
     const database = await makeDatabase();
     for (const schema of ["first", "second"]) {
       await runIn(database, `CREATE SCHEMA ${schema} AUTHORIZATION ${OWNER.name}`);
@@ -225,7 +225,7 @@ describe("schemas", () => {
     await run(`ALTER ROLE pva_api IN DATABASE ${database} RESET ALL`);
   });
 
-  it("a role without rights on the schema of the tables is refused with the advice to run db roles", async () => {
+  it("a role without rights on the tables' schema is refused with the advice to run db roles", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
@@ -248,7 +248,7 @@ describe("schemas", () => {
     expect(await schemasOf(database)).toEqual(["vouchers"]);
   });
 
-  it("a migration refuses a schema with another program's migrations until search_path names another one", async () => {
+  it("a migration refuses a schema that has another program's migrations", async () => {
     const database = await makeDatabase();
     await runIn(database, "CREATE TABLE public.migrations (id integer, timestamp bigint, name text)");
     const sentence = await refusalOf(ownerOf(database));
@@ -257,7 +257,7 @@ describe("schemas", () => {
     expect((await migrateDatabase(ownerOf(database))).length).toBeGreaterThan(20);
   });
 
-  it("a renamed schema is refused until its functions search it, and the sentence names these functions", async () => {
+  it("a renamed schema is refused until its functions search it, and the message names them", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
@@ -277,7 +277,7 @@ describe("schemas", () => {
 });
 
 describe("functions", () => {
-  it("the list of functions that run with the rights of the owner has all that the migrations make", async () => {
+  it("the list of SECURITY DEFINER functions has all functions that the migrations create", async () => {
     const { rows } = await servers.db.query<{ name: string }>(
       "SELECT proname AS name FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1",
     );
@@ -299,7 +299,7 @@ describe("functions", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("a server without a position of its write-ahead log is refused in its own words", async () => {
+  it("a server without a position in its write-ahead log is refused with its own message", async () => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     await runIn(
@@ -324,7 +324,7 @@ it("migrations and redeems work over a Unix socket to the database", async () =>
   await expectRedeems(servers, { ownerUrl: at(OWNER), databaseUrl: at(API) });
 });
 
-it("db check lists what the service needs with this server's values, and exits with 1 if any is missing", async () => {
+it("db check lists each requirement with this server's value, and exits with 1 if any is not met", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
   const env = { DATABASE_URL: ownerOf(database), REDIS_URL: "" };
@@ -381,7 +381,7 @@ it("a server older than PostgreSQL 15 is refused", () => {
   expect(refusals({ ...facts, version: 150_000 })).toEqual([]);
 });
 
-it("a table of which row level security hides rows is named by a process and by db check", async () => {
+it("a process and db check name a table whose row level security hides rows", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
   await makeGrantees(ownerOf(database));
@@ -399,7 +399,7 @@ it("a table of which row level security hides rows is named by a process and by 
   expect(checked.stdout).toContain(sentence);
 });
 
-it("functions that were created while quote_all_identifiers was on are recognized", async () => {
+it("functions that were created with quote_all_identifiers on are recognized", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
   await runIn(

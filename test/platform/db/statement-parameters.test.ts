@@ -19,7 +19,7 @@ function load(sql: string): Statements {
 const MOVE = "-- name: move(from_id, to_id, note?)\n-- Moves.\nSELECT $1::text, $2::text, $3::text;\n";
 const DECLARED = { fromId: text, toId: text, note: orNull(text) };
 
-it("a statement takes its values by name and sends them in the order of its header", () => {
+it("a statement takes values by name and sends them in the order of its header", () => {
   const move = load(MOVE).prepare("move", DECLARED);
   expect(move({ note: null, toId: "b", fromId: "a" })).toEqual({
     name: "move",
@@ -44,7 +44,7 @@ it.each([
   expect(() => load(sql).execute("move", parameters as typeof DECLARED)).toThrow(/^move has the parameters \(/);
 });
 
-it("prepareAll sends one array per field of the rows, and then the other values by name", () => {
+it("prepareAll sends one array for each field of the rows, then the other values by name", () => {
   const sql = load("-- name: add(id, size?, kind, limit)\nSELECT $1::text[], $2::int[], $3::text, $4::int;\n");
   const add = sql.prepareAll("add", { id: text, size: orNull(integer) }, { kind: text, limit: integer });
   const rows = [
@@ -62,7 +62,7 @@ it("prepareAll sends one array per field of the rows, and then the other values 
   });
 });
 
-it("columnsOf makes one array per field, by the field's name", () => {
+it("columnsOf returns one array for each field, by the field's name", () => {
   expect(
     columnsOf(
       [

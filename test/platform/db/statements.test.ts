@@ -47,11 +47,11 @@ it("statements have unique names, because a connection prepares each name once",
 });
 
 describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) => {
-  it("a statement is used by its module", () => {
+  it("a module uses each statement of its file", () => {
     expect(columns).toBeDefined();
   });
 
-  it("a statement is valid on the migrated schema, with the types of parameters that its module declares", async () => {
+  it("a statement is valid on the migrated schema, with the parameter types that its module declares", async () => {
     await client.query(`PREPARE ${name} AS ${text}`);
     const { rows } = await client.query<{ types: string[] }>(
       "SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1",

@@ -27,7 +27,7 @@ afterEach(() => pool.end());
 
 const note = (tx: pg.PoolClient, text: string) => tx.query("INSERT INTO notes (text) VALUES ($1)", [text]);
 
-it("a transaction's lock timeout is as long as it sets, and applies only until its end", async () => {
+it("a transaction's lock timeout has the given length, and ends with the transaction", async () => {
   const timeout = async (tx: pg.PoolClient) => (await tx.query("SHOW lock_timeout")).rows[0].lock_timeout;
   const within = await inTransaction(pool, async (tx) => {
     await waitForLocks(tx, 4_321);
@@ -36,14 +36,14 @@ it("a transaction's lock timeout is as long as it sets, and applies only until i
   expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
 });
 
-it("a transaction recognizes the unique constraint that a statement violates", async () => {
+it("a transaction recognizes the unique constraint that a statement violated", async () => {
   await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
   await servers.db.query("INSERT INTO once VALUES (1)");
   const error = await servers.db.query("INSERT INTO once VALUES (1)").catch((thrown: unknown) => thrown);
   expect([violates(error, "a_key"), violates(error, "b_key")]).toEqual([true, false]);
 });
 
-it("a transaction writes nothing when BEGIN fails, although its reads are sent together with BEGIN", async () => {
+it("a transaction writes nothing when BEGIN fails, although its reads were sent with BEGIN", async () => {
   const client = await pool.connect();
   const query = client.query.bind(client) as (...parts: unknown[]) => unknown;
   Object.assign(client, {
@@ -64,7 +64,7 @@ it("a transaction writes nothing when BEGIN fails, although its reads are sent t
   expect({ wrote, notes: await notes() }).toEqual({ wrote: false, notes: [] });
 });
 
-it("a transaction sends its reads together with BEGIN, and each sees what was committed before it", async () => {
+it("a transaction sends its reads with BEGIN, and each sees all earlier commits", async () => {
   const seen = await readThenWrite(
     pool,
     async (tx) => {
@@ -81,7 +81,7 @@ it("a transaction sends its reads together with BEGIN, and each sees what was co
   expect(seen).toEqual({ before: [0, "read committed"], after: 1 });
 });
 
-it("a transaction sends its writes and COMMIT without waiting for results in between", async () => {
+it("a transaction sends its writes and COMMIT without waiting for results between them", async () => {
   const client = await pool.connect();
   const query = client.query.bind(client) as (...parts: unknown[]) => Promise<unknown>;
   const happened: string[] = [];
@@ -105,7 +105,7 @@ it("a transaction sends its writes and COMMIT without waiting for results in bet
   expect(happened.slice(4, 7)).toEqual(["sent SELECT 2", "sent SELECT 3", "sent COMMIT"]);
 });
 
-it("a transaction rolls back when a write affects too few rows, although COMMIT was already sent", async () => {
+it("a transaction rolls back if a write affects too few rows, although COMMIT was already sent", async () => {
   const done = readThenWrite(
     pool,
     async () => undefined,
@@ -127,7 +127,7 @@ it("a transaction rolls back when a write affects too few rows, although COMMIT 
   expect(await notes()).toEqual([]);
 });
 
-it("a transaction whose listener throws is committed, and the process warns", async () => {
+it("a transaction with a failing listener is committed, and the process logs a warning", async () => {
   const warned = once(process, "warning");
   const text = "INSERT INTO notes (text) VALUES ('kept')";
   const afterCommit = () => {
@@ -158,7 +158,7 @@ it("a transaction rejects with the first statement's error, even if a later refu
   await expect(done).rejects.toMatchObject({ code: "23505" });
 });
 
-it("a transaction leaves a usable connection after statements that were sent together have failed", async () => {
+it("a transaction leaves its connection usable after statements in a pipeline have failed", async () => {
   const named = (tx: pg.PoolClient, name: string, text: string) => tx.query({ name, text });
   const failing = inTransaction(pool, (tx) =>
     Promise.all([tx.query("SELECT 1 / 0"), named(tx, "first_use", "SELECT 1 AS one")]),

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 const commit = (writes: PreparedStatements) => inTransaction(servers.db, (tx) => write(tx, writes));
 
-it.each(Object.entries(CASES))("a write that was decided on outdated state raises and writes nothing: %s", async (_, {
+it.each(Object.entries(CASES))("a write for outdated state raises an error and writes nothing: %s", async (_, {
   meanwhile,
   writes,
 }) => {
@@ -29,7 +29,7 @@ it.each(Object.entries(CASES))("a write that was decided on outdated state raise
 
 it.each(
   Object.entries(CASES).filter(([, { needsMeanwhile }]) => !needsMeanwhile),
-)("a write succeeds when the state is current: %s", async (_, { writes }) => {
+)("a write for current state succeeds: %s", async (_, { writes }) => {
   const two = await twoVouchers();
   const before = await dumpRows(servers.db);
   await commit(writes(two));

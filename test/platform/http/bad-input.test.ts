@@ -73,7 +73,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
 
   it.each(
     Object.entries(REFUSED),
-  )(`POST ${path} refuses bodies that it cannot read with %s, and writes nothing`, async (answer, bodies) => {
+  )(`POST ${path} refuses unreadable bodies with %s, and writes nothing`, async (answer, bodies) => {
     const [status, code = ""] = answer.split(" ");
     for (const [what, body, headers] of bodies) {
       const reply = await post(body(JSON.stringify(valid())), headers);
@@ -82,7 +82,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses a missing or empty body and null with 400, and names what is missing`, async () => {
+  it(`POST ${path} refuses a missing or empty body and null with 400, and names the missing fields`, async () => {
     expectInvalid(await post({ ...valid(), [required]: null }), required);
     expectInvalid(await send("POST", url(path), { key }), required);
     for (const body of ["", "{}", " {} "]) expectInvalid(await post(body), required);
@@ -92,7 +92,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     expectError(await sendRaw(`POST ${path}`, headers, chunk), 413, "body_too_large");
   });
 
-  it(`POST ${path} refuses a field of another type, or too long in code points, with 400, and names it`, async () => {
+  it(`POST ${path} refuses a field with another type or too many code points with 400`, async () => {
     for (const [field, max] of Object.entries(fields)) {
       for (const value of [0, 17, 1.5, true, false, [], ["x"], {}, { toString: "x" }]) {
         expectInvalid(await post({ ...valid(), [field]: value }), `${field} must be text`);
@@ -103,7 +103,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses NUL and lone surrogates anywhere in any field, known or not, with 400`, async () => {
+  it(`POST ${path} refuses NUL and lone surrogates in any field with 400`, async () => {
     for (const bad of ["\\u0000", "\\ud800", "\\udfff", "\\udc00\\ud800", "x\\ud83dx", "fine\\u0000"]) {
       for (const field of [...Object.keys(fields), "unknown"]) {
         const body = JSON.stringify({ ...valid(), [field]: "@" }).replace('"@"', `"${bad}"`);
@@ -117,7 +117,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} treats fields that only a prototype has as missing`, async () => {
+  it(`POST ${path} treats inherited fields of a prototype as missing`, async () => {
     const hidden = JSON.stringify(valid());
     for (const body of [`{"__proto__":${hidden}}`, `{"constructor":{"prototype":${hidden}}}`]) {
       expectInvalid(await post(body), required);
@@ -126,7 +126,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     expect(Object.prototype).not.toHaveProperty("ticket");
   });
 
-  it(`POST ${path} refuses nesting as deep as a body allows, in known and unknown fields`, async () => {
+  it(`POST ${path} refuses deep nesting in known and unknown fields`, async () => {
     const nested = (inner: string) => "[".repeat(8_000) + inner + "]".repeat(8_000);
     const objects = `${'{"a":'.repeat(2_000)}"\\ud800"${"}".repeat(2_000)}`;
     const base = JSON.stringify(valid()).slice(1, -1);
@@ -136,7 +136,7 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
     }
   });
 
-  it(`POST ${path} refuses a caller without a key because of the key, even when the body is broken`, async () => {
+  it(`POST ${path} refuses a caller without a key for that reason, even if the body is invalid`, async () => {
     for (const body of ["not JSON", "x".repeat(20_000), "{}"]) {
       expectError(await send("POST", url(path), { body }), 401, "missing_key");
     }
@@ -175,7 +175,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
     expect(Object.prototype).not.toHaveProperty("polluted");
   });
 
-  it(`POST ${path} takes a body of exactly 16 KiB, also compressed, with any Content-Type or none`, async () => {
+  it(`POST ${path} accepts a body of exactly 16 KiB, also compressed, with any Content-Type or none`, async () => {
     const json = bomb(JSON.stringify(harmless()), BODY_MAX_BYTES);
     expect(Buffer.byteLength(json)).toBe(BODY_MAX_BYTES);
     await expectUnderstood(json, packed("identity"));
@@ -188,7 +188,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
     expect(bare.status).toBe(releases ? 200 : 404);
   });
 
-  it(`POST ${path} takes JSON in UTF-8 with any declared charset, and with or without a byte order mark`, async () => {
+  it(`POST ${path} accepts JSON in UTF-8 with any charset parameter and with a byte order mark`, async () => {
     const json = JSON.stringify({ ...harmless(), unknown: "Köln №" });
     for (const type of [
       ...["utf8", "UTF8", "utf-8", '"utf-8"', '"utf8"', "us-ascii", "latin1", "utf-16", "x-nonsense", '"', ""].map(
@@ -204,7 +204,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
       expectError(await send("POST", url(path), { key, body, headers: charset("utf-16") }), 400, "invalid_request");
   });
 
-  it(`POST ${path} takes every text field at its longest, in code points outside the basic plane`, async () => {
+  it(`POST ${path} accepts every text field at its maximum length in supplementary characters`, async () => {
     for (const [field, max] of Object.entries(fields)) {
       // A code or ticket of such symbols is unknown; anything else goes with a voucher that is.
       const { code: _, ...rest } = harmless() as Record<string, unknown>;
@@ -226,12 +226,12 @@ describe("a path", () => {
     ["a sharp s, whose upper case is two letters", encodeURIComponent("ßßßßßßßß")],
     ["a slash", "..%2F..%2Fhealthz"],
     ["hyphens and spaces alone", "-%20-%20-"],
-  ])("a path with %s names an unknown code: 404 voucher_not_found", async (_what, code) => {
+  ])("a path with %s gets 404 voucher_not_found", async (_what, code) => {
     expectError(await get(`/partner/vouchers/${code}`), 404, "voucher_not_found");
     expectError(await get(`/partner/vouchers/${code}/events`), 404, "voucher_not_found");
   });
 
-  it("a path with a code in another alphabet, or with a character that no code can have, finds nothing", async () => {
+  it("a path finds nothing for a code in another alphabet or with an impossible character", async () => {
     const { lookUp } = partnerClient(api.url, key);
     const { code } = voucher;
     for (const alike of [`${code}\u0410`, `${code}\u0301`, `\u{1f39f}${code}`, `${code}\0`]) {
@@ -239,7 +239,7 @@ describe("a path", () => {
     }
   });
 
-  it("a path finds a code as scanners and keyboards send it", async () => {
+  it("a path accepts a code as scanners and keyboards send it", async () => {
     const { lookUp } = partnerClient(api.url, key);
     const { code } = voucher;
     const fullWidth = code.replaceAll(/[^-]/g, (symbol) => String.fromCharCode(symbol.charCodeAt(0) + 0xfee0));
@@ -254,7 +254,7 @@ describe("a path", () => {
       expect((await lookUp(typed)).status, JSON.stringify(typed)).toBe(200);
   });
 
-  it("a path that cannot be decoded is refused for its key or method first, like every other", async () => {
+  it("a path that cannot be decoded is first refused for its key or method, like every other", async () => {
     for (const path of ["/partner/vouchers/%zz", "/partner/vouchers/%ff/events", "/partner/vouchers/7Q4K%"]) {
       expectError(await send("GET", url(path)), 401, "missing_key");
       expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");
@@ -269,7 +269,7 @@ describe("a path", () => {
     "/%zz",
     "/..%2f..%2fetc%2fpasswd",
     "/index.html?<script>alert(1)</script>",
-  ])("an unknown path answers 404 not_found in JSON to every method: %s", async (path) => {
+  ])("an unknown path gets 404 not_found in JSON for every method: %s", async (path) => {
     for (const method of ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]) {
       expectError(await send(method, url(path), { key }), 404, "not_found");
     }
@@ -308,7 +308,7 @@ describe("a wrong method", () => {
   });
 });
 
-it("HEAD answers what GET answers, without the body", async () => {
+it("HEAD returns the status and headers of GET, without the body", async () => {
   for (const path of [
     `/partner/vouchers/${voucher.code}`,
     `/partner/vouchers/${voucher.code}/events`,
@@ -331,7 +331,7 @@ const answered = async (id: string, path = "/healthz") => {
   return headers.get("x-request-id");
 };
 
-it("a caller's request id is echoed, in a refusal too", async () => {
+it("a caller's request id is echoed, even in a refusal", async () => {
   for (const id of ["a", "A_b.c:d-0", "9".repeat(128)]) {
     expect(await answered(id)).toBe(id);
     const refused = await send("GET", url("/nowhere"), { headers: { "x-request-id": id } });
@@ -339,7 +339,7 @@ it("a caller's request id is echoed, in a refusal too", async () => {
   }
 });
 
-it("a request id with other symbols, or sent twice, is replaced by a new id", async () => {
+it("a request id is replaced if it has other symbols or is sent twice", async () => {
   const ids = new Set<string | null | undefined>();
   const wrong = ["9".repeat(129), "", "a b", "<script>", 'a"b', "a,b", "a/b", "größe", "a\tb", "a\\b"];
   for (const id of wrong) ids.add(await answered(id));
@@ -364,7 +364,7 @@ describe("requests that reach no route", () => {
     expectError(await exchange(api.url, bytes()), 400, "invalid_http");
   });
 
-  it("the API answers in JSON to a request without Host, and to an Expect header that it cannot meet", async () => {
+  it("the API answers in JSON to a request without Host or with an unknown Expect header", async () => {
     const bare = await exchange(api.url, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
     expectError(bare, 400, "invalid_http");
     const reply = await sendRaw("GET /healthz", ["Expect: a-miracle"]);
@@ -373,7 +373,7 @@ describe("requests that reach no route", () => {
     expect(reply.headers["x-request-id"]).toEqual(expect.any(String));
   });
 
-  it("the API answers in JSON to addresses in absolute form and to addresses that no URL parser accepts", async () => {
+  it("the API answers in JSON to absolute addresses and to addresses that no URL parser accepts", async () => {
     for (const target of ["http://x/nowhere", "http://[::bad/healthz", "http://x:99999999/", "http://a:b@c:d/", "*"]) {
       const reply = await sendRaw(`OPTIONS ${target}`);
       expect([404, 405, 400], target).toContain(reply.status);
@@ -381,12 +381,12 @@ describe("requests that reach no route", () => {
     }
   });
 
-  it("the API reads several slashes at the begin of an address as one", async () => {
+  it("the API reads several slashes at the start of an address as one", async () => {
     for (const path of ["//healthz", "///healthz?x=%2F", "http://h//healthz"])
       expect((await sendRaw(`GET ${path}`)).status).toBe(200);
   });
 
-  it("the API answers 431 headers_too_large in JSON when headers or address are too long", async () => {
+  it("the API answers 431 headers_too_large in JSON if headers or address are too long", async () => {
     const long = "x".repeat(40_000);
     const many = Array.from({ length: 8_000 }, (_, i) => (i < 4_000 ? `H${i}: x\r\n` : "A: b\r\n")).join("");
     for (const raw of [

@@ -13,7 +13,7 @@ it.each([
   expect(withoutPorts(forwarded)).toBe(addresses);
 });
 
-it("a list of forwarded addresses stays as it is with an entry of another form", () => {
+it("a list of forwarded addresses is unchanged if an entry has another form", () => {
   const forms = [
     ..." , 203.0.113.7 2001:db8::1 ::1:443 unknown 203.0.113.7: 203.0.113.7:x 203.0.113.7:443:443 203.0.113:443".split(
       " ",
@@ -25,7 +25,7 @@ it("a list of forwarded addresses stays as it is with an entry of another form",
   for (const forwarded of forms) expect(withoutPorts(forwarded)).toBe(forwarded);
 });
 
-it("removing ports keeps the number of forwarded addresses, and a second removal changes nothing", () => {
+it("removing ports keeps the number of addresses, and repeating it changes nothing", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf.:[], x%"), maxLength: 60 }), (text) => {
       expect(withoutPorts(withoutPorts(text))).toBe(withoutPorts(text));
@@ -54,14 +54,14 @@ it.each([
   expect(networkOf(address)).toBe(network);
 });
 
-it("the network of a caller is the same for all texts that are not addresses", () => {
+it("all texts that are no addresses have the same caller network", () => {
   const texts = "unknown _hidden 203.0.113.7:443 [2001:db8::1] 203.0.113 0203.0.113.7 2001:db8::1/64".split(" ");
   for (const text of [...texts, undefined, "", "203.0.113.7, 203.0.113.8", "x".repeat(10_000)]) {
     expect(networkOf(text), text).toBe("none");
   }
 });
 
-it("the network of a caller is the same for all addresses of a /64 and another one outside of it", () => {
+it("all addresses of a /64 have the same caller network, and others have another one", () => {
   const group = fc.integer({ min: 1, max: 0xffff });
   const groups = fc.array(group, { minLength: 4, maxLength: 4 });
   const text = (parts: number[]) => parts.map((part) => part.toString(16)).join(":");
@@ -77,7 +77,7 @@ it("the network of a caller is the same for all addresses of a /64 and another o
   );
 });
 
-it("the network of a caller is the same for an IPv4 address however it is written into IPv6", () => {
+it("an IPv4 address has the same caller network in every IPv6 notation", () => {
   fc.assert(
     fc.property(fc.ipV4(), (address) => {
       const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);

@@ -64,7 +64,7 @@ it.each([
   ...OTHERS,
   `${SHOP}, ${LOCAL}`,
   "",
-])("a page of another origin gets no CORS header, and Vary tells caches so: Origin: %s", async (origin) => {
+])("a page of another origin gets no CORS header, but Vary for caches: Origin: %s", async (origin) => {
   for (const [method, path] of OPEN) {
     const asked = await preflight(api.url + path, origin, method);
     expect({ status: asked.status, cors: corsOf(asked.headers) }).toEqual({ status: 405, cors: [] });
@@ -73,7 +73,7 @@ it.each([
   }
 });
 
-it("a page of any other origin gets no CORS header from a service without CORS_ORIGINS", async () => {
+it("no page gets a CORS header from a service without CORS_ORIGINS", async () => {
   for (const [method, path] of OPEN) {
     expect((await preflight(closed.url + path, SHOP, method)).status).toBe(405);
     const { headers } = await send(method, closed.url + path, { headers: { origin: SHOP } });

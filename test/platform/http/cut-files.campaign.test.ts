@@ -19,7 +19,7 @@ const WHOLE = 32 * 2 ** 20;
 /** curl's status for a file with fewer bytes than its length. */
 const PARTIAL = 18;
 
-it.each(WAYS)("a client can tell that a file is cut if its process is killed meanwhile: %s", async (way) => {
+it.each(WAYS)("a client can detect a truncated file after the process was killed: %s", async (way) => {
   const server = startNode(["test/support/serve-large-file.ts"], {});
   onTestFinished(() => void server.child.kill("SIGKILL"));
   const port = await untilStarted(() => /^\d+\n/.exec(server.output())?.[0]);
@@ -39,7 +39,7 @@ it.each(WAYS)("a client can tell that a file is cut if its process is killed mea
   expect(bytes).toBeLessThan(WHOLE);
 });
 
-it.each(WAYS)("a file whose database session ends is an error and no file: %s", async (way) => {
+it.each(WAYS)("a file whose database session ends is an error response: %s", async (way) => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   const { batchId } = await issueTestBatch(db, partner, 2);
   const url = `${await openWay(way, api.url)}/issuer/batches/${batchId}/vouchers`;

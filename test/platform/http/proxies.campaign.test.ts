@@ -68,13 +68,13 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-it("docs/proxies.md has a row for each example of nginx, HAProxy and Caddy, for a host and for a path", () => {
+it("docs/proxies.md has a row for each example of nginx, HAProxy and Caddy, for a host and a path", () => {
   for (const program of ["nginx", "haproxy", "caddy"] as const)
     for (const path of ["", "/vouchers"])
       expect(PROXY_EXAMPLES.filter((example) => example.program === program && example.path === path)).not.toEqual([]);
 });
 
-it("the examples of docs/proxies.md keep connections for less time than the service", () => {
+it("the examples in docs/proxies.md close idle connections before the service does", () => {
   const text = [...FILES.values()].join("\n");
   const kept = Array.from(text.matchAll(/keepalive(?:_timeout)? (\d+)s/g), ([, seconds]) => Number(seconds));
   expect(kept.length).toBeGreaterThan(2);
@@ -127,7 +127,7 @@ describe.each(runnable)("$name", (example) => {
     }
   });
 
-  it(`${example.name} passes on the caller's address, and no address that the caller claims`, async () => {
+  it(`${example.name} passes on the caller's real address, and not an address from the caller's headers`, async () => {
     const { code } = await issue();
     const from = new Agent({ localAddress: ELSEWHERE });
     const statusFor = async (allowIp: string) => {
@@ -148,7 +148,7 @@ describe.each(runnable)("$name", (example) => {
     expect(connections() - before).toBeLessThan(10);
   });
 
-  it(`${example.name} passes on bodies up to the API's limit, the API's errors and headers`, async () => {
+  it(`${example.name} passes on bodies up to the API's limit, and the API's errors and headers`, async () => {
     const { url } = of(example);
     const body = (size: number) => ({ code: "0000-0000-0000-0000", externalRef: "x", pad: "x".repeat(size) });
     expect((await redeem(url, body(16_000))).body.code).toBe("voucher_not_found");
@@ -162,7 +162,7 @@ describe.each(runnable)("$name", (example) => {
     expect([csv.status, csv.headers.has("complete-until")]).toEqual([200, true]);
   });
 
-  it(`${example.name} serves every page that the start page, reference, portal and operator pages link`, async () => {
+  it(`${example.name} serves every page that the public, portal and operator pages link to`, async () => {
     const { url } = of(example);
     const visit = (path: string) => {
       const secret = path.startsWith(`${example.path}/ops`) ? OPS_TOKEN : reader;
@@ -195,7 +195,7 @@ describe.each(runnable)("$name", (example) => {
     }
   });
 
-  it(`${example.name} leads from a search in the portal to the page of each order`, async () => {
+  it(`${example.name} leads from a search in the portal to each order's page`, async () => {
     const { url } = of(example);
     const { origin } = new URL(url);
     for (const reference of REFERENCES) {

@@ -27,7 +27,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-it("a file begins when it is whole, with its length, and is logged without a cause", async () => {
+it("a file response begins when the file is complete, has its length, and logs no error", async () => {
   const { open, line } = await serve(async function* () {
     yield "id,code\n";
     yield "1,é\n";
@@ -43,7 +43,7 @@ it("a file begins when it is whole, with its length, and is logged without a cau
   expect(Object.keys(await line())).not.toEqual(expect.arrayContaining(["err", "reason"]));
 });
 
-it("a file that cannot be made is an error response, without a byte or a header of the file", async () => {
+it("a file that cannot be generated causes an error response without a byte of it", async () => {
   const cause = new Error("Postgres has gone");
   const { open, line } = await serve(async function* () {
     yield "id,code\n";
@@ -55,7 +55,7 @@ it("a file that cannot be made is an error response, without a byte or a header 
   expect(await line()).toMatchObject({ level: "error", status: 500, err: cause });
 });
 
-it("a HEAD request gets the file's headers, and makes no file", async () => {
+it("a HEAD request gets the file's headers without generating the file", async () => {
   const made = vi.fn();
   const { open } = await serve(async function* () {
     made();
@@ -88,7 +88,7 @@ it.each([
   await isFree();
 });
 
-it("a reader may have two files at a time, and all readers together as many as the process allows", async () => {
+it("a reader may have two files at a time, and all readers together the process's limit", async () => {
   const gate = makeGate();
   const { open } = await serve(
     async function* () {
@@ -113,7 +113,7 @@ it("a reader may have two files at a time, and all readers together as many as t
   for (const file of [first, second, other]) expect((await file).response.statusCode).toBe(200);
 });
 
-it("a file whose reader leaves while it is made gives up its place", async () => {
+it("a file whose reader disconnects early gives up its place", async () => {
   const gate = makeGate();
   let ended = false;
   const { open, line, isFree } = await serve(async function* () {
@@ -135,7 +135,7 @@ it("a file whose reader leaves while it is made gives up its place", async () =>
   expect(ended).toBe(true);
 });
 
-it("a file whose sign-in ends while a part is read is refused at once", async () => {
+it("a file is refused at once if its sign-in ends while a part is read", async () => {
   const gate = makeGate();
   const { open, signOut, isFree } = await serve(async function* () {
     await gate.pass();
@@ -156,7 +156,7 @@ const large: Parts = async function* () {
   for (let made = 0; made < MEGABYTES; made += 1) yield "x".repeat(2 ** 20);
 };
 
-it("a file whose sign-in ends while it is sent breaks off, for a stopped reader too", async () => {
+it("a file breaks off if its sign-in ends while it is sent, even to a stalled reader", async () => {
   const { stop, signOut, line, isFree } = await serve(large);
   const stopped = await stop();
   signOut();
@@ -169,21 +169,21 @@ it("a file whose sign-in ends while it is sent breaks off, for a stopped reader 
   await isFree();
 });
 
-it("a reader who takes nothing for a while is cut", async () => {
+it("a reader that takes no data for a while is disconnected", async () => {
   const { stop, line, isFree } = await serve(large, {}, { stalledMs: 1_000 });
   await stop();
   expect(await line()).toMatchObject({ status: 499 });
   await isFree();
 });
 
-it("a reader who takes so little that the file would never end is cut", async () => {
+it("a reader that is too slow to finish is disconnected", async () => {
   const { stop, line, isFree } = await serve(large, { readMs: 500, readRateMin: 2 ** 30 });
   await stop();
   expect(await line()).toMatchObject({ status: 499 });
   await isFree();
 });
 
-it("a stopped reader holds little memory", async () => {
+it("a stalled reader uses little memory", async () => {
   const { stop } = await serve(large, { eachMax: 8 });
   await stop();
   const before = bytesInUse();

@@ -16,7 +16,7 @@ const REDEEM_WAIT_MS = 5_000;
 
 const { servers, keys, issue } = useService({ apis: [], workers: [] });
 
-it("a stopping API answers running requests, ends their connections and closes", async () => {
+it("a stopping API answers running requests, then closes their connections", async () => {
   // No worker runs, so the redeem is under way until its wait is over.
   const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
   const { code } = await issue();
@@ -32,7 +32,7 @@ it("a stopping API answers running requests, ends their connections and closes",
   agent.destroy();
 });
 
-it("an API process that gets SIGTERM answers every request of 64 clients on their open connections", async () => {
+it("an API process that gets SIGTERM answers all requests of 64 clients on open connections", async () => {
   // A busy machine may keep clients from sending for two seconds, after which their connections count as idle.
   await expectFairRound(3, stopUnderLoad, (failures) => failures.length === 0);
 });
@@ -64,7 +64,7 @@ async function stopUnderLoad(): Promise<string[]> {
   return failures;
 }
 
-it("an API process that gets Ctrl-C twice first answers what is under way, also a redeem that waits", async () => {
+it("an API process that gets Ctrl-C twice first answers running requests, including a waiting redeem", async () => {
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const QUEUE_SHARDS = String(servers.queueShards[0]);
@@ -84,7 +84,7 @@ it("an API process that gets Ctrl-C twice first answers what is under way, also 
   agent.destroy();
 });
 
-it("a stopping API does not wait for connections without a request or with half a request", async () => {
+it("a stopping API does not wait for connections without a complete request", async () => {
   const api = await startApi(servers);
   const { hostname, port } = new URL(api.url);
   const sockets = [connect(Number(port), hostname), connect(Number(port), hostname)];
@@ -94,7 +94,7 @@ it("a stopping API does not wait for connections without a request or with half 
   await Promise.all([api.close(), ...sockets.map((socket) => once(socket.resume(), "close"))]);
 });
 
-it("a stopping API answers the first request of an open connection, then ends the connection", async () => {
+it("a stopping API answers the first request of an open connection, then closes it", async () => {
   const api = await startApi(servers, {}, CONNECTION_LIMITS);
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);
@@ -116,7 +116,7 @@ it("a stopping API answers the first request of an open connection, then ends th
 it.each([
   ["ten minutes and more by default", {}, 620],
   ["as long as KEEP_ALIVE_SECONDS says", { KEEP_ALIVE_SECONDS: "1" }, 1],
-])("an API keeps idle connections %s, those to its metrics as well", async (_title, env: Record<
+])("an API keeps idle connections %s, including those to its metrics", async (_title, env: Record<
   string,
   string
 >, seconds) => {

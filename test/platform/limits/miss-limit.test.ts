@@ -15,7 +15,7 @@ const other = service.apis[1];
 /** Codes that name nothing: they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
 
-it("a key may try unknown codes up to the limit; then no code is looked up for that key", async () => {
+it("a key may try unknown codes up to the limit, and then no code is looked up for it", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await useUp(client);
@@ -35,7 +35,7 @@ it("a key may try unknown codes up to the limit; then no code is looked up for t
   expect(await dumpRows(servers.db)).toEqual(before);
 });
 
-it("text that cannot be a code is no miss, so that a scanner's setting does not lock a key out", async () => {
+it("a text that cannot be a code is no miss, so that a scanner's setting locks out no key", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(`${code}\u0301`)));
@@ -43,7 +43,7 @@ it("text that cannot be a code is no miss, so that a scanner's setting does not 
   expect((await client.lookUp(`${code}\r\n`)).status).toBe(200);
 });
 
-it("a scanner set for another keyboard finds vouchers without a miss, and an unknown code is one miss", async () => {
+it("a scanner with another keyboard layout finds vouchers without a miss", async () => {
   const [client] = await newClients();
   const scan = (code: string) =>
     Array.from(code, (symbol) => ({ Y: "Z", Z: "Y", "-": "\u00df" })[symbol] ?? symbol).join("");
@@ -58,7 +58,7 @@ it("a scanner set for another keyboard finds vouchers without a miss, and an unk
   expect((await client.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
 });
 
-it("misses count on every route, and another organization's codes count like unknown ones", async () => {
+it("misses count on every route, and another organization's codes count as unknown", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
   const foreign = await issueVouchers(servers.db, service.stranger, LIMIT);
@@ -68,7 +68,7 @@ it("misses count on every route, and another organization's codes count like unk
   for (const call of calls) expect((await call(UNKNOWN)).body.code).toBe("too_many_misses");
 });
 
-it("over the miss limit, unknown codes get the same bytes as those that exist", async () => {
+it("over the miss limit, existing codes get the same bytes as unknown ones", async () => {
   const [client] = await newClients();
   const codes = [(await service.issue()).code, (await issueVoucher(servers.db, service.stranger)).code, UNKNOWN];
   await useUp(client);
@@ -83,7 +83,7 @@ it("over the miss limit, unknown codes get the same bytes as those that exist", 
   }
 });
 
-it("misses count against the guessing key only", async () => {
+it("misses count only for the key that guesses", async () => {
   const [[guesser], [honest]] = [await newClients(), await newClients()];
   const { code } = await service.issue();
   await useUp(guesser);
@@ -91,7 +91,7 @@ it("misses count against the guessing key only", async () => {
   expect((await honest.redeem({ code, externalRef: "honest" })).status).toBe(200);
 });
 
-it("a burst of misses does not reveal a code that follows them", async () => {
+it("a burst of misses does not reveal a valid code after them", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const names = Array.from({ length: 200 }, (_, n) => (n === 150 ? code : UNKNOWN));
@@ -122,7 +122,7 @@ it("a key over the miss limit still uses tickets: look-up, events, redeem and re
   expect((await client.lookUp("rsv_unknown")).status).toBe(404);
 });
 
-it("a key over the miss limit still gets retries of its redemptions confirmed, by any code", async () => {
+it("a key over the miss limit still gets confirmations of its redemptions, by any code", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const first = await client.redeem({ code, externalRef: "redeemed before" });
@@ -133,7 +133,7 @@ it("a key over the miss limit still gets retries of its redemptions confirmed, b
   expect(await retry(UNKNOWN)).toEqual({ ...first.body, alreadyConfirmed: true, otherVoucher: true });
 });
 
-it("look-ups of existing codes never count as misses in any status, and make no Redis call", async () => {
+it("look-ups of existing codes are never misses in any status, and make no Redis call", async () => {
   const monitor = await monitorRedis(servers.redisUrl);
   const [client] = await newClients();
   const { code } = await service.issue();
@@ -147,7 +147,7 @@ it("look-ups of existing codes never count as misses in any status, and make no 
   monitor.close();
 });
 
-it("an unknown ticket is no miss, nor is a retry of a confirmed reference with an unknown code", async () => {
+it("an unknown ticket is no miss, and neither is a retry of a confirmed reference", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   await client.redeem({ code, externalRef: "confirmed" });
@@ -158,7 +158,7 @@ it("an unknown ticket is no miss, nor is a retry of a confirmed reference with a
   expect((await client.lookUp(code)).status).toBe(200);
 });
 
-it("MISS_LIMIT_PER_MINUTE=0 turns the miss limit off", async () => {
+it("MISS_LIMIT_PER_MINUTE=0 disables the miss limit", async () => {
   const off = await service.startApi({ MISS_LIMIT_PER_MINUTE: "0" });
   const client = partnerClient(off.url, (await makeKey(servers.db, partner.organizationId)).key);
   const replies = await Promise.all(Array.from({ length: 200 }, () => client.lookUp(UNKNOWN)));

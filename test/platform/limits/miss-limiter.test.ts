@@ -12,7 +12,7 @@ const times = (count: number) => Array.from({ length: count }, (_, index) => ind
 
 it.each([
   1, 5, 16, 60,
-])("a limit on misses answers only the first %i misses of a caller, even simultaneous ones", async (limit) => {
+])("a miss limit answers only the first %i misses of a caller, even simultaneous ones", async (limit) => {
   const { seen, guard, burst, misses } = await open(counting.newName(), { limit });
   expect(await burst(500, () => false)).toEqual(times(500).map((n) => n < limit));
   const { ran } = seen;
@@ -24,13 +24,13 @@ it.each([
   expect(await misses(limit + 1, "another")).toBe(limit);
 });
 
-it("a limit on misses withholds a hit after the last miss of a burst", async () => {
+it("a miss limit withholds a hit after the last miss of a burst", async () => {
   const { burst } = await open(counting.newName(), { limit: 10 });
   // Two hits before the tenth miss, which is the twelfth look-up, and one after it.
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
 });
 
-it("a limit on misses answers any number of simultaneous hits, without a call of Redis", async () => {
+it("a miss limit answers any number of simultaneous hits without a Redis call", async () => {
   const name = counting.newName();
   const { seen, guard, burst, misses } = await open(name, { limit: 3 });
   const hits = times(2_000).map(() => guard(true));
@@ -41,7 +41,7 @@ it("a limit on misses answers any number of simultaneous hits, without a call of
   expect(await burst(200, () => true)).not.toContain(false);
 });
 
-it("a limit on misses counts every miss in Redis, and calls it no more once the limit is reached", async () => {
+it("a miss limit counts every miss in Redis, and makes no Redis call after the limit", async () => {
   const name = counting.newName();
   const { misses } = await open(name);
   await misses(500);
@@ -51,7 +51,7 @@ it("a limit on misses counts every miss in Redis, and calls it no more once the 
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
 });
 
-it("a limit on misses counts a failed look-up neither as a hit nor as a miss", async () => {
+it("a miss limit counts a failed look-up neither as a hit nor as a miss", async () => {
   const { limiter, guard, misses } = await open(counting.newName(), { limit: 1 });
   const failing = () =>
     limiter.guard(
@@ -64,7 +64,7 @@ it("a limit on misses counts a failed look-up neither as a hit nor as a miss", a
   expect(await misses(5)).toBe(1);
 });
 
-it("a limit on misses says when the window ends, and is forgotten with it", async () => {
+it("a miss limit says when its window ends, and then forgets it", async () => {
   const { guard, misses } = await open(counting.newName(), { limit: 2, seconds: 1 });
   await until(async () => (await misses(10)) < 10);
   const refused = await guard(false);
@@ -72,9 +72,7 @@ it("a limit on misses says when the window ends, and is forgotten with it", asyn
   await until(async () => (await guard(true)).allowed);
 });
 
-it.each([
-  2, 4,
-])("a limit on misses is shared: a burst at %i processes gets as many misses as at one", async (processes) => {
+it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many misses as at one", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(times(processes).map(() => open(name)));
@@ -86,7 +84,7 @@ it.each([
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
-it("a limit on misses in several processes reaches another process with its first miss there", async () => {
+it("a miss limit of several processes applies in another process from its first miss", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [one, other] = [await open(name), await open(name)];
@@ -98,7 +96,7 @@ it("a limit on misses in several processes reaches another process with its firs
 });
 
 itOnOneRedis.each(["cut", "muffle"] as const)(
-  "a limit on misses applies in each process alone without Redis: %s",
+  "each process keeps the miss limit alone without Redis: %s",
   async (fault) => {
     const options = { redisUrl: counting.proxy.url };
     const name = counting.newName();
@@ -113,7 +111,7 @@ itOnOneRedis.each(["cut", "muffle"] as const)(
   },
 );
 
-itOnOneRedis("a limit on misses stays used when Redis fails during the window, and when it returns", async () => {
+itOnOneRedis("a used miss limit stays used when Redis fails during the window, and when it returns", async () => {
   const { misses } = await open(counting.newName(), { redisUrl: counting.proxy.url });
   expect(await misses(30)).toBe(30);
   counting.proxy.cut();

@@ -23,7 +23,7 @@ it.each([
   expect(await burst(limiter, limit + 1, "another")).toBe(limit);
 });
 
-it("a rate limiter returns what is left: one less with each call, and 0 with a refusal", async () => {
+it("a rate limiter returns the remaining calls: one less for each call, 0 for a refusal", async () => {
   const limiter = await openLimiter(counting.newName(), { limit: 40 });
   const left: number[] = [];
   for (let i = 0; i < 42; i++) left.push((await limiter.take("caller")).remaining);
@@ -33,9 +33,7 @@ it("a rate limiter returns what is left: one less with each call, and 0 with a r
 /** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 
-it.each([
-  2, 4,
-])("rate limiters of several processes share a limit within a thirteenth each: %i processes", async (processes) => {
+it.each([2, 4])("rate limiters of %i processes keep a shared limit to within a thirteenth each", async (processes) => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
@@ -47,7 +45,7 @@ it.each([
   await expectFairRound(3, measure, ({ sum, least }) => Math.abs(sum - LIMIT) <= processes * SLACK && least >= 10);
 });
 
-it("rate limiters of several processes share one limit when calls come one after another as well", async () => {
+it("rate limiters of several processes keep one shared limit for sequential calls", async () => {
   const measure = async () => {
     const name = counting.newName();
     const limiters = [await openLimiter(name), await openLimiter(name)];
@@ -59,7 +57,7 @@ it("rate limiters of several processes share one limit when calls come one after
   await expectFairRound(3, measure, (allowed) => Math.abs(allowed - LIMIT) <= 2 * SLACK);
 });
 
-it("once one process has used the limit up, others permit only the calls granted to them before", async () => {
+it("after one process has used up the limit, others allow only calls already granted to them", async () => {
   const measure = async () => {
     const name = counting.newName();
     const [first, second] = [await openLimiter(name), await openLimiter(name)];
@@ -70,7 +68,7 @@ it("once one process has used the limit up, others permit only the calls granted
   await expectFairRound(3, measure, (allowed) => allowed <= SLACK);
 });
 
-it("a rate limiter makes no call of Redis for occasional callers", async () => {
+it("a rate limiter makes no Redis call for occasional callers", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name);
   for (let caller = 0; caller < 100; caller++) {
@@ -80,7 +78,7 @@ it("a rate limiter makes no call of Redis for occasional callers", async () => {
   expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
 });
 
-it("a rate limiter calls Redis for a twentieth of the calls at full rate, and for no refused call", async () => {
+it("a rate limiter calls Redis for a twentieth of the calls at full rate, and for no refusal", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name);
   for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
@@ -102,7 +100,7 @@ itOnOneRedis.each(["cut", "muffle"] as const)("each process keeps the limit alon
   expect(await onEach(50)).toEqual([0, 0]);
 });
 
-itOnOneRedis("what was used of a window stays used when Redis fails, and when it returns", async () => {
+itOnOneRedis("calls of a window stay counted when Redis fails, and when it returns", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name, { redisUrl: counting.proxy.url });
   expect(await burst(limiter, 100)).toBe(100);
@@ -117,7 +115,7 @@ itOnOneRedis("what was used of a window stays used when Redis fails, and when it
   expect(await burst(limiter, 3 * LIMIT)).toBe(50);
 });
 
-it("what a rate limiter remembers is bounded, however many addresses call", async () => {
+it("a rate limiter's memory is bounded, however many addresses call", async () => {
   const limiter = await openLimiter();
   for (let address = 0; address < 200_000; address++) void limiter.take(`2001:db8:${address}::/64`);
   expect(limiter.size).toBeLessThanOrEqual(10_000);

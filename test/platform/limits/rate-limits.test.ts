@@ -34,7 +34,7 @@ let addresses = 0;
 const from = (address: string) => ({ "x-forwarded-for": address });
 
 describe("the rate limit headers", () => {
-  it("each answer to a partner, even a refusal, has the rate limit and what is left as structured fields", async () => {
+  it("each response to a partner, including a refusal, has the rate limit and the remaining calls", async () => {
     const client = partnerClient(ample.url, await newKey());
     const { code } = await service.issue();
     const { ticket } = (await client.reserve(code)).body;
@@ -69,7 +69,7 @@ describe("the rate limit headers", () => {
     }
   });
 
-  it("the rate limit headers come with a 429 over the limit, and Retry-After states the time to wait", async () => {
+  it("a 429 has the rate limit headers and the time to wait in Retry-After", async () => {
     const client = partnerClient(api.url, await newKey());
     const refused = await limited(() => client.lookUp(UNKNOWN));
     expect(refused.body).toStrictEqual({
@@ -85,7 +85,7 @@ describe("the rate limit headers", () => {
 });
 
 describe("a key's limit", () => {
-  it("a key's limit is separate for reads and for changes: reads cannot use up the limit of redeems", async () => {
+  it("a key has separate limits for reads and changes, so that reads cannot prevent redeems", async () => {
     const [client, calm] = [partnerClient(api.url, await newKey()), partnerClient(api.url, await newKey())];
     const vouchers = await Promise.all(Array.from({ length: 3 }, () => service.issue()));
     for (const { code } of vouchers) {
@@ -121,7 +121,7 @@ describe("a key's limit", () => {
     });
   });
 
-  it("RATE_LIMIT_RPS=0 turns off all rate limits", async () => {
+  it("RATE_LIMIT_RPS=0 disables all rate limits", async () => {
     const off = await service.startApi();
     const client = partnerClient(off.url, await newKey());
     const open = ["/partner/vouchers/x", "/integrity/events/VoucherInstance/x", "/nothing"];
@@ -134,7 +134,7 @@ describe("a key's limit", () => {
   });
 });
 
-it("a user's limit is a tenth of a key's, separate for acquisitions and reads, for each user", async () => {
+it("a user's limit is a tenth of a key's, separate for acquisitions and reads", async () => {
   const offer = await makeOffer(servers.db, 5);
   const reader = await signedIn(api.url, issuer, newUser());
   const reply = await reader.listing(offer.listingId);
@@ -203,7 +203,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("an address's limit does not affect valid keys when failed authentications have used it up", async () => {
+  it("an address whose failed authentications are over the limit can still use valid keys", async () => {
     const address = newAddress();
     const key = await newKey();
     const good = () => lookUp(address, key);
@@ -215,7 +215,7 @@ describe("an address's limit", () => {
     }
   });
 
-  it("an address's limit refuses no new valid key or token when failed authentications have used it up", async () => {
+  it("an address over its limit for failed authentications can use new valid keys and tokens", async () => {
     const address = newAddress();
     for (let i = 0; i < 3; i++) {
       const fresh = await newKey();
@@ -232,7 +232,7 @@ describe("the address that a limit counts", () => {
   const unknownPath = (to: TestApi, forwarded: string) =>
     send("GET", `${to.url}/nothing`, { headers: from(forwarded) });
 
-  it("a limit counts the address that the trusted proxy added, not an address that the caller sent", async () => {
+  it("the limit counts the address that the trusted proxy added, not one from the caller", async () => {
     const address = newAddress();
     await limited(() => unknownPath(api, `${newAddress()}, ${address}`));
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
@@ -243,7 +243,7 @@ describe("the address that a limit counts", () => {
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],
     ["all addresses of a /64", "2001:db8:1:2::1", "[2001:db8:1:2:ffff:ffff:ffff:ffff]:1024"],
     ["not an address", "unknown", "203.0.113.7:x"],
-  ])("the address that a limit counts is one for %s", async (_what, ...spellings) => {
+  ])("the limit counts one address for %s", async (_what, ...spellings) => {
     for (const spelling of spellings) {
       await until(async () => {
         await storm(() => unknownPath(api, spellings[0] ?? ""));
@@ -256,7 +256,7 @@ describe("the address that a limit counts", () => {
   });
 });
 
-it("routes are all limited, except health probes", async () => {
+it("every route has a limit, except health probes", async () => {
   const paths = createApp(ample.ctx).router.stack.flatMap(({ route }) => (route === undefined ? [] : [route.path]));
   expect(paths.length).toBeGreaterThan(15);
   const unlimited = new Set<string>();
@@ -275,7 +275,7 @@ it("routes are all limited, except health probes", async () => {
   expect([...unlimited].sort()).toEqual(["/healthz", "/readyz"]);
 });
 
-it("routes of the dashboard are limited for requests without the password", async () => {
+it("every route of the dashboard has a limit for requests without the password", async () => {
   const { status, headers } = await fetch(`${ample.url}/ops/queues`);
   expect(status).toBe(401);
   expect(headers.get("ratelimit-policy")).toMatch(/^"refused"/);

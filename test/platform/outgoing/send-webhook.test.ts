@@ -18,7 +18,7 @@ afterEach(async () => {
 
 type SenderOptions = Partial<Parameters<typeof openWebhookSender>[0]>;
 
-it("a healthy endpoint gets the exact body and headers, on kept connections", async () => {
+it("a healthy endpoint gets the exact body and headers on reused connections", async () => {
   const receiver = await receive();
   const send = makeSender();
   expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
@@ -33,7 +33,7 @@ it("a healthy endpoint gets the exact body and headers, on kept connections", as
   });
 });
 
-it("a healthy endpoint gets the request on another connection when it has closed the idle one", async () => {
+it("a healthy endpoint gets the request on a new connection if it has closed the idle one", async () => {
   const sockets: Socket[] = [];
   const url = await serveRaw((socket) => {
     sockets.push(socket);
@@ -45,7 +45,7 @@ it("a healthy endpoint gets the request on another connection when it has closed
   expect(sockets).toHaveLength(2);
 });
 
-it("a healthy endpoint may have a certificate of an authority that is trusted, and only for its name", async () => {
+it("a healthy endpoint may use a certificate of a trusted authority, only for its own name", async () => {
   const { port } = await receive({ tls: true });
   const send = makeSender({ ca: SELF_SIGNED.cert, resolve: async () => ["127.0.0.1"] });
   expect(await send(`https://hooks.test:${port}/`)).toEqual(OK);
@@ -54,7 +54,7 @@ it("a healthy endpoint may have a certificate of an authority that is trusted, a
 
 const guarded = { mayConnectTo: isPublicAddress };
 
-it("an address that is not public is refused in a URL, and as each of a name's addresses", async () => {
+it("a private address is refused in a URL and among a name's addresses", async () => {
   const receiver = await receive();
   const hosts = "127.0.0.1 [::1] [::ffff:127.0.0.1] 2130706433 0x7f.1 169.254.169.254 [64:ff9b::7f00:1]";
   for (const host of hosts.split(" "))
@@ -75,7 +75,7 @@ it("an address that is not public is refused in a URL, and as each of a name's a
   expect(receiver.connections).toBe(0);
 });
 
-it("a private address of a name is left out, and the name's other addresses are used", async () => {
+it("a name's private addresses are skipped, and its other addresses are used", async () => {
   const secret = await receive();
   const good = await receive({ host: "127.0.0.2", port: secret.port });
   for (const addresses of [
@@ -89,7 +89,7 @@ it("a private address of a name is left out, and the name's other addresses are 
   expect([good.connections, secret.connections]).toEqual([3, 0]);
 });
 
-it("an address of the family that works is used although the name has many of the other one", async () => {
+it("a working address is used although the name has many unreachable ones of the other family", async () => {
   const { port } = await receive({ host: "::1" });
   // No server listens at these addresses.
   const others = [2, 3, 4, 5, 6].map((last) => `127.0.0.${last}`);
@@ -115,7 +115,7 @@ it("a private address from a name's second look-up is never connected to", async
   expect([good.connections, secret.connections]).toEqual([1, 0]);
 });
 
-it("an address that is not public is refused although it was allowed when the endpoint was created", async () => {
+it("a private address is refused although it was allowed when the endpoint was created", async () => {
   const receiver = await receive();
   const anywhere = makeSender({ allowPrivate: false, mayConnectTo: () => true });
   expect(await anywhere(receiver.url)).toEqual(failed("refused_address"));
@@ -135,7 +135,7 @@ it("a redirect is not followed", async () => {
   expect(target.connections).toBe(0);
 });
 
-it("an answer that is no success has the wait of a valid Retry-After", async () => {
+it("an unsuccessful response reports the wait of a valid Retry-After", async () => {
   for (const [header, retryAfterMs] of [
     ...([
       ["30", 30_000],
@@ -155,7 +155,7 @@ it("an answer that is no success has the wait of a valid Retry-After", async () 
   }
 });
 
-it("an answer without HTTP or with endless headers is invalid", async () => {
+it("a response that is no HTTP or has endless headers is invalid", async () => {
   const garbage = await serveRaw((socket) => socket.end("220 smtp.example.com ESMTP\r\n"));
   expect(await makeSender()(garbage)).toEqual(failed("invalid_response"));
   const endless = await serveRaw((socket) => {
@@ -166,7 +166,7 @@ it("an answer without HTTP or with endless headers is invalid", async () => {
   expect(await makeSender()(endless)).toEqual(failed("invalid_response"));
 });
 
-it("an attempt is a failure when the connection is refused or cut", async () => {
+it("an attempt fails if the connection is refused or cut", async () => {
   const closed = await receive();
   await closed.close();
   expect(await makeSender()(closed.url)).toEqual(failed("connection"));
@@ -181,7 +181,7 @@ it("an attempt is a failure when the connection is refused or cut", async () => 
   expect(await makeSender()(halfway.url)).toEqual(failed("connection"));
 });
 
-it("an attempt fails on an untrusted certificate, without TLS, and for a name without an address", async () => {
+it("an attempt fails for an untrusted certificate, without TLS, and for a name without an address", async () => {
   const [trusted, plain] = [await receive({ tls: true }), await receive()];
   for (const { port } of [trusted, plain])
     expect(await makeSender()(`https://127.0.0.1:${port}/`)).toEqual(failed("tls"));
@@ -210,7 +210,7 @@ function pourBody(response: ServerResponse): void {
   pour();
 }
 
-it("an answer without an end is read up to 16 kB, and its status counts", async () => {
+it("an endless response is read up to 16 kB, and its status counts", async () => {
   let written = 0;
   const receiver = await receive({
     answer: (response) => {
@@ -227,7 +227,7 @@ it("an answer without an end is read up to 16 kB, and its status counts", async 
 
 it.each(
   HOSTILE_KINDS,
-)("an endless answer is cut at the time limit of the attempt, and leaves no connection: %s", async (kind) => {
+)("an endless response is cut at the attempt's time limit, and leaves no connection: %s", async (kind) => {
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
@@ -241,7 +241,7 @@ it.each(
   await until(() => receiver.connections() === 0);
 });
 
-it("a request on a kept connection that breaks late is not sent again", async () => {
+it("a request on a reused connection that breaks late is not sent again", async () => {
   let requests = 0;
   const url = await serveRaw((socket) => {
     socket.on("data", () => {
@@ -256,7 +256,7 @@ it("a request on a kept connection that breaks late is not sent again", async ()
   expect(requests).toBe(2);
 });
 
-it("an answer without an end is read up to a quarter of a megabyte, including what precedes its body", async () => {
+it("an endless response is read up to a quarter of a megabyte in total", async () => {
   for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);
@@ -264,7 +264,7 @@ it("an answer without an end is read up to a quarter of a megabyte, including wh
   }
 });
 
-it("an attempt ends at the time limit for connecting when TLS or DNS does not respond", async () => {
+it("an attempt ends at the connection time limit if TLS or DNS does not respond", async () => {
   const silent = await serveRaw(() => undefined);
   const quick = { connectMaxMs: 200, attemptMaxMs: 3_600_000 };
   expect(await makeSender(quick)(silent.replace("http:", "https:"))).toEqual(failed("timeout"));

@@ -28,11 +28,11 @@ const VECTOR = {
   keys: [createSecretKey("uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=", "base64")],
 };
 
-it("the signature of a webhook is over the bytes that Standard Webhooks prescribes", () => {
+it("a webhook's signature covers the bytes that Standard Webhooks prescribes", () => {
   expect(signWebhook(VECTOR)).toBe("v1,RHroBtAE5AY6GVKNy7PWWtT9pLwb562xUgKzQkbN9oU=");
 });
 
-it("the signature of a webhook is accepted under each secret that signs, and refused under another", () => {
+it("a webhook's signature is valid under each signing secret, and under no other", () => {
   const body = '{"type":"webhook.test"}';
   const keys = openSigningKeys(ROOT, ENDPOINT);
   const headers = webhookHeaders({ id: "vch_1-2", timestampSeconds: Math.floor(Date.now() / 1_000), body, keys });
@@ -44,7 +44,7 @@ it("the signature of a webhook is accepted under each secret that signs, and ref
   expect(() => new Webhook(other ?? "").verify(body, headers)).toThrow("No matching signature");
 });
 
-it("deriveWebhookSecret always derives the same 32 bytes, and others for another root, endpoint or version", () => {
+it("deriveWebhookSecret derives the same 32 bytes each time, and others for other arguments", () => {
   const secret = deriveWebhookSecret(ROOT, "whk_1", 1);
   expect(secret).toBe(deriveWebhookSecret(ROOT, "whk_1", 1));
   expect(Buffer.from(secret.slice("whsec_".length), "base64")).toHaveLength(32);

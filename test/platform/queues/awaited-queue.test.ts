@@ -98,14 +98,14 @@ it("a reply reaches only the process that added the job", async () => {
   expect([own, foreign]).toMatchObject([isReply(2), isReply(4)]);
 });
 
-it("a reply reaches its caller even when Redis did not acknowledge the job", async () => {
+it("a reply reaches its caller even if Redis did not acknowledge the job", async () => {
   work(add);
   await call(1, 2);
   proxy.muffle();
   expect(await call(2, 3)).toMatchObject(isReply(5));
 });
 
-it("a reply reports how long the job waited and how long it ran", async () => {
+it("a reply reports the job's waiting time and running time", async () => {
   const asked = call(1, 2);
   await untilQueued(1);
   await sleep(50);
@@ -120,7 +120,7 @@ it("a reply reports how long the job waited and how long it ran", async () => {
   expect(answer.workedMs).toBeGreaterThanOrEqual(59);
 });
 
-it("one message has all replies that a worker sends at the same time", async () => {
+it("one message carries all replies that a worker sends at the same time", async () => {
   const gate = workAtGate();
   const listener = openFailFast(servers.redisUrl, "listener", log);
   await untilReady(listener);
@@ -136,7 +136,7 @@ it("one message has all replies that a worker sends at the same time", async () 
   listener.disconnect();
 });
 
-it("a job runs again after its worker died three times, and fails after the fourth time", async () => {
+it("a job runs again after its worker crashed three times, and fails after the fourth time", async () => {
   const callAfter = async (deaths: number) => {
     const id = newJobId();
     const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
@@ -158,7 +158,7 @@ it("a job runs again after its worker died three times, and fails after the four
   expect(await four.asked).toMatchObject(isUnknown(expect.stringContaining("stalled")));
 });
 
-it.each(["reply", "failure"])("a %s whose message was lost is read from the queue", async (ending) => {
+it.each(["reply", "failure"])("a %s is read from the queue after its message was lost", async (ending) => {
   const gate = workAtGate(async (id, data) => {
     if (ending === "failure") throw new Error("out of paper");
     return add(id, data);
@@ -171,7 +171,7 @@ it.each(["reply", "failure"])("a %s whose message was lost is read from the queu
   expect(await asked).toMatchObject(ending === "reply" ? isReply(11) : isUnknown("out of paper"));
 });
 
-it("replies arrive again within seconds after their connection's server vanished without closing it", async () => {
+it("replies arrive again within seconds after their connection was lost without being closed", async () => {
   work(add);
   replyProxy.lose();
   const asked = call(1, 2);
@@ -186,7 +186,7 @@ it("replies arrive again within seconds after their connection's server vanished
   expect(await asked).toMatchObject(isReply(3));
 });
 
-it("a caller whose job Redis lost while a worker ran it gets the reply that comes after one check", async () => {
+it("a caller gets a late reply although Redis lost the job while a worker ran it", async () => {
   const gate = workAtGate();
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
@@ -202,7 +202,7 @@ it("a caller whose job Redis lost while a worker ran it gets the reply that come
   checks.mockRestore();
 });
 
-it("a job that Redis did not acknowledge in time is withdrawn once Redis answers", async () => {
+it("a job without a timely acknowledgement is withdrawn when Redis responds again", async () => {
   await reopenAwaited();
   const jobId = newJobId();
   proxy.muffle();
@@ -212,7 +212,7 @@ it("a job that Redis did not acknowledge in time is withdrawn once Redis answers
   await until(async () => (await findJob(jobId)).length === 0);
 });
 
-it("a caller whose job Redis has lost gets unknown soon", async () => {
+it("a caller whose job Redis has lost soon gets unknown", async () => {
   const asked = call(1, 2);
   await untilQueued(1);
   await servers.redis.flushdb();
@@ -225,7 +225,7 @@ const SUM = { a: 1, b: 2 };
 it.each([
   ["invalid JSON", { returnvalue: "{" }],
   ["invalid times", { processedOn: "yesterday" }],
-])("a lost reply that is stored with %s is unknown, and affects no other job", async (_title, malformed) => {
+])("a stored reply with %s is unknown, and affects no other job", async (_title, malformed) => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await untilQueued(1);
@@ -236,7 +236,7 @@ it.each([
   expect(await call(1, 2)).toMatchObject(isReply(3));
 });
 
-it("a malformed message does not affect the next reply, and replies arrive again after a reconnect", async () => {
+it("a malformed message does not affect the next reply, and a reconnect restores replies", async () => {
   work(add);
   for (const nonsense of ["{", "[]", '[{"jobId":1}]', "null"]) await servers.redis.spublish(inbox.channel, nonsense);
   expect(await call(1, 2)).toMatchObject(isReply(3));
@@ -252,7 +252,7 @@ it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is 
   expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
 });
 
-it("the reply of a failed job is unknown, with the reason as its cause", async () => {
+it("the reply of a failed job is unknown, with the failure as its cause", async () => {
   work(() => Promise.reject(new Error("out of paper")));
   expect(await call(1, 2)).toMatchObject(isUnknown("out of paper"));
 });
@@ -260,20 +260,20 @@ it("the reply of a failed job is unknown, with the reason as its cause", async (
 /** A copy of the database on the same Redis. */
 const copy = { ...deployment, serverId: "test/2" };
 
-it("the reply of a job whose data its worker cannot read says so", async () => {
+it("the reply of a job with unreadable data says so", async () => {
   work(add);
   const asked = awaited.addAndWait(newJobId(), { a: 1 } as Sum, NO_TIMEOUT_MS);
   expect(await asked).toMatchObject(isUnknown("the job's data is not what this queue carries"));
 });
 
-it("a worker on a copy of the database runs none of the original's jobs, and counts those it refuses", async () => {
+it("a worker on a copy of the database refuses and counts the original's jobs", async () => {
   const before = foreignJobs;
   const ran = workAndRecord(copy);
   expect(await call(1, 2)).toMatchObject(isUnknown("the job is from another deployment or database"));
   expect([ran, foreignJobs - before]).toEqual([[], 1]);
 });
 
-it("a worker that has not noticed a restart of Postgres connects again before it refuses a job", async () => {
+it("a worker that has not noticed a restart of Postgres reconnects before it refuses a job", async () => {
   const restarted = { ...deployment, serverId: "before the restart" };
   const before = foreignJobs;
   restarted.reconnect = async () => {
@@ -284,7 +284,7 @@ it("a worker that has not noticed a restart of Postgres connects again before it
   expect(foreignJobs).toBe(before);
 });
 
-it("replies of a worker on a copy of the database are counted and ignored", async () => {
+it("callers count and ignore replies of a worker on a copy of the database", async () => {
   const before = foreignReplies;
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
@@ -304,7 +304,7 @@ const blocked = async () => {
   return clients.filter((line) => line.includes(db) && / flags=\w*b/.test(line)).length;
 };
 
-it("a job whose wake-up went to a killed worker runs on an idle worker soon", async () => {
+it("an idle worker soon runs a job whose wake-up went to a killed worker", async () => {
   // This connection blocks first, so it gets the marker and ignores it, like a dying process.
   const killed = servers.redis.duplicate();
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
@@ -320,7 +320,7 @@ it("a job whose wake-up went to a killed worker runs on an idle worker soon", as
   killed.disconnect();
 });
 
-it("a caller whose wait ends withdraws a job that no worker has started, so that it never runs", async () => {
+it("a caller withdraws its job when its wait ends before a worker has started the job", async () => {
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject({ kind: "unknown" });
   await until(async () => (await findJob(jobId)).length === 0);
@@ -330,7 +330,7 @@ it("a caller whose wait ends withdraws a job that no worker has started, so that
   expect(ran).toEqual([later]);
 });
 
-it("a caller whose wait ends withdraws no job but its own", async () => {
+it("a caller withdraws only its own job when its wait ends", async () => {
   const others = [newJobId(), newJobId()];
   await queue.add(sumQueue.name, { a: 1, b: 1, origin: deployment.serverId }, { jobId: others[0] as string });
   const { asked, endWait } = callUntil(newJobId(), { a: 2, b: 2 });
@@ -343,7 +343,7 @@ it("a caller whose wait ends withdraws no job but its own", async () => {
   expect(ran).toEqual(others);
 });
 
-it("a caller whose wait ends gets unknown for a running job, and the late reply is ignored", async () => {
+it("a caller gets unknown when its wait ends during the job, and ignores the late reply", async () => {
   const gate = workAtGate();
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
@@ -356,7 +356,7 @@ it("a caller whose wait ends gets unknown for a running job, and the late reply 
   expect(await call(4, 4)).toMatchObject(isReply(8));
 });
 
-it("a caller whose wait ends gets unknown for a job that was put back, which stays in the queue", async () => {
+it("a caller gets unknown when its wait ends for a job that was put back into the queue", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -366,7 +366,7 @@ it("a caller whose wait ends gets unknown for a job that was put back, which sta
   expect(await findJob(jobId)).toContain("wait");
 });
 
-it("a caller whose wait ends gets unknown when Redis is unavailable for the withdrawal", async () => {
+it("a caller gets unknown when its wait ends and Redis cannot withdraw the job", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -396,7 +396,7 @@ it("a caller gets a reply only from a job that ran", async () => {
 it.each([
   "cannot be reached",
   "does not answer",
-])("a process that starts while Redis %s opens its queue when Redis answers again", async (how) => {
+])("a process that starts while Redis %s opens its queue when Redis responds again", async (how) => {
   const late = await openTcpProxy(servers.redisUrl);
   if (how === "cannot be reached") late.cut();
   const connection = openFailFast(late.url, "late", log);
@@ -419,7 +419,7 @@ it.each([
   await late.close();
 });
 
-it("while Redis is away a call is unknown at once and adds no job; after the reconnect calls get replies", async () => {
+it("a call without Redis is unknown at once and adds no job, and calls succeed after the reconnect", async () => {
   work(add);
   await call(1, 2);
   proxy.cut();
@@ -432,7 +432,7 @@ it("while Redis is away a call is unknown at once and adds no job; after the rec
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("a process that was blocked beyond its timeouts first reads the reply that has come meanwhile", async () => {
+it("a process that was blocked beyond its timeouts first reads the reply that has arrived", async () => {
   const connection = openFailFast(servers.redisUrl, "blocked", log);
   await untilReady(connection);
   const own = new ReplyInbox(servers.redisUrl, log);
@@ -462,7 +462,7 @@ it("a caller gets unknown when Redis does not acknowledge the job", async () => 
   expect(await call(1, 2)).toMatchObject(isUnknown(expect.stringMatching(/timed out/i)));
 });
 
-it("a caller gets its reply when the command connection is lost after adding the job", async () => {
+it("a caller gets its reply if the command connection is lost after the job was added", async () => {
   const gate = workAtGate();
   const asked = call(5, 6);
   await gate.reached;
@@ -493,7 +493,7 @@ it("a job with too much data is unknown at once and is not added", async () => {
   expect(await findJob(jobId)).toEqual([]);
 });
 
-it("an owner may have 250 queued jobs and 1 250 waiting callers, who get replies or learn of the close", async () => {
+it("an owner may have 250 queued jobs and 1 250 waiting callers, which all get an outcome", async () => {
   const asked = Array.from({ length: 1_499 }, () => call(1, 2));
   expect(awaited.askForPlace(SUM)).toBe(true);
   asked.push(call(1, 2));
@@ -523,7 +523,7 @@ it("an owner may have 250 queued jobs and 1 250 waiting callers, who get replies
   );
 });
 
-it("a caller whose wait ends before its job is added gets unknown, and the job is never added", async () => {
+it("a caller whose wait ends before its job is added gets unknown, and its job is never added", async () => {
   for (let n = 0; n < 250; n++) void call(1, 2);
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, SUM, 100)).toMatchObject(isUnknown("no job was added within 100 ms"));
@@ -540,7 +540,7 @@ it("a queue has no room while its list of waiting jobs is full", async () => {
   await until(() => awaited.askForPlace(SUM));
 });
 
-it("a queue that was full before a quiet time has room for the first call after it", async () => {
+it("a queue that was full before a quiet time has room for the next call", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
   await until(() => !awaited.askForPlace(SUM));
@@ -549,7 +549,7 @@ it("a queue that was full before a quiet time has room for the first call after 
   expect(awaited.askForPlace(SUM)).toBe(true);
 });
 
-it("when the process closes, waiting and later calls are unknown at once, and their jobs are withdrawn", async () => {
+it("a closing process answers waiting and later calls with unknown, and withdraws their jobs", async () => {
   const jobId = newJobId();
   const waiting = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await until(async () => (await findJob(jobId)).length > 0);

@@ -11,7 +11,7 @@ import { useVoucherctl } from "../../support/voucherctl.ts";
 const { servers } = useDatabase();
 const voucherctl = useVoucherctl(servers);
 
-it("voucherctl queue drop-shards deletes only the queue keys of a division that no process uses", async () => {
+it("voucherctl queue drop-shards deletes only keys of queues that no process uses", async () => {
   const current = await startApi(servers);
   const former = await startApi(servers, { QUEUE_SHARDS: "4" });
   const { prefix } = findShard(servers.deploymentId, 3, 4);
@@ -54,7 +54,7 @@ it("voucherctl queue drop-shards deletes only the queue keys of a division that 
   await current.close();
 });
 
-itOnOneRedis("voucherctl queue shards exits with 69 when Redis stops answering during the command", async () => {
+itOnOneRedis("voucherctl queue shards exits with 69 if Redis stops responding during the command", async () => {
   const { hostname, port } = new URL(servers.redisUrl);
   const dying = createServer((client) => {
     const redis = connect(Number(port), hostname);

@@ -44,7 +44,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("a job that its worker cannot read, or that BullMQ itself fails, keeps only what operators may see", async () => {
+it("a job that is unreadable or that BullMQ fails keeps only data that operators may see", async () => {
   const data = { a: 1, note: "for Ada Lovelace", origin: deployment.serverId };
   const unreadable = await queue.add("sum", { ...data, b: "two" });
   const unheard = await queue.add("sum", { ...data, b: 2 });
@@ -66,7 +66,7 @@ it("a job that its worker cannot read, or that BullMQ itself fails, keeps only w
   await worker.close();
 });
 
-it("a later call removes the data of jobs for which Redis failed at first", async () => {
+it("a later call removes the data of jobs that Redis could not change at first", async () => {
   const forgetter = openForgetter();
   answer = async () => {
     if (sent.length === 1) throw new Error("OOM command not allowed");
@@ -80,7 +80,7 @@ it("a later call removes the data of jobs for which Redis failed at first", asyn
   expect(warned).toEqual(["jobs keep their data; it will be tried again"]);
 });
 
-it("closing removes the remaining data after the call under way, within a time limit", async () => {
+it("closing removes the remaining data after the running call, within a time limit", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();
@@ -107,7 +107,7 @@ it("closing removes the remaining data after the call under way, within a time l
   expect(warned).toEqual(["jobs keep their data, because the process ends"]);
 });
 
-it("at most 50 000 ended jobs of a shard wait for Redis, and their calls do not pile up", async () => {
+it("at most 50 000 ended jobs of a shard wait for Redis, with a limited number of calls", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

@@ -7,13 +7,13 @@ import { slotOf } from "../../../src/platform/redis/slots.ts";
 /** The slot by the library that ioredis uses. */
 const librarySlot: (key: string) => number = createRequire(import.meta.url)("cluster-key-slot");
 
-it("the slot of a hash tag equals the slot that Redis Cluster computes", () => {
+it("the slot of a hash tag equals Redis Cluster's slot", () => {
   // From the specification of Redis Cluster: the CRC-16 of 123456789 is 0x31c3.
   expect(slotOf("123456789")).toBe(0x31c3 % 16_384);
   for (let n = 0; n < 200; n++) expect(slotOf(`tag:${n}:ü`)).toBe(librarySlot(`{tag:${n}:ü}`));
 });
 
-it("a deployment has one shard by default, whose keys have no shard in their names", () => {
+it("a deployment has one shard by default, whose keys contain no shard number", () => {
   expect(listShards("dep_1", 1)).toEqual([{ index: 0, count: 1, name: "0/1", prefix: "{pva:dep_1}" }]);
 });
 
@@ -30,19 +30,19 @@ it.each([
   expect(places.map(Math.floor)).toEqual(places.map((_, index) => index));
 });
 
-it("the shards of a deployment share no prefix with those of another deployment or another number of shards", () => {
+it("shards of another deployment or another number of shards have other prefixes", () => {
   const prefixes = ["dep_1", "dep_2"].flatMap((id) =>
     [1, 2, 4, 6].flatMap((count) => listShards(id, count).map(({ prefix }) => prefix)),
   );
   expect(new Set(prefixes).size).toBe(prefixes.length);
 });
 
-it("the shards of a deployment are the same in every process and release", () => {
+it("a deployment's shards are the same in every process and release", () => {
   expect(findShard("dep_1", 2, 6).prefix).toBe("{pva:dep_1:2/6:11}");
   expect(shardOf("vch_01h455vb4pex5vsknk084sn02q", 6)).toBe(0);
 });
 
-it("the shard of a voucher is any of them about equally often", () => {
+it("vouchers are spread evenly over the shards", () => {
   const counts = Array.from({ length: 6 }, () => 0);
   for (let n = 0; n < 6_000; n++) {
     const shard = shardOf(newId("vch"), 6);
@@ -52,7 +52,7 @@ it("the shard of a voucher is any of them about equally often", () => {
   for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(175);
 });
 
-it("the shards of a deployment are found in less than 20 ms of CPU time, even 256", () => {
+it("up to 256 shards of a deployment are computed in less than 20 ms of CPU time", () => {
   const find = () => {
     const before = process.threadCpuUsage();
     listShards(`dep_${crypto.randomUUID()}`, SHARDS_MAX);

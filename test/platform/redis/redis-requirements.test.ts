@@ -74,7 +74,7 @@ const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end
 
 it.each(
   REFUSALS,
-)("while Redis has %s, readiness and gauge quote it, and later recover", async (_, words, begin, end) => {
+)("while Redis has %s, readiness and a gauge report it, and later recover", async (_, words, begin, end) => {
   const readiness = async () => (await send("GET", `${api.url}/readyz`)).body;
   const gauge = async () => (await scrape(api.metricsUrl)).value("voucher_server_up", { server: "redis" });
   const untilWell = async () => {
@@ -103,7 +103,7 @@ it.each(
   expect(await redis.client.keys("*probe*")).toEqual([]);
 });
 
-it("a replica that takes writes, which it then loses, makes the process unready once it reconnects", async () => {
+it("a replica that accepts writes and then loses them makes the process unready when it reconnects", async () => {
   await set("replica-read-only", "no");
   await redis.client.replicaof("127.0.0.1", 1);
   try {
@@ -127,7 +127,7 @@ it.each([
   ["the channels", ACL_RULES.replace("&*", "resetchannels"), "&*"],
   ["the keys of leases", ACL_RULES.replace("~*", "~{pva* ~pva* ~limit*"), "~*"],
   ["transactions", `${ACL_RULES} -multi`, "+multi"],
-])("a process refuses to start with a user who lacks %s, and says which rule gives it", async (_, rules, rule) => {
+])("a process refuses to start as a user without %s, and names the rule that grants it", async (_, rules, rule) => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const url = `redis://limited:secret@127.0.0.1:${redis.port}`;
   const [problem, ...others] = problemsOf((await checkRedis(url, 1)).rows);
@@ -137,14 +137,14 @@ it.each([
   expect(others).toEqual([]);
 });
 
-it("a user with the documented rights lacks nothing, and the check runs none of the commands", async () => {
+it("a user with the documented rights passes the check, which runs none of the commands", async () => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...ACL_RULES.split(" "));
   const before = await redis.client.dbsize();
   expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);
   expect(await redis.client.dbsize()).toBe(before);
 });
 
-it("a user without CLIENT LIST redeems, and only what shows processes asks for it", async () => {
+it("a user without CLIENT LIST can redeem, and only the list of processes is missing", async () => {
   const rules = `${ACL_RULES} -client|list`;
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...rules.split(" "));
   const REDIS_URL = `redis://limited:secret@127.0.0.1:${redis.port}`;
@@ -158,7 +158,7 @@ it("a user without CLIENT LIST redeems, and only what shows processes asks for i
   await Promise.all([limited.close(), workers.close()]);
 });
 
-it("the rights that are checked include every command of the service's and BullMQ's scripts", () => {
+it("the checked rights include every command in the scripts of the service and of BullMQ", () => {
   const directories = [
     "node_modules/bullmq/dist/cjs/commands",
     "node_modules/bullmq/dist/cjs/commands/includes",
@@ -178,7 +178,7 @@ it("the rights that are checked include every command of the service's and BullM
   expect([...new Set(called)].filter((name) => !COMMAND_NAMES.includes(name))).toEqual([]);
 });
 
-it("a check refuses a server of another kind or without TLS, and says which address names it", async () => {
+it("a check refuses another kind of server and a server without TLS, and names the address", async () => {
   const web = createServer((_, response) => response.end());
   await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
   const { port } = web.address() as AddressInfo;
@@ -202,12 +202,12 @@ it.each([
     (port: number) => `redis://127.0.0.1:${port},localhost:${port}`,
     "redis_no_cluster",
   ],
-])("a check refuses an address that does not fit the server, and says: %s", async (words, urlOf, code) => {
+])("a check refuses an address that does not match the server, and says: %s", async (words, urlOf, code) => {
   const problems = problemsOf((await checkRedis(urlOf(redis.port), 1)).rows);
   expect(problems[0]).toMatchObject({ code, effect: "refused", message: expect.stringContaining(words) });
 });
 
-it("a server without room for a connection makes a process unready, in its own words", async () => {
+it("a server without room for a connection makes a process unready, with the server's message", async () => {
   await set("maxclients", "1");
   const other = await service.startApiUnready({ REDIS_URL: redis.url });
   const words =

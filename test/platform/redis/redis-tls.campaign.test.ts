@@ -45,7 +45,7 @@ afterAll(async () => {
   await servers.close();
 });
 
-it("the service reserves and redeems over TLS in every process, as a Redis user with documented rights", async () => {
+it("every process uses Redis over TLS, as a user with the documented rights", async () => {
   // The processes read NODE_EXTRA_CA_CERTS when they start, as the command below does.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
   const { REDIS_URL } = environment();
@@ -79,7 +79,7 @@ it("the service refuses a Redis server whose certificate it cannot verify", asyn
   expect(untrusting.stderr).toMatch(/^Redis at .* cannot be used: .* Name the file .* in NODE_EXTRA_CA_CERTS\.\n$/);
 });
 
-it("the documents have the user's rights", () => {
+it("the documents list the Redis user's rights", () => {
   expect(readFileSync("docs/servers.md", "utf8")).toContain(`ACL SETUSER vouchers on >PASSWORD ${ACL_RULES}\n`);
 });
 

@@ -73,12 +73,12 @@ afterAll(() => collector.close());
 
 const REDEEM = "POST /partner/vouchers/redeem";
 
-it("traces are all sent before a process stops", () => {
+it("a process sends all its traces before it stops", () => {
   expect([apiEnded.exitCode, workerEnded.exitCode]).toEqual([0, 0]);
   expect(spans.length).toBeGreaterThan(100);
 });
 
-it("traces follow a redeem from the caller's own trace through its job to the worker's transaction", () => {
+it("a trace of a redeem leads from the caller's own trace to the worker's transaction", () => {
   const expected = [
     [REDEEM, "voucher-api", SERVER, undefined],
     ["lookups batch", "voucher-api", INTERNAL, REDEEM],
@@ -93,12 +93,12 @@ it("traces follow a redeem from the caller's own trace through its job to the wo
   expect(spans.filter(({ traceId }) => traceId === chosen.redeem)).toHaveLength(5);
 });
 
-it("traces keep one trace when a request's body arrives after its headers", () => {
+it("a request whose body arrives after its headers has one trace", () => {
   const names = spans.filter(({ traceId }) => traceId === chosen.late).map(({ name }) => name);
   expect(names.sort()).toEqual([REDEEM, "lookups batch", "process redeem", "redeem batch", "send redeem"]);
 });
 
-it("traces contain the status of a request and its error code", () => {
+it("traces contain each request's status and error code", () => {
   expect(spanOf(chosen.redeem, REDEEM).attributes).toEqual({
     "http.request.method": "POST",
     "http.route": "/partner/vouchers/redeem",
@@ -111,7 +111,7 @@ it("traces contain the status of a request and its error code", () => {
   expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
 });
 
-it("traces link a transaction to every job in it and every job to its transaction", () => {
+it("traces link each transaction to its jobs, and each job to its transaction", () => {
   const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
   const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
   expect(shared.length).toBeGreaterThan(0);
@@ -128,7 +128,7 @@ it("traces link a transaction to every job in it and every job to its transactio
   expect([...new Set(reached)].filter(isRedeem)).toHaveLength(40);
 });
 
-it("traces follow a claim to the worker that seals its event", () => {
+it("a trace of a claim leads to the worker that seals its event", () => {
   const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
   expect(claims).toHaveLength(1);
   const traceId = claims[0]?.traceId ?? "";
@@ -138,7 +138,7 @@ it("traces follow a claim to the worker that seals its event", () => {
   expect([job.service, job.parentSpanId]).toEqual(["voucher-worker", asked.spanId]);
 });
 
-it("traces name a request to an unknown path by its method alone", () => {
+it("the trace of a request to an unknown path is named by the method only", () => {
   const unknown = spans.filter(({ kind, attributes }) => kind === SERVER && attributes["error.type"] === "not_found");
   expect(unknown.map(({ name }) => name)).toEqual(["GET"]);
 });
@@ -149,20 +149,20 @@ it("traces contain no code, ticket, token, key, reference, user or id", () => {
   for (const secret of secrets) expect(sent).not.toContain(secret);
 });
 
-it("traces have their ids in the log line of the request", () => {
+it("the log line of a request has the ids of its trace", () => {
   const lines = apiEnded.stdout.split("\n").filter((line) => line.includes(chosen.redeem));
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ msg: "request", traceId: chosen.redeem }]);
 });
 
 describe("the variables of OpenTelemetry", () => {
-  it("the variables of OpenTelemetry set the service's name; the default protocol works", async () => {
+  it("the variables of OpenTelemetry set the service's name, and the default protocol works", async () => {
     const named = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: "till-service" };
     await stop(await startTraced(named));
     const binary = collector.bodies.filter(({ contentType }) => contentType === "application/x-protobuf");
     expect(binary.map(({ bytes }) => bytes.toString("latin1")).join("\n")).toContain("till-service");
   });
 
-  it("the variables of OpenTelemetry do no harm when the collector is unreachable", async () => {
+  it("the variables of OpenTelemetry do no harm if the collector is unreachable", async () => {
     const { api, worker, url } = await startTraced({
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await findSteadyPort()}`,
       OTEL_BSP_SCHEDULE_DELAY: "100",
@@ -173,7 +173,7 @@ describe("the variables of OpenTelemetry", () => {
     expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
   });
 
-  it("the variables of OpenTelemetry load OpenTelemetry only when they enable it", async () => {
+  it("the variables of OpenTelemetry load its packages only if they enable it", async () => {
     // Prints LOADED for every module of the SDK that is loaded.
     const witness = `import { registerHooks } from "node:module";
       registerHooks({

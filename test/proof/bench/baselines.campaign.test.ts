@@ -60,7 +60,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     await assertInvariants(servers.db);
   }
 
-  it("a baseline answers redeems and writes the database like the service", () =>
+  it("a baseline answers redeems and writes to the database like the service", () =>
     expectSame([200, 200, 200, 409, 404, 404, 400], async (client, [first, second, , , foreign]) => [
       await client.redeem({ code: first, externalRef: "order-1", note: "till 4" }),
       await client.redeem({ code: first, externalRef: "order-1" }),
@@ -71,7 +71,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
       await client.redeem({ code: second }),
     ]));
 
-  it("a baseline answers checkouts and writes the database like the service", () =>
+  it("a baseline answers checkouts and writes to the database like the service", () =>
     expectSame([200, 200, 200, 200, 200, 409, 409, 404], async (client, [, , third = "", fourth, foreign = ""]) => {
       const reserved = await client.reserve(third);
       const { ticket, token } = reserved.body;
@@ -99,7 +99,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     }));
 });
 
-it("an attempt that runs again is answered as at first, and another attempt as a confirmed one", async () => {
+it("a second run of an attempt gets the first answer, and another attempt gets a confirmation", async () => {
   const servers = await openTestServers();
   try {
     const { db } = servers;

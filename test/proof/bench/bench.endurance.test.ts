@@ -24,7 +24,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGTERM");
 });
 
-it("a turn whose supply is used up does not count, and is repeated with twice the supply", async () => {
+it("a round that used up its vouchers does not count, and is repeated with twice as many", async () => {
   const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
   await once(server, "listening");
   const wanted: number[] = [];
@@ -79,7 +79,7 @@ it("a turn whose supply is used up does not count, and is repeated with twice th
 const TIMEOUT_MS = 600_000;
 
 it(
-  "npm run bench measures every contender, including another working copy, and prints one table per case",
+  "npm run bench measures every contender and another working copy, and prints a table per case",
   async () => {
     const args = ["--cases", "redeem,checkout,claim", "--against", ROOT];
     const { exitCode, stdout, stderr } = await runBench([...SHORT, ...args]);
@@ -103,7 +103,7 @@ it(
 );
 
 it(
-  "a filled database has chains that the service verifies, and vouchers whose codes are known",
+  "a filled database has valid chains, and vouchers with known codes",
   async () => {
     const how = { signal: new AbortController().signal, say: () => undefined };
     const servers = await openBenchServers(how.say);
@@ -131,7 +131,7 @@ it(
 );
 
 it(
-  "npm run bench -- --soak ends by itself and finds nothing that grows without a bound",
+  "npm run bench -- --soak ends by itself and finds no unlimited growth",
   async () => {
     const { exitCode, stdout, stderr } = await runBench(["--soak", "2"]);
     expect(exitCode, stderr).toBe(0);
@@ -141,7 +141,7 @@ it(
   TIMEOUT_MS,
 );
 
-it("npm run bench stops its servers and exits with the error when an answer cannot be read", async () => {
+it("npm run bench stops its servers and exits with the error if a response is unreadable", async () => {
   const folder = mkdtempSync(join(tmpdir(), "voucher-bench-test-"));
   chmodSync(folder, 0o755);
   try {

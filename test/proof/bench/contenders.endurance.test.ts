@@ -34,9 +34,10 @@ afterAll(async () => {
   await servers?.close();
 });
 
-it.for([...LIBRARIES, "i"] as const)("contender %s redeems exactly what its answers say, once and sealed", async (id, {
-  skip,
-}) => {
+it.for([
+  ...LIBRARIES,
+  "i",
+] as const)("contender %s redeems exactly the vouchers of its 200 responses, once and sealed", async (id, { skip }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   if (id === "i" && !HAS_PGBENCH) skip("pgbench is not on PATH");
   const running = await startContender(id, { ...stage, ...servers.nextRedis() });
@@ -49,7 +50,7 @@ it.for([...LIBRARIES, "i"] as const)("contender %s redeems exactly what its answ
   }
 });
 
-it("the contenders' code fits the types of their packages", async ({ skip }) => {
+it("the contenders' code matches the types of their packages", async ({ skip }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   const project = fileURLToPath(new URL("contenders", import.meta.url));
   const tsc = fileURLToPath(new URL("node_modules/typescript/bin/tsc", `file://${ROOT}`));

@@ -43,7 +43,7 @@ it("the table of a case shows medians, half the range, the ratio per round and t
   expect(second?.slice(1, 8)).toEqual(["50", "50", "1.00", "1.0", "2.0", "111", "1.00"]);
 });
 
-it("the table of a case compares with another working copy if present, and omits what could not be measured", () => {
+it("the table of a case includes another working copy if there is one, and omits missing measures", () => {
   const service = { contender: "service" as const, rounds: [round(90, Number.NaN)] };
   const a = { contender: "a" as const, rounds: [round(50)] };
   const [head, , first] = cells(showCase("Redeem", [service, a, { contender: "against", rounds: [round(100)] }]));
@@ -51,7 +51,7 @@ it("the table of a case compares with another working copy if present, and omits
   expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
 });
 
-it("the table of a case sets the best value of each column in bold, and all of them when several are equal", () => {
+it("the table of a case sets the best value of each column in bold, and all equal ones", () => {
   const service = { contender: "service" as const, rounds: [{ ...round(150, 20), p50Ms: 0.98 }] };
   const a = { contender: "a" as const, rounds: [{ ...round(100), p99Ms: 3 }] };
   const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
@@ -105,7 +105,7 @@ it("the table of a case sets the best value of each column in bold, and all of t
   ]);
 });
 
-it("the table of kills sets the smallest losses in bold, and lists the kills of each victim", () => {
+it("the table of kills sets the smallest losses in bold, and lists each victim's kills", () => {
   const kept = { contender: "a" as const, kills: { Redis: 2, "api 0": 3 }, redeems: 9, confirmed: 8, violations: [] };
   const untrue = { rule: "a 200 stays true", detail: "order-1", exchanges: [] };
   const again = { rule: "a reference is new once", detail: "order-2", exchanges: [] };
@@ -141,7 +141,7 @@ it.each([
   else expect(found).toContain(contradiction);
 });
 
-it.runIf(CAN_READ_USAGE)("CPU time counts a process, with or without its children, and is zero after its end", () => {
+it.runIf(CAN_READ_USAGE)("CPU time counts a process with or without its children, and is zero after its end", () => {
   const before = readCpuMicros([process.pid]);
   const own = process.cpuUsage();
   while (process.cpuUsage(own).user + process.cpuUsage(own).system < 300_000);
@@ -153,7 +153,7 @@ it.runIf(CAN_READ_USAGE)("CPU time counts a process, with or without its childre
   expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
 });
 
-it("growth with time is distinguished from growth with calls, and reported unless it has a known bound", () => {
+it("growth with time is distinguished from growth with calls, and reported unless it has a known limit", () => {
   let calls = 0;
   const samples = Array.from({ length: 80 }, (_, n) => {
     calls += Math.floor(n / 10) % 2 === 0 ? 400 : 100;

@@ -22,7 +22,7 @@ afterAll(() => Promise.all([cluster.close(), other.close()]));
 
 const address = (of: TestCluster, node = 0) => `127.0.0.1:${of.nodes[node]?.port}`;
 
-it("db check accepts a cluster with equal numbers of shards, and names addresses of different clusters", async () => {
+it("db check accepts a cluster with equal shards per master, and rejects addresses of two clusters", async () => {
   expect(await check(cluster.url)).toEqual([]);
   const [risk, ...more] = await check(`redis://${address(cluster)},${address(other)}`);
   expect(risk?.code).toBe("redis_other_cluster");
@@ -30,7 +30,7 @@ it("db check accepts a cluster with equal numbers of shards, and names addresses
   expect(more).toEqual([]);
 });
 
-it("db check reports another kind of server and a silent node, and nothing for one address of a cluster", async () => {
+it("db check reports another kind of server and a silent node, but accepts one address of a cluster", async () => {
   const single = new URL(servers.redisUrl).host;
   expect(await check(`redis://${address(cluster)},${single}`)).toMatchObject([{ code: "redis_no_cluster" }]);
   expect(await check(`redis://${address(cluster)},127.0.0.1:1`)).toMatchObject([{ code: "redis_node_silent" }]);
@@ -45,7 +45,7 @@ it("db check reports a number of shards that is no multiple of the masters, and 
   });
 });
 
-it("db check names slots without a master, and processes warn of them when they start", async () => {
+it("db check names slots without a master, and processes warn of them at their start", async () => {
   await other.nodes[0]?.client.cluster("DELSLOTS", 0, 1, 2);
   await until(async () => (await check(other.url)).some(({ code }) => code === "redis_slots"));
   const [risk] = await check(other.url);
@@ -65,7 +65,7 @@ it.each([
   ["a caller's", openFailFast],
   ["a worker's", openPatient],
   ["a subscriber's", openSubscriber],
-])("%s connection is made while the name of one node has no address", async (_, open) => {
+])("%s connection is made while one node's name has no address", async (_, open) => {
   const redis = open(`redis://gone.invalid:6379,${address(cluster)}`, "test", pino({ level: "silent" }));
   try {
     await untilReady(redis, 10_000);

@@ -37,7 +37,7 @@ async function untilRedeemed(answers: Load["answers"], shards: readonly number[]
   }, PATIENT_MS);
 }
 
-it("a master that is killed under load costs its shards at most ten seconds, and the others nothing", async () => {
+it("a master killed under load stops its shards for at most ten seconds, and no others", async () => {
   const slot = slotOfShard(own.servers, 0);
   const lost = await shardsOn(own, await own.cluster.masterOf(slot));
   expect(lost).toHaveLength(SHARDS / 3);
@@ -55,7 +55,7 @@ it("a master that is killed under load costs its shards at most ten seconds, and
   expect(late().filter(({ status }) => status !== 200)).toEqual([]);
 });
 
-it("a killed master that carries the channel of replies delays them, and costs other shards no 503", async () => {
+it("killing the master with the replies' channel delays replies, but causes no 503 in other shards", async () => {
   const [api] = own.apis as [TestApi];
   const slot = slotOf(api.ctx.redeemQueue.replyChannel);
   const lost = await shardsOn(own, await own.cluster.masterOf(slot));
@@ -79,7 +79,7 @@ it("a killed master that carries the channel of replies delays them, and costs o
 /** Calls that suffice to judge a rate of one in a thousand, if three are refused for each of two moves. */
 const JUDGED_MAX = 6_000;
 
-it("slots that move under load cost at most one call in a thousand, and nothing is lost", async () => {
+it("moving slots under load fails at most one call in a thousand, and loses nothing", async () => {
   const { cluster, servers } = own;
   const load = await startLoad(servers, own.partner, own.tills);
   const refused = () => load.answers.filter(({ status }) => status !== 200).length;

@@ -30,14 +30,14 @@ beforeAll(async () => {
   vouchers = await issueVouchers(own.servers.db, own.partner, 200);
 });
 
-it("a promoted replica that missed a job's start never leads to a denial of a committed redemption", async () => {
+it("the service never denies a committed redemption after a replica without the job's start was promoted", async () => {
   const reply = await redeemAcrossFailover(0, async (jobId, data) => {
     await runRedeemJob(ctx, jobId, data as never);
   });
   expect(reply).toMatchObject({ status: 200, body: { redeemed: true, voucherInstanceId: inShard(0).id } });
 });
 
-it("a promoted replica that missed a job's start never leads to a denial while its transaction is open", async () => {
+it("the service never denies an open transaction after a replica without the job's start was promoted", async () => {
   const { id, code } = inShard(5);
   const ref = { organizationId: own.partner.organizationId, externalRef: `order-${id}` };
   const reply = await inTransaction(own.servers.db, async (outside) => {

@@ -20,7 +20,7 @@ const own = useCluster({
   env: { METRICS_PORT: "0", OPS_TOKEN, SWEEP_INTERVAL_MS: "500", WORKER_QUEUES: "redeem,seal,sweep" },
 });
 
-it("six shards on a Redis Cluster need 20 clients in an API and a worker process", async () => {
+it("an API and a worker need 20 clients for six shards on a Redis Cluster", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
   // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those
   // for subscriptions and for the map of slots have a prefix. A slow connection is replaced before the server learns of
@@ -34,7 +34,7 @@ it("six shards on a Redis Cluster need 20 clients in an API and a worker process
   await until(async () => (await countClients()) === 20);
 });
 
-it("six shards on a Redis Cluster are two on each master, and a redeem is added to its voucher's shard", async () => {
+it("each of three masters has two of six shards, and a redeem goes to its voucher's shard", async () => {
   for (const master of await own.cluster.masters()) expect(await shardsOn(own, master)).toHaveLength(SHARDS / 3);
   const vouchers = await issueForEachShard(10);
   const since = Date.now();
@@ -43,7 +43,7 @@ it("six shards on a Redis Cluster are two on each master, and a redeem is added 
   await until(async () => JSON.stringify(await countCompleted(since)) === JSON.stringify(expected));
 });
 
-it("six shards on a Redis Cluster are all in the metrics and on the dashboard", async () => {
+it("the metrics and the dashboard show all six shards of a Redis Cluster", async () => {
   const [[api], [worker]] = [own.apis as [TestApi], own.workers as [TestWorker]];
   const [report, fetchers] = [await scrape(api.metricsUrl), await scrape(worker.metricsUrl)];
   for (let index = 0; index < SHARDS; index++) {
@@ -93,7 +93,7 @@ it("an API stays ready while one master refuses writes, and names its shards", a
   await until(async () => !(await isTold()));
 });
 
-it("an API stays ready while one shard's server is away, and names its shards", async () => {
+it("an API stays ready while one shard's server is unreachable, and names its shards", async () => {
   const { cluster } = own;
   const [[api], [till]] = [own.apis as [TestApi], own.tills as [PartnerClient]];
   const master = await cluster.masterOf(slotOfShard(own.servers, 5));

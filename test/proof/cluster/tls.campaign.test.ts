@@ -10,7 +10,7 @@ import { makeKey, makePartner } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { SHARDS, startLoad } from "./load.ts";
 
-it("a cluster that speaks TLS only redeems in every shard, and voucherctl finds no risk in it", async () => {
+it("a TLS-only cluster redeems in every shard, and voucherctl finds no risk", async () => {
   const authorities = getCACertificates("default");
   const [cluster, servers] = await Promise.all([startRedisCluster({ secure: true }), openTestServers()]);
   const caFile = cluster.tls?.caFile ?? "";

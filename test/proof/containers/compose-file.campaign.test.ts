@@ -18,7 +18,7 @@ const NAMED = Object.fromEntries(SECRETS.map((name) => [name, `<${name}>`]));
 const SERVICES = readServices(NAMED);
 const ALL = Object.entries(SERVICES);
 
-it("./setup makes .env with a long secret for each name, for its owner alone, and never replaces it", () => {
+it("./setup creates .env with a long secret per name, only for its owner, and never replaces it", () => {
   const folder = mkdtempSync(join(tmpdir(), "voucher-compose-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const file of [".env.example", "setup"]) copyFileSync(file, join(folder, file));
@@ -33,14 +33,14 @@ it("./setup makes .env with a long secret for each name, for its owner alone, an
   expect(readFileSync(join(folder, ".env"), "utf8")).toBe(made);
 });
 
-it("docker-compose.yml starts two workers, or as many as WORKERS in .env says, which .env.example names", () => {
+it("docker-compose.yml starts two workers, or as many as WORKERS in .env says", () => {
   const replicasOf = (more: Record<string, string>) => readServices({ ...NAMED, ...more }).worker?.deploy;
   expect(replicasOf({})).toEqual({ replicas: "2" });
   expect(replicasOf({ WORKERS: "4" })).toEqual({ replicas: "4" });
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml refuses to start without a secret; without the log's secret, all but the log starts", () => {
+it("docker-compose.yml requires every secret except the log's, without which only the log is missing", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }
@@ -51,7 +51,7 @@ it("docker-compose.yml refuses to start without a secret; without the log's secr
   expect(ended).toMatchObject({ status: 2, stderr: expect.stringMatching(/PVA_LOG_PASSWORD: is not in \.env/) });
 });
 
-it("docker-compose.yml gives each container the secrets that it needs and no others", () => {
+it("docker-compose.yml gives each container exactly the secrets that it needs", () => {
   const needed: Record<string, string[]> = {
     postgres: ["POSTGRES_PASSWORD"],
     redis: ["REDIS_PASSWORD"],
@@ -80,7 +80,7 @@ it("docker-compose.yml gives each container the secrets that it needs and no oth
   }
 });
 
-it("docker-compose.yml passes each variable of API processes from .env, except the port that it publishes", () => {
+it("docker-compose.yml passes each API variable from .env, except the published port", () => {
   const section = readFileSync("docs/configuration/api.md", "utf8");
   const names = Array.from(section.matchAll(/^\| (`.*?`) \|/gm), ([, cell = ""]) => cell.match(/\w+/g) ?? []).flat();
   expect(names).toContain("BASE_URL");
@@ -90,7 +90,7 @@ it("docker-compose.yml passes each variable of API processes from .env, except t
   }
 });
 
-it("docker-compose.yml limits the memory of every container, and checks the health of what keeps running", () => {
+it("docker-compose.yml limits every container's memory, and has health checks for long-running ones", () => {
   for (const [name, { image, mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
@@ -102,7 +102,7 @@ it("docker-compose.yml limits the memory of every container, and checks the heal
   }
 });
 
-it("docker-compose.yml runs the service unprivileged and read-only, within limits, with time to drain", () => {
+it("docker-compose.yml runs the service unprivileged and read-only, with limits and time to drain", () => {
   expect(readDockerfile().user).toBe("node");
   const own = ALL.filter(([, { image }]) => image === "partner-voucher-api");
   expect(own).toHaveLength(14);
@@ -119,7 +119,7 @@ it("docker-compose.yml runs the service unprivileged and read-only, within limit
   }
 });
 
-it("docker-compose.yml pins every foreign image by tag and digest, or three of the profile ha by tag", () => {
+it("docker-compose.yml pins every foreign image by tag and digest, and three of profile ha by tag", () => {
   const pinned = /^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
   for (const [name, { image }] of ALL.filter(([, one]) => !one.image.startsWith("partner-voucher-api"))) {
     expect(image, name).toMatch(/^ha-(pg-\d|etcd|postgres)$/.test(name) ? /^[\w./-]+:v?\d[\w.-]+$/ : pinned);
@@ -129,7 +129,7 @@ it("docker-compose.yml pins every foreign image by tag and digest, or three of t
   expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
 });
 
-it("docker-compose.yml shows the log's key to its workers alone, and keeps the anchor apart from it", () => {
+it("docker-compose.yml shows the log's key only to workers, and keeps the anchor apart from it", () => {
   const { LOG_KEY_FILE, LOG_ANCHOR } = SERVICES.log?.environment ?? {};
   const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
   const mounts = ALL.flatMap(([name, { volumes = [] }]) =>
@@ -146,7 +146,7 @@ it("docker-compose.yml shows the log's key to its workers alone, and keeps the a
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
 });
 
-it("docker-compose.yml publishes ports on loopback only, except the proxy's, where variables say", () => {
+it("docker-compose.yml publishes ports only on loopback, except the proxy's, which variables set", () => {
   for (const [name, { ports = [] }] of ALL) {
     for (const port of ports) expect(port, name).toMatch(name === "proxy" ? /^0\.0\.0\.0:/ : /^127\.0\.0\.1:/);
   }
@@ -170,7 +170,7 @@ it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous sta
   expect(Math.min(dcs.loop_wait - 2, dcs.retry_timeout - 3)).toBeGreaterThanOrEqual(0);
 });
 
-it("docker-compose.yml points the processes of the profile ha at six Redis nodes, with equal shards", () => {
+it("docker-compose.yml gives the processes of profile ha six Redis nodes with equal shards", () => {
   for (const name of ["ha-api-1", "ha-api-2", "ha-worker", "ha-log", "ha-voucherctl"]) {
     const { REDIS_URL, QUEUE_SHARDS } = SERVICES[name]?.environment ?? {};
     for (const node of HA_REDIS) expect(REDIS_URL, name).toContain(`${node}:6379`);
@@ -178,7 +178,7 @@ it("docker-compose.yml points the processes of the profile ha at six Redis nodes
   }
 });
 
-it("docker-compose.yml lets only HAProxy reach etcd and the nodes of Postgres in the profile ha", () => {
+it("docker-compose.yml lets only HAProxy reach etcd and Postgres in profile ha", () => {
   const networksOf = ({ networks = {} }: { networks?: object }) =>
     Array.isArray(networks) ? networks : Object.keys(networks);
   const nodes = ALL.filter(([, service]) => networksOf(service).includes("ha-nodes"));
@@ -192,7 +192,7 @@ it("docker-compose.yml lets only HAProxy reach etcd and the nodes of Postgres in
   expect(nodes.filter(([, { network_mode }]) => network_mode !== undefined)).toEqual([]);
 });
 
-it("docker-compose.yml mounts no file of the repository that does not exist", () => {
+it("docker-compose.yml mounts only files that exist in the repository", () => {
   const mounted = ALL.flatMap(([, { volumes = [] }]) => volumes.filter((volume) => volume.startsWith("./")));
   expect(mounted.length).toBeGreaterThan(0);
   expect(mounted.filter((volume) => !existsSync(volume.split(":")[0] ?? ""))).toEqual([]);

@@ -38,14 +38,14 @@ async function redeemDuring(work: () => Promise<unknown>): Promise<void> {
 }
 
 describe("docker compose", () => {
-  it("starts the service and the log from nothing, and every container becomes healthy", async () => {
+  it("docker compose starts the service and the log, and every container becomes healthy", async () => {
     const { compose } = deployment;
     await compose("up", "-d", "--build", "--wait", "--quiet-pull");
     await compose("up", "-d", "--wait", "log");
     assert.equal((await compose("ps", "-q", "worker")).trim().split("\n").length, 2);
   });
 
-  it("answers the README's calls, with a receipt", async () => {
+  it("docker compose answers the README's calls, with a receipt", async () => {
     codes = await deployment.supply(5_000);
     const code = codes.shift() as string;
     const { body } = await deployment.call(`/partner/vouchers/${code}`);
@@ -61,7 +61,7 @@ describe("docker compose", () => {
     assert.match(receipt, /^c2sp\.org\/tlog-proof@v1\n/);
   });
 
-  it("prints a key and a code of a sandbox by the compose service `demo`", async () => {
+  it("the compose service `demo` prints a key and a code of a sandbox", async () => {
     const printed = await deployment.compose("run", "--rm", "-T", "demo");
     const [, address, code, key = ""] = /API=(\S+) CODE=(\S+)\n +export KEY=(pvt_\S+)/.exec(printed) ?? [];
     assert.equal(address, URL, printed);
@@ -69,7 +69,7 @@ describe("docker compose", () => {
     assert.equal(((await looked.json()) as { sandbox: boolean }).sandbox, true);
   });
 
-  it("loses and doubles no redemption when a worker, Redis and Postgres are killed during redeems", async () => {
+  it("killing a worker, Redis and Postgres during redeems loses and doubles no redemption", async () => {
     await redeemDuring(async () => {
       for (const service of ["worker", "redis", "postgres"]) {
         await deployment.run("docker", "kill", "-s", "KILL", await deployment.idOf(service));
@@ -78,7 +78,7 @@ describe("docker compose", () => {
     });
   });
 
-  it("keeps everything over `down` and `up`", async () => {
+  it("`down` and `up` keep all data", async () => {
     const { compose } = deployment;
     await compose("--profile", "log", "down", "--timeout", "20");
     await compose("up", "-d", "--wait", "api", "worker", "log");
@@ -88,7 +88,7 @@ describe("docker compose", () => {
     assert.equal(JSON.parse(report).problemCount, 0);
   });
 
-  it("gives the processes no root, no capability, no writable files, and limits of memory and processes", async () => {
+  it("the processes have no root, no capability, no writable files, and limits of memory and processes", async () => {
     for (const service of ["api", "worker"]) {
       const inside = async (command: string) =>
         (await deployment.compose("exec", "-T", service, "sh", "-c", command)).trim();
@@ -101,7 +101,7 @@ describe("docker compose", () => {
     }
   });
 
-  it("lets the tests start containers of their own, whose ports are published on loopback only", async () => {
+  it("the tests' own containers publish their ports only on loopback", async () => {
     const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", "guarantees", "test/acts/lists.test.ts"];
     let isOver = false;
     const tests = promisify(execFile)(process.execPath, vitest, {
@@ -121,7 +121,7 @@ describe("docker compose", () => {
     for (const ports of published) assert.match(ports, /^127\.0\.0\.1:\d+->\d+\/tcp$/);
   });
 
-  it("names its version and licence, and lists its packages, in an image of less than 250 MB compressed", async () => {
+  it("the image names its version and licence, lists its packages and has less than 250 MB compressed", async () => {
     const { compose, run } = deployment;
     const labels = JSON.parse(
       await run("docker", "inspect", "-f", "{{json .Config.Labels}}", await deployment.idOf("api")),
@@ -136,7 +136,7 @@ describe("docker compose", () => {
     assert.ok(Number(bytes) < 250e6, `${bytes} bytes`);
   });
 
-  it("stops gracefully within seconds, and its workers and APIs exit with 0", async () => {
+  it("workers and APIs stop within seconds, and exit with 0", async () => {
     const { compose, run } = deployment;
     const ids = await Promise.all(["api", "worker"].map(deployment.idOf));
     const timeOf = async (...args: string[]) => {
@@ -154,13 +154,13 @@ describe("docker compose", () => {
     startMs = await timeOf("up", "-d", "--wait", "api", "worker");
   });
 
-  it("serves https with its own certificate in the profile tls", async () => {
+  it("the profile tls serves https with its own certificate", async () => {
     await deployment.compose("--profile", "tls", "up", "-d", "--wait", "proxy");
     const status = ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "https://localhost:13443/healthz"];
     assert.equal(await deployment.run("curl", ...status), "200");
   });
 
-  it("lets Prometheus scrape every process and load the rules", async () => {
+  it("Prometheus scrapes every process and loads the rules", async () => {
     await deployment.compose("--profile", "observability", "up", "-d", "--wait", "prometheus");
     const query = async (path: string) =>
       (await fetch(`http://127.0.0.1:13090/api/v1/${path}`)).json() as Promise<Answer>;
@@ -180,7 +180,7 @@ describe("docker compose", () => {
     );
   });
 
-  it("names the user and the host of a command in its audit entry", async () => {
+  it("the audit entry of a command names its user and host", async () => {
     const { acts }: { acts: { command: string; osUser: string; host: string }[] } = await deployment.voucherctl(
       "audit",
       "list",
@@ -189,7 +189,7 @@ describe("docker compose", () => {
     assert.deepEqual([issued?.osUser, issued?.host], ["alice", "desk-1"]);
   });
 
-  it("upgrades in steps, while every call is answered within a drain and a start", async () => {
+  it("an upgrade in steps answers every call within a drain and a start", async () => {
     const { compose } = deployment;
     await redeemDuring(async () => {
       await compose("build", "migrate");
@@ -200,7 +200,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS + startMs);
   });
 
-  it("continues with the old release when a migration fails", async () => {
+  it("the old release continues when a migration fails", async () => {
     const { compose, checkout } = deployment;
     const next = `${String(readdirSync(`${checkout}/migrations`).length + 1).padStart(5, "0")}_fails.sql`;
     const mount = `${checkout}/test/proof/containers/failing-migration.sql:/app/migrations/${next}:ro`;
@@ -208,7 +208,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS);
   });
 
-  it("retires the log with the runbook's lines, which may be repeated", async () => {
+  it("the runbook's lines retire the log, and can be repeated", async () => {
     const runbook = readFileSync(`${deployment.checkout}/docs/transparency-log.md`, "utf8");
     const [, lines = ""] = / {2}```sh\n( {2}docker compose stop log[\s\S]*?)\n {2}```/.exec(runbook) ?? [];
     assert.match(lines, /log retire/);
@@ -222,7 +222,7 @@ describe("docker compose", () => {
     assert.match(checkpoint, /^vouchers.test\/log2\n/);
   });
 
-  it("restores a dump that was made inside the containers, as the runbook prints", async () => {
+  it("the runbook's lines restore a dump that was made inside the containers", async () => {
     const { compose, run } = deployment;
     const inPostgres = "docker compose exec -T postgres";
     await run("sh", "-c", `${inPostgres} pg_dump -U vouchers -Fc vouchers > vouchers.dump`);

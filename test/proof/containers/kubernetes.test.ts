@@ -75,7 +75,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
-it("every file for Kubernetes is YAML without repeated keys, and every file is used", () => {
+it("every file for Kubernetes is used, and is YAML without repeated keys", () => {
   for (const file of FILES) expect(parseFile(file).length, file).toBeGreaterThan(0);
   const used = [
     ...base.resources.map((file: string) => join(BASE, file)),
@@ -87,7 +87,7 @@ it("every file for Kubernetes is YAML without repeated keys, and every file is u
   expect(used).toContain(BASE);
 });
 
-it("the variables of the Kubernetes files are all known to the configuration", () => {
+it("the configuration knows all variables in the Kubernetes files", () => {
   expect(KNOWN_NAMES.length).toBeGreaterThan(30);
   for (const each of CONTAINERS)
     expect(KNOWN_NAMES).toEqual(expect.arrayContaining(Object.keys(environmentOf(each, true))));
@@ -96,7 +96,7 @@ it("the variables of the Kubernetes files are all known to the configuration", (
 it.each([
   false,
   true,
-])("the variables of the Kubernetes files give valid configurations (with the overlay: %s)", (withOverlay) => {
+])("the variables in the Kubernetes files are valid configurations (with the overlay: %s)", (withOverlay) => {
   const api = readApiConfig(environmentOf(container("vouchers-api"), withOverlay), CONFIG_PARTS);
   const worker = readWorkerConfig(environmentOf(container("vouchers-worker"), withOverlay), CONFIG_PARTS);
   const log = readWorkerConfig(environmentOf(container("vouchers-log"), withOverlay), CONFIG_PARTS);
@@ -128,7 +128,7 @@ it.each([
   ]);
 });
 
-it("the Kubernetes files give each pod the secrets that it needs and no others", () => {
+it("the Kubernetes files give each pod exactly the secrets that it needs", () => {
   const secretsOf = (spec: Yaml) =>
     new Set(Array.from(JSON.stringify(spec).matchAll(/"secret(?:Ref":\{"n|N)ame":"([^"]+)"/g), ([, name]) => name));
   const given = PODS.map(({ name, spec }) => `${name}: ${[...secretsOf(spec)].join(", ")}`);
@@ -141,7 +141,7 @@ it("the Kubernetes files give each pod the secrets that it needs and no others",
   ]);
 });
 
-it("containers run files that are in the image, and commands that exist", () => {
+it("containers use files of the image and existing commands", () => {
   const { copied, user } = readDockerfile();
   expect(user).toBe("node");
   const runs = CONTAINERS.filter(({ command }) => command[0] === "node").map(({ command }) => command.slice(1));
@@ -185,7 +185,7 @@ it("containers run unprivileged and read-only, with limited memory, and mount on
   }
 });
 
-it("containers are probed at paths and ports that the processes serve", () => {
+it("containers have probes at paths and ports that the processes serve", () => {
   const paths = ["/metrics", ...ENDPOINTS.map(({ path }) => path)];
   for (const name of SERVING) {
     const { ports, livenessProbe, readinessProbe, startupProbe, ...rest } = container(name);
@@ -214,7 +214,7 @@ it("containers have time to drain", () => {
   }
 });
 
-it("the log's key is copied to a file that the service accepts, because it refuses the Secret's own file", async () => {
+it("the log's key is copied to a file with the permissions that the service requires", async () => {
   const settings = () =>
     readTlogSettings({ keyFile: copy, origin: null, anchors: ["a"], policyFile: null, intervalMs: 1_000 });
   const { command, volumeMounts } = CONTAINERS.find(({ name }) => name === "key") as Yaml;
@@ -261,12 +261,12 @@ it("Deployments, budgets, services and policies select the intended pods", () =>
   expect([ports[0].targetPort, ...named]).toEqual(["http", "metrics", "http"]);
 });
 
-it("autoscalers scale Deployments without a fixed number of replicas", () => {
+it("autoscalers scale Deployments that set no number of replicas", () => {
   const targets = [find("HorizontalPodAutoscaler", "vouchers-api"), find("ScaledObject", "vouchers-worker")];
   for (const { spec } of targets) expect(find("Deployment", spec.scaleTargetRef.name).spec.replicas).toBeUndefined();
 });
 
-it("the overlay patches only fields that the base has", () => {
+it("the overlay patches only fields of the base", () => {
   for (const { target, patch } of overlay.patches) {
     const object = find(target.kind, target.name);
     const [operations] = parseAllDocuments(patch).map((document) => document.toJS());
@@ -280,7 +280,7 @@ it("the overlay patches only fields that the base has", () => {
     expect([base.configMapGenerator.some((map: Yaml) => map.name === name), behavior]).toEqual([true, "merge"]);
 });
 
-it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jobs, counted once", () => {
+it("the workers' autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs, each counted once", () => {
   const { triggers } = find("ScaledObject", "vouchers-worker").spec;
   const { query, threshold } = triggers.find(({ type }: Yaml) => type === "prometheus").metadata;
   const { workerQueues, workerConcurrency } = readWorkerConfig(
@@ -299,7 +299,7 @@ it("the autoscaler of workers adds a pod for every WORKER_CONCURRENCY waiting jo
   expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
 });
 
-it("Prometheus scrapes the same jobs as in docs/observability, at pods and ports that exist", () => {
+it("Prometheus scrapes the jobs of docs/observability, at existing pods and ports", () => {
   const [{ scrape_configs: jobs }] = parseFile("docs/kubernetes/prometheus.yaml");
   const [{ scrape_configs: expected }] = parseFile("docs/observability/prometheus.yml");
   const namesOf = (all: Yaml[]) => all.map(({ job_name }) => job_name);

@@ -26,7 +26,7 @@ describe.each([
     expect(await countFailures()).toBe(3);
   });
 
-  it("a database error that persists leads to redeem_timeout, and blocks no other voucher", async () => {
+  it("a persistent database error leads to redeem_timeout, and blocks no other voucher", async () => {
     const poisoned = await issue();
     const others = await issueVouchers(db, partner, 5);
     const order = { code: poisoned.code, externalRef: `${what} again and again` };
@@ -45,7 +45,7 @@ describe.each([
   });
 });
 
-it("an attempt that the database always refuses does not block its voucher: another reference redeems it", async () => {
+it("an attempt that the database always refuses does not prevent another reference's redemption", async () => {
   const { code } = await issue();
   await failRedemptions("22000", "poison", 1_000_000);
   expect((await till.redeem({ code, externalRef: "poison" })).body.code).toBe("redeem_timeout");

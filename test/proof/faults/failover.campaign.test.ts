@@ -39,7 +39,7 @@ const fail = () => ({ status: 503 });
 
 let orders = 0;
 
-it("connections that are lost without being closed are replaced, both to Postgres and to Redis", async () => {
+it("the service replaces connections to Postgres and Redis that are lost without being closed", async () => {
   const [postgres, redis] = [await openTcpProxy(servers.databaseUrl), await openTcpProxy(servers.redisUrl)];
   const { till, close } = await start({ databaseUrl: postgres.url, redisUrl: redis.url });
   await untilBothSucceed(till);
@@ -107,7 +107,7 @@ async function makeRepeats(pool: pg.Pool, api: TestApi) {
 /** A window that is always open. */
 const ALWAYS = { opensAt: null, closesAt: null };
 
-it("an answer that was read from a lost primary is not confirmed by the promoted one", async () => {
+it("the promoted server does not confirm an answer that was read from a lost primary", async () => {
   const { api, close } = await start();
   const { till, order, repeats } = await makeRepeats(db, api);
   await till.redeem(order);
@@ -118,7 +118,7 @@ it("an answer that was read from a lost primary is not confirmed by the promoted
   await close();
 });
 
-it("a primary whose synchronous standby is gone confirms nothing until the standby is back", async () => {
+it("a primary without its synchronous standby confirms nothing until the standby is back", async () => {
   const postgres = await openOwnPostgres();
   onTestFinished(() => postgres.close());
   await postgres.superuser.query("CREATE DATABASE vouchers");
@@ -168,7 +168,7 @@ it("a primary whose synchronous standby is gone confirms nothing until the stand
   await admin.end();
 });
 
-it("a read-only database answers 503 and is not ready, until the host name leads to the primary", async () => {
+it("the service on a read-only database answers 503 until the host name leads to the primary", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
   /** Makes new connections read-only, as if the host name pointed to a standby. Open connections do not change. */
   const setReadOnly = (value: "on" | "off") =>
@@ -193,7 +193,7 @@ it("a read-only database answers 503 and is not ready, until the host name leads
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 
-it("a read-only database is disconnected when it became read-only after the connection was opened", async () => {
+it("a process disconnects from a database that becomes read-only", async () => {
   const { pool } = await start();
   const removed = once(pool, "remove");
   const refused = readThenWrite(
@@ -205,7 +205,7 @@ it("a read-only database is disconnected when it became read-only after the conn
   await removed;
 });
 
-it("a process accepts a promoted synchronous standby, and refuses a standby that lacks commits", async () => {
+it("a process accepts a promoted synchronous standby, and refuses a standby without all commits", async () => {
   const directory = mkdtempSync(join(tmpdir(), "voucher-promotions-"));
   // Postgres runs as another user when the tests run as root.
   chmodSync(directory, 0o755);

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 450_000 });
 /** They have a campaign of their own, because they leave others little of Postgres. */
 const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
-it("partners and users get true answers and one redemption per voucher and reference during faults", async () => {
+it("partners and users get true answers, and each voucher one redemption, during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
   // Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked.
   const isEnough = ({ issued, voided, erased }: Progress) =>
@@ -24,7 +24,7 @@ it("partners and users get true answers and one redemption per voucher and refer
   expect(totals).toSatisfy(isEnough);
 });
 
-it("partners and users get true answers while files are set back, acts and jobs repeat, and APIs freeze", async () => {
+it("answers stay true while files are set back, acts and jobs repeat, and APIs freeze", async () => {
   const targets: TargetName[] = [...ALONE, "api 0"];
   const isEnough = ({ faults }: Pick<Progress, "faults">) =>
     new Set(Object.keys(faults).map((fault) => fault.split(" ")[0])).size === targets.length;
@@ -32,7 +32,7 @@ it("partners and users get true answers while files are set back, acts and jobs 
 });
 
 it.skipIf(onPath("redis-server") === null)(
-  "partners and users get true answers on a Redis Cluster while masters die and standbys take over",
+  "partners and users get true answers on a Redis Cluster while masters fail and standbys take over",
   async () => {
     // Its plan kills masters, including that of the replies, promotes a stale replica, and kills the primary of
     // Postgres.

@@ -76,7 +76,7 @@ it.each<[history: string, broken: string[]]>([
   ["list 0-100:, web list 0-90:", [OLDER]],
   ["list 0-100:, other list 0-90:", [OLDER]],
   ["list 0-90:, other list 0-100:, web list 0-100:", []],
-])("checkOrder judges the history %s to break the rules %j", (text, broken) => {
+])("checkOrder finds that the history %s breaks the rules %j", (text, broken) => {
   const { history, records } = craft(text.split(", "));
   const rules = checkOrder(history, new SteppedClock(), records).map(({ rule }) => rule);
   expect([...new Set(rules)].filter((rule) => rule !== REGISTER).sort()).toEqual([...broken].sort());

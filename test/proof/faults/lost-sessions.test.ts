@@ -3,7 +3,7 @@ import { inTransaction } from "../../../src/platform/db/transaction.ts";
 import { openLastingPool } from "../../support/lasting-pool.ts";
 import { openTestServers } from "../../support/servers.ts";
 
-it("the end of a session rejects the statement of a campaign's transaction, and ends nothing else", async () => {
+it("the end of a session rejects only the statement of that transaction", async () => {
   const servers = await openTestServers();
   const pool = openLastingPool({ connectionString: servers.ownerUrl, max: 1 });
   try {

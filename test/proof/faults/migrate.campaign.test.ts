@@ -51,7 +51,7 @@ describe("a migration of a table that a long transaction is reading", () => {
 
   afterEach(() => reader.end());
 
-  it("a migration of a table that is being read blocks no query for long, and succeeds after the read", async () => {
+  it("a migration of a table that is being read blocks no query for long, and succeeds later", async () => {
     const first = addMigration("quiet", "ALTER TABLE quiet ADD COLUMN before integer");
     const second = addMigration(
       "busy",
@@ -101,7 +101,7 @@ describe("a migration of a table that a long transaction is reading", () => {
 /** The vouchers for half a minute of calls, a pair in 40 ms. */
 const CALLED_MAX = 850;
 
-it("a migration that waits for a long reader of vouchers lets at most a tenth of the calls fail", async () => {
+it("at most a tenth of calls fail while a migration waits for a long read of vouchers", async () => {
   const { db, till } = service;
   const vouchers = await issueVouchers(db, service.partner, CALLED_MAX);
   await till.redeem({ code: vouchers.pop()?.code, externalRef: "warm" });
@@ -135,7 +135,7 @@ it("a migration that waits for a long reader of vouchers lets at most a tenth of
   rmSync(directory, { recursive: true });
 });
 
-it("two simultaneous runs of migrations wait for each other, and apply each migration once", async () => {
+it("two simultaneous migration runs wait for each other, and apply each migration once", async () => {
   const file = addMigration("slow", "ALTER TABLE busy ADD COLUMN slow integer");
   const [one, other] = await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT * FROM busy");
@@ -148,7 +148,7 @@ it("two simultaneous runs of migrations wait for each other, and apply each migr
   expect(reported.sort()).toEqual(["Waiting for another migration.", expect.stringMatching(/^Waiting for table busy/)]);
 });
 
-it("an index that is built beside a long transaction is valid when the run ends, and blocks no writer", async () => {
+it("an index that is built beside a long transaction is valid afterwards, and blocks no writer", async () => {
   const sql = "-- postgres-migrations disable-transaction\nCREATE INDEX CONCURRENTLY quiet_by_id ON quiet (id)";
   const file = addMigration("index", sql);
   const state = async () =>
@@ -171,7 +171,7 @@ it("an index that is built beside a long transaction is valid when the run ends,
   expect([applied, await state()]).toEqual([[file], { valid: true }]);
 });
 
-it("a run of migrations gives up when another run takes too long", async () => {
+it("a migration run gives up when another run takes too long", async () => {
   await besideTransaction(servers.db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(-8525285245963000605)");
     const refused = await migrateDatabase(servers.ownerUrl, { waitMaxMs: 500 }).catch((error) => error);

@@ -43,7 +43,7 @@ const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code)
 
 it.each(
   GROWTHS,
-)("a server with older files is refused until the right ones are back, although its log grows: %s", async (growth) => {
+)("a server with older files is refused until the right ones are back, even if its log grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
   const copied = await readTransaction(db);
@@ -92,7 +92,7 @@ async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Pro
 
 const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
-it("a redeem whose job comes twice redeems nothing after an answer that it changed nothing", async () => {
+it("a second delivery of a redeem job redeems nothing after the caller was told that nothing changed", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     // The first delivery gives up before the second one, which waits as long as the first.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
@@ -105,7 +105,7 @@ it("a redeem whose job comes twice redeems nothing after an answer that it chang
 it.each([
   ["its last second", "AppendOnlyTail"],
   ["everything since the job was delivered", "SinceKept"],
-] as const)("a redelivered redeem after a loss of %s redeems nothing that was denied", async (_what, loss) => {
+] as const)("a redelivered redeem after a loss of %s redeems nothing that an answer denied", async (_what, loss) => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     cluster.redis.keepFiles();
     const answered = await asked;
@@ -122,7 +122,7 @@ it.each([
 /** A process that was frozen for longer notices it. Milliseconds. */
 const NOTICED_MS = 3_500;
 
-it("an API process that was frozen redeems nothing for a request whose retry was refused elsewhere", async () => {
+it("an API process that was frozen redeems nothing after another process refused the retry", async () => {
   const { key, otherKey } = own;
   const { id, code } = newVoucher();
   const held = await post(otherApi, "reserve", { code }, { key: otherKey });
@@ -139,7 +139,7 @@ it("an API process that was frozen redeems nothing for a request whose retry was
   await until(async () => (await post(api, "redeem", order)).status === 200);
 });
 
-it("answers while sessions that wait for a standby are ended agree with those after its promotion", async () => {
+it("answers before a promotion agree with answers after it, even if waiting sessions are ended", async () => {
   const { key, otherKey } = own;
   const history = new History();
   const [redeemed, reserved, voided] = [newVoucher(), newVoucher(), newVoucher()];
@@ -194,7 +194,7 @@ const FLOODED_MS = 700;
 /** On a busy machine, a call during a flood may exceed one of the limits of 1.5 seconds. */
 const FLOODS_MAX = 3;
 
-it("every kind of flood by one caller leaves the other callers their answers", async () => {
+it("a flood of any kind by one caller leaves other callers their answers", async () => {
   const flooder = await makeFlooder(cluster.db);
   const random = new SeededRandom(1);
   for (const kind of FLOOD_KINDS) {

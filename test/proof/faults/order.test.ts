@@ -143,7 +143,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 ann claims, 201-300 ann finds nothing", [OLDER]],
   ["100-200 eve finds nothing, 201-300 ann claims", [OLDER]],
   ["100-200 ann claims, 201-300 eve finds nothing", []],
-])("checkOrder judges the history %s to break the rules %j", (calls, broken) => {
+])("checkOrder finds that the history %s breaks the rules %j", (calls, broken) => {
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
@@ -167,7 +167,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 redeemed, 910-920 expired", [REGISTER]],
   ["100-200 voids, 910-920 voided", []],
   ["100-200 voids, 910-920 expired", [REGISTER]],
-])("checkOrder judges the history %s of a voucher that expires to break the rules %j", (calls, broken) => {
+])("checkOrder finds that the history %s of an expiring voucher breaks the rules %j", (calls, broken) => {
   expect(brokenBy(answersOf(calls.split(", "), 900))).toEqual(broken);
 });
 
@@ -192,7 +192,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 redeemed, 201-300 void refused as used", []],
   ["100-200 void refused as used, 201-300 redeemed", [REGISTER]],
   ["100-200 refused as voided", [REGISTER]],
-])("checkOrder judges the history %s of a voucher that is voided to break the rules %j", (calls, broken) => {
+])("checkOrder finds that the history %s of a voided voucher breaks the rules %j", (calls, broken) => {
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 

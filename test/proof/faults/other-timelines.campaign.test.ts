@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => servers?.close());
 
-it("copies wait while the original makes marks, and if it hangs, one copy replaces it for good", async () => {
+it("copies wait while the original makes marks, and one copy replaces it for good if it hangs", async () => {
   const { postgres, open, makeMarks } = await openOriginal();
   const backup = await postgres.startHotCopy({ promoted: true });
   let originals = [open(postgres.url), open(postgres.url)];
@@ -60,7 +60,7 @@ it("copies wait while the original makes marks, and if it hangs, one copy replac
   await until(async () => (await successor.asks()) === "ok");
 });
 
-it("a server fails over to its synchronous standby while an older backup that was promoted waits", async () => {
+it("a server fails over to its synchronous standby while a promoted older backup waits", async () => {
   const { postgres, open, makeMarks } = await openOriginal({ standby: true });
   const own = [open(postgres.url), open(postgres.url)];
   for (const each of own) await makeMarks(each);

@@ -18,7 +18,7 @@ const own = useFaultCluster(
   VISITORS * (HEALTHY_MS / PAUSE_MS),
 );
 
-it("the overview names the two shards of six whose Redis server is away with its replica", async () => {
+it("the overview names the two of six shards whose Redis server and replica are unreachable", async () => {
   const redis = own.cluster.redisCluster;
   if (redis === null) throw new Error("there is no Redis Cluster");
   await until(async () => (await readAttention()).length === 0, CALM_MS);
@@ -43,7 +43,7 @@ it("the overview names the two shards of six whose Redis server is away with its
   await until(async () => (await readAttention()).length === 0, CALM_MS);
 });
 
-it("the overview shows nothing red in ten minutes of load", { timeout: 2 * HEALTHY_MS }, async () => {
+it("the overview shows no red fault in ten minutes of load", { timeout: 2 * HEALTHY_MS }, async () => {
   await until(async () => (await readAttention()).length === 0, CALM_MS);
   const reds = new Set<string>();
   const statuses: (number | null)[] = [];

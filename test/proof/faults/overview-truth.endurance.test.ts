@@ -78,7 +78,7 @@ afterAll(async () => {
   await Promise.all([receiver.close(), alertReceiver.close()]);
 });
 
-it("the overview shows no fault in a quiet period and none in a busy one", async () => {
+it("the overview shows no fault in a quiet period or under load", async () => {
   await untilCalm();
   const shown = new Set<string>();
   const readFor = async (forMs: number) => {
@@ -94,7 +94,7 @@ it("the overview shows no fault in a quiet period and none in a busy one", async
   expect(visitors.answered).toBeGreaterThan(0);
 });
 
-it("the overview shows nothing red while processes are replaced one at a time", async () => {
+it("the overview shows no red fault while processes are replaced one at a time", async () => {
   await untilCalm();
   const visitors = startVisitors(ORDERS_AT_ONCE);
   const reds = watchReds(api, otherApi);
@@ -108,7 +108,7 @@ it("the overview shows nothing red while processes are replaced one at a time", 
   expect(await reds.stop()).toEqual([]);
 });
 
-it("the overview shows nothing red in a failover of three seconds", async () => {
+it("the overview shows no red fault in a failover of three seconds", async () => {
   await untilCalm();
   const reds = watchReds(api, otherApi);
   await postgres.freeze();
@@ -292,7 +292,7 @@ const CASES: readonly Case[] = [
 
 it.each(
   CASES.filter(({ skip }) => skip !== true),
-)("the overview shows first, within 20 s, that $fault, and shows no fault once that is mended", async (one) => {
+)("the overview shows within 20 s that $fault, before other faults, and no fault after the repair", async (one) => {
   const { fault, traffic = false, first, causes = [], at = () => api } = one;
   // While Postgres is away, each process continues from the last look that it knows.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
@@ -331,7 +331,7 @@ it.each(
   expect({ fault, unexpected: [...unexpected] }).toEqual({ fault, unexpected: [] });
 });
 
-it("messages about red faults were sent to ALERT_URL", () => {
+it("ALERT_URL receives messages about red faults", () => {
   const whats = alertReceiver.received.map(({ body }) => JSON.parse(body).what);
   for (const what of [/^Nothing is redeemed/, /does not verify$/])
     expect(whats).toContainEqual(expect.stringMatching(what));
@@ -344,7 +344,7 @@ function answerAlert(response: ServerResponse) {
   else response.writeHead(204).end();
 }
 
-it("a receiver of messages that is away is named, and gets them within minutes after it is back", async () => {
+it("the overview names an unreachable receiver, which gets its messages minutes after it is back", async () => {
   await untilCalm();
   const earlier = alertReceiver.received.length;
   const untilTold = (isWanted: (endedAt: string | null) => boolean) =>

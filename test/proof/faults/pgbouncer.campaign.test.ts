@@ -61,7 +61,7 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
       ["server_reset_query ="],
       "connect_query='SET DateStyle = German'",
     ],
-  ])("PgBouncer in session mode, %s, is migrated and redeems with limits", async (_title, settings, ofDatabases) => {
+  ])("the service works through PgBouncer in session mode: %s", async (_title, settings, ofDatabases) => {
     const through = await start(settings, ofDatabases);
     await migrateDatabase(through.owner);
     const env = { DATABASE_URL: through.owner, PVA_API_PASSWORD: API.password };
@@ -81,7 +81,7 @@ describe.skipIf(!hasProgram("pgbouncer"))("PgBouncer", () => {
   it.each([
     "transaction",
     "statement",
-  ])("PgBouncer in %s mode is refused, with a sentence that names the mode", async (mode) => {
+  ])("PgBouncer in %s mode is refused, with a message that names the mode", async (mode) => {
     await migrateDatabase(ownerUrl);
     const through = await start([`pool_mode = ${mode}`]);
     const sentence = /^pooling is transaction\. Needed: none or session\. .* Set pool_mode = session in the pooler/;

@@ -51,7 +51,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     return startLoad(cluster, partner, tills, { partners: 24, vouchers });
   }
 
-  it("db check and an API's log lines report a DATABASE_URL that leads to a standby of Patroni", async () => {
+  it("db check and an API's log report a DATABASE_URL that leads to a standby of Patroni", async () => {
     const [standby] = (await postgres.standbys()) as [PatroniNode, PatroniNode];
     expect(await check(standby.url())).toEqual({ exitCode: 1, codes: ["standby"] });
     const env = { DATABASE_URL: standby.url(), REDIS_URL: cluster.redis.url, PORT: "0" };
@@ -66,7 +66,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
       { count: 3_000, what: "its host dies", gapMax: GAP_MS + LOCK_MS, kill: (node: PatroniNode) => node.kill() },
       { count: 1_000, what: "its processes die", gapMax: GAP_MS, kill: (node: PatroniNode) => node.killPostgresOnly() },
     ].slice(0, ALL ? 2 : 1),
-  )("Postgres under Patroni loses none of $count redemptions, and confirms in $gapMax ms when $what", async ({
+  )("Postgres under Patroni loses none of $count redemptions, and confirms within $gapMax ms, if $what", async ({
     count,
     gapMax,
     kill,
@@ -86,7 +86,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     await assertInvariants(cluster.db);
   });
 
-  it("Postgres under Patroni waits for both standbys, and continues with one standby when the other dies", async () => {
+  it("Postgres under Patroni waits for both standbys, and continues with one if the other crashes", async () => {
     const standbyNames = async () => (await cluster.db.query("SHOW synchronous_standby_names")).rows[0];
     await postgres.configure({ synchronous_node_count: 2 });
     await until(async () => (await standbyNames()).synchronous_standby_names.startsWith("2 ("), 60_000);
@@ -104,7 +104,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
   });
 
   it.runIf(ALL)(
-    "Postgres under Patroni loses no confirmed redemption when a frozen primary wakes after a promotion",
+    "Postgres under Patroni keeps confirmed redemptions when a frozen primary resumes after a promotion",
     async () => {
       const load = await startPartners();
       await until(() => confirmed(load) >= 300, 90_000);
@@ -121,7 +121,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
     },
   );
 
-  it("Postgres under Patroni loses redemptions to an asynchronous standby, of which db check warns", async () => {
+  it("Postgres under Patroni can lose redemptions with an asynchronous standby, and db check warns of it", async () => {
     await postgres.makeAsynchronous();
     expect(await check()).toEqual({ exitCode: 1, codes: ["no_synchronous_standby"] });
     const load = await startPartners();

@@ -59,7 +59,7 @@ interface Reader {
 /** The latest end of the list that any process has answered so far. */
 let latestTold = "";
 
-it("readers list each redemption once, and none before a completeUntil, while 64 writers commit slowly", async () => {
+it("readers list each redemption once, and none before completeUntil, during 64 slow writers", async () => {
   const vouchers = (await issueVouchers(db, partner, VOUCHERS)).map(({ id }) => id);
   await db.query(SLOW_COMMITS);
   let endedAt: string | null = null;
@@ -118,7 +118,7 @@ it("readers list each redemption once, and none before a completeUntil, while 64
   }
 });
 
-it("a redemption in a prepared transaction bounds completeUntil, even after the server has restarted", async () => {
+it("a redemption in a prepared transaction bounds completeUntil, even after a server restart", async () => {
   const postgres = await openOwnPostgres(["max_prepared_transactions=2"]);
   await postgres.superuser.query("CREATE DATABASE vouchers");
   await migrateDatabase(postgres.url("vouchers"));

@@ -149,7 +149,7 @@ it.each<[what: string, acquisitions: string[], calls: string[], broken: string |
   expect(found.map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
-it("the rules for claims and purchases report a 200 with a voucher of another offer", () => {
+it("the rules for claims and purchases report a 200 with another offer's voucher", () => {
   const records = toRecords(new SteppedClock(), [], [], [acquired("ann vch_1", "bat_2")]);
   expect(checkAcquisitions(historyOf([ANN]), records).map(({ rule }) => rule)).toEqual([NOT_OWN]);
 });
@@ -272,7 +272,7 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
   }
 }
 
-it("the host's times of a stepped clock enclose every moment at which it may have shown a time", () =>
+it("the range of a stepped host clock contains every time that the clock may have shown", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
     // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s. A process that has not read
     // the last step yet goes on from there.
@@ -282,7 +282,7 @@ it("the host's times of a stepped clock enclose every moment at which it may hav
     expect(clock.latestShown(2_500, 3_500)).toBe(8_000);
   }));
 
-it("the host's times enclose the times of a process that has not read a step ahead yet", () =>
+it("the range of host times contains the times of a process that has not noticed a step", () =>
   withSteppedClock([-2_000, 4_000], (clock) => {
     // 100 ms after the step such a process decides by its own time, which is 1.1 s, or up to a second ahead of it.
     for (const ms of [1_100, 2_100]) {
@@ -293,7 +293,7 @@ it("the host's times enclose the times of a process that has not read a step ahe
     expect(clock.last(5_000)).toBe(7_000);
   }));
 
-it("the host's times enclose the service's times while its database's clock jumps by a year", () => {
+it("the range of host times contains the service's times during a database clock jump", () => {
   const yearMs = 365 * 86_400_000;
   return withSteppedClock([yearMs, 0, -yearMs, 0], (clock) => {
     // The clock jumped ahead after 2 s, and back after 4 s of the host's clock.
@@ -303,7 +303,7 @@ it("the host's times enclose the service's times while its database's clock jump
   });
 });
 
-it("the rules accept a redemption that got the closed time after a step back, although its deadline was earlier", () =>
+it("the rules accept a redemption at the closed time after a step back, despite its earlier deadline", () =>
   withSteppedClock([8_000, -8_000], (clock) => {
     const records = toRecords(clock, [redeemedAt(9_000)], [], []);
     expect(checkRedeems(historyOf(["redeem 3100-3200 hung up"]), records, WAIT_MS)).toEqual([]);

@@ -54,7 +54,7 @@ it("checkOrder accepts the public history with any secret", () => {
   expect(brokenBy(history)).toEqual([]);
 });
 
-it("checkOrder judges a secret by the earliest of its ends", () => {
+it("checkOrder judges a secret by its earliest end", () => {
   const history = new History();
   history.secretEnds.push({ ...ENDED, graceMs: 60_000 }, { ...ENDED, graceMs: 0 });
   const ask = askWith("ended", "lookUp");

@@ -64,7 +64,7 @@ const GROWTH: [string, () => Promise<unknown>][] = [
   ],
 ];
 
-it("a running process refuses files of Postgres that were set back, until the loss is accepted", async () => {
+it("a running process refuses set-back files of Postgres until the loss is accepted", async () => {
   const known = openProcess();
   await untilItRemembers(known);
   const { serverId: origin } = known.deployment;
@@ -79,7 +79,7 @@ it("a running process refuses files of Postgres that were set back, until the lo
   await untilItRemembers(known);
 });
 
-it("an earlier acceptance of a loss, which files that were set back still have, does not admit a server", async () => {
+it("an earlier accepted loss in set-back files does not admit a server", async () => {
   const known = openProcess();
   await acceptLoss(server.superuser);
   await loseMarks([known]);
@@ -88,7 +88,7 @@ it("an earlier acceptance of a loss, which files that were set back still have, 
   await untilItRemembers(known);
 });
 
-it("a promoted standby is refused if it lacks a mark that had to be on it, and otherwise accepted", async () => {
+it("a promoted standby is accepted unless it lacks a mark that it must have", async () => {
   const known = openProcess();
   // Marks that are too old for a standby to lack, as if written in the last minutes.
   const writeMinutes = () =>
@@ -110,7 +110,7 @@ it("a promoted standby is refused if it lacks a mark that had to be on it, and o
   await untilItRemembers(known);
 });
 
-it("a process that starts after the files were set back learns the refusal from Redis", async () => {
+it("a process that starts after files were set back learns of the refusal from Redis", async () => {
   const running = openProcess(shares());
   await loseMarks([running]);
   await untilRedisKnows(running);
@@ -132,7 +132,7 @@ it("a process that starts after the files were set back learns the refusal from 
 });
 
 itOnOneRedis(
-  "a process that started without Redis refuses its server once Redis has a mark that the server lacks",
+  "a process that started without Redis refuses its server if Redis has a mark that the server lacks",
   async () => {
     const proxy = await openTcpProxy(servers.redisUrl);
     onTestFinished(() => proxy.close());
@@ -148,7 +148,7 @@ itOnOneRedis(
   },
 );
 
-it("a process that starts after all others have stopped knows only what Redis knows", async () => {
+it("a process that starts after all others have stopped knows only the marks in Redis", async () => {
   const known = openProcess(shares());
   await loseMarks([known]);
   await untilRedisKnows(known);
@@ -160,7 +160,7 @@ it("a process that starts after all others have stopped knows only what Redis kn
   await untilItRemembers(openProcess(shares()));
 });
 
-it("a mark is kept for a day's marks, and a process that missed them all is admitted like a new one", async () => {
+it("marks are kept for a day, and a process that missed them all is admitted like a new one", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;
@@ -191,7 +191,7 @@ it("a mark is kept for a day's marks, and a process that missed them all is admi
   expect(await reconnects()).toBe("ok");
 });
 
-it("marks go on after a change of the clock, and an unconfirmed mark is not remembered", async () => {
+it("marks continue after a clock change, and an unconfirmed mark is not remembered", async () => {
   const known = openProcess();
   for (const step of ["1 day", "-1 day"]) {
     await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);

@@ -46,7 +46,7 @@ it.each([
   "publicReads",
   "look-ups",
   "probes",
-] as const)("during one caller's flood of %s no other caller is refused or five times as slow", async (kind) => {
+] as const)("no other caller is refused or five times as slow during one caller's flood of %s", async (kind) => {
   const measure = async () => ({ quietMs: await measureOthers(), floodedMs: await measureBesideFlood(kind) });
   await expectFairRound(
     ROUNDS_MAX,

@@ -74,7 +74,7 @@ it.each([
   await until(() => client.socket.destroyed || !client.socket.write("x"));
 });
 
-it("a slow client that never finishes its request gets no 408 in the middle of an answer", async () => {
+it("a client that never finishes its request gets no 408 in the middle of a response", async () => {
   let cut = false;
   // More than the network buffers can take.
   const answer: RequestListener = (_request, response) => {
@@ -96,20 +96,20 @@ it("a slow client that never finishes its request gets no 408 in the middle of a
 /** The largest asset. */
 const SCRIPT = `/assets/${ASSETS.swaggerScript.fileName}`;
 
-it("a slow client that does not read a large answer is disconnected", async () => {
+it("a client that does not read a large response is disconnected", async () => {
   const client = await open(`GET ${SCRIPT} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(LIMITS.pipelinedMax));
   client.socket.pause();
   await until(() => cutShort > 0);
 });
 
-it("a slow client is disconnected when it is idle between two requests, and a fast one gets its answers", async () => {
+it("a client that is idle between two requests is disconnected, and a fast one gets its answers", async () => {
   const client = await open(ASK);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 200[\s\S]*\{"status":"ok"\}\n$/);
   expect((await partnerClient(`http://127.0.0.1:${limited.port}`, key).lookUp(code)).status).toBe(200);
 });
 
-it("a broken request gets 400, and its connection ends although the client keeps its side open", async () => {
+it("a broken request gets 400, and its connection closes even if the client keeps its side open", async () => {
   const client = await open("garbage\r\n\r\n");
   await client.ended;
   expect(client.received()).toContain('"code":"invalid_http"');
@@ -143,7 +143,7 @@ it.each([
   ["a chunk longer than its size", post(chunked, `1\r\n${hidden}0\r\n\r\n`)],
   ["a bare LF after a chunk size", post(chunked, `0\n\n${hidden}`)],
   ["NUL in a header", post("A: \0", hidden)],
-])("a broken request gets one answer and smuggles no other request: %s", async (_title, bytes) => {
+])("a broken request gets one answer, and no second request is hidden in it: %s", async (_title, bytes) => {
   const client = await open(bytes);
   await client.ended;
   expect(client.received()).toMatch(/^HTTP\/1\.1 (400|401)/);
@@ -154,7 +154,7 @@ it.each([
   expect(countAnswers(client.received())).toBeLessThanOrEqual(2);
 });
 
-it("a broken request with a repeated key header, or a key in a trailer, is refused", async () => {
+it("a request with a repeated key header or a key in a trailer is refused", async () => {
   const twice = await open(
     `GET /partner/vouchers/${code} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\nX-Api-Key: ${key}\r\n\r\n`,
   );
@@ -164,7 +164,7 @@ it("a broken request with a repeated key header, or a key in a trailer, is refus
   expect(trailer.received()).toContain('"code":"missing_key"');
 });
 
-it("connections beyond the limit are closed without affecting open ones, and accepted again later", async () => {
+it("connections beyond the limit are closed without affecting others, and accepted again later", async () => {
   const connectionsMax = 30;
   const full = await serve(null, { headersMs: 60_000, requestMs: 60_000, keepAliveMs: 60_000, connectionsMax });
   const crowd: Client[] = [];
@@ -182,7 +182,7 @@ it("connections beyond the limit are closed without affecting open ones, and acc
   await until(async () => (await send("GET", url).catch(() => null))?.status === 200);
 });
 
-it("pipelined requests are answered in order up to the limit, and again after these answers", async () => {
+it("pipelined requests up to the limit are answered in order", async () => {
   const numbered = (from: number) =>
     Array.from({ length: LIMITS.pipelinedMax }, (_, index) =>
       ASK.replace("Host", `X-Request-Id: n-${from + index}\r\nHost`),
@@ -210,7 +210,7 @@ it.each([
   ["If-None-Match", '"x", *'],
   ["Range", "bytes=0-0"],
   ["Range", "bytes=99999999-"],
-])("a conditional or range header changes no answer: %s: %s", async (name, value) => {
+])("a conditional or range header changes no response: %s: %s", async (name, value) => {
   for (const path of [`/partner/vouchers/${code}`, "/healthz", "/openapi.json", "/docs", SCRIPT, "/"]) {
     const { status } = await fetch(`${api.url}${path}`, { headers: { [name]: value, "x-api-key": key } });
     expect(status, path).toBe(200);

@@ -11,7 +11,7 @@ beforeAll(async () => {
   texts = longTexts(await makeSender(service));
 });
 
-it("no route normalises a text, a path, a query or a header that is longer than the longest reference", async () => {
+it("no route normalises a text, path, query or header that is longer than the longest reference", async () => {
   const { normalize } = String.prototype;
   let longest = 0;
   let calls = 0;

@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => endService(servers));
 
-it("overlapping calls to two API processes about one voucher have an order that explains every answer", async () => {
+it("an order of the calls explains every answer to overlapping calls about one voucher", async () => {
   const { db } = servers;
   const { apis, accidents } = processes;
   const history = new History();
