@@ -6,6 +6,7 @@ import { KeyAuthenticator } from "../core/keys/authenticate-key.ts";
 import { UserAuthenticator } from "../core/keys/authenticate-user.ts";
 import type { ApiMetrics } from "../core/metrics/metrics.ts";
 import { PartnerCalls } from "../core/processes/partner-calls.ts";
+import { openTokenReports } from "../core/processes/token-reports.ts";
 import { openCompleteUntil } from "../core/redeem/complete-until.ts";
 import { openReferenceEnds } from "../core/redeem/end-references.ts";
 import { openRedemptionReads } from "../core/redeem/read-redemption.ts";
@@ -24,10 +25,12 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
   const confirming = { ...service, confirmations: use(openConfirmations(service)) };
   const kinds = openKinds();
   const { partnerCalls, portalReads } = kinds;
+  const reportToken = openTokenReports(service);
   return {
     ...kinds,
     keys: use(new KeyAuthenticator(pool, log)),
-    users: new UserAuthenticator(config.users, deployment.clock, log),
+    users: new UserAuthenticator(config.users, deployment.clock, { log, reportToken }),
+    reportToken,
     limits: openLimits(config, redis),
     sendFile: openFiles(),
     calls: use(new PartnerCalls({ redis, deployment, log, onDropped })),

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { readProcesses, type ServiceProcess } from "../core/processes/db/processes.ts";
 import { limitedKeysIn, readCounts, timesUntil } from "../core/processes/minute-counts.ts";
 import type { ProcessRecord } from "../core/processes/process-record.ts";
+import { readTokenReports, type TokenReport } from "../core/processes/token-reports.ts";
 import type { Canary, CanaryState } from "../core/redeem/canary.ts";
 import { type Probed, readinessOf } from "../core/servers/probe-servers.ts";
 import type { Config } from "../platform/config.ts";
@@ -85,6 +86,8 @@ export interface Facts extends Standing {
   database: DatabaseFacts | null;
   /** The keys that meet their limits; null if Redis does not answer. */
   limitedKeys: ReturnType<typeof limitedKeysIn> | null;
+  /** Why right tokens were refused lately; null if Redis does not answer. */
+  tokenReports: readonly TokenReport[] | null;
 }
 
 interface DatabaseFacts {
@@ -126,9 +129,10 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   const measure = () => measureQueues(ctx.redis, deployment.id, newest);
   const countLimited = async () =>
     limitedKeysIn(await readCounts(ctx.redis, deployment, "minute", timesUntil(nowOf(deployment), "minute", 3)));
-  const [queues, limitedKeys, database] = await Promise.all([
+  const [queues, limitedKeys, tokenReports, database] = await Promise.all([
     mayAnswer ? inTime(log, WAIT_MAX_MS, measure, null) : null,
     mayAnswer ? inTime(log, WAIT_MAX_MS, countLimited, null) : null,
+    mayAnswer ? inTime(log, WAIT_MAX_MS, () => readTokenReports(ctx.redis, deployment), null) : null,
     isUsable ? inTime(log, WAIT_MAX_MS, () => readDatabase(ctx), null) : null,
   ]);
   return {
@@ -141,6 +145,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
     settings: config.queues,
     queues,
     limitedKeys,
+    tokenReports,
     database,
   };
 }

@@ -28,8 +28,8 @@ const CORE_FAULTS: readonly Fault[] = [
   { name: "VouchersJobsFail", severity: "amber", find: findFailedJobs },
   { name: "VouchersChainBroken", severity: "red", find: findBrokenChains },
   { name: "KeyMeetsLimit", severity: "amber", find: findLimitedKeys },
+  { name: "VouchersSignInsFail", severity: "amber", find: findRefusedTokens },
   { name: "AlertsFail", severity: "amber", find: findFailingAlerts },
-  { name: "KeyDailyLimit", severity: "amber", find: findUsedCaps },
   { name: "BatchEnds", severity: "grey", find: findBatchEnds },
 ];
 
@@ -163,25 +163,39 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
   });
 }
 
-function findLimitedKeys({ limitedKeys }: Facts): Finding[] | null {
-  const what = "A key has met its limit for more than a minute";
-  const page = (organizationId: string) => ["organizations", organizationId, "calls"];
-  const found = limitedKeys?.map(({ organizationId, keyId }) => ({ what, subject: keyId, page: page(organizationId) }));
-  return found?.slice(0, FAULTS_MAX) ?? null;
+/** Keys whose calls are refused, or soon will be. Each is one fault, if its daily limit is one of two. */
+function findLimitedKeys({ limitedKeys, database }: Facts): Finding[] | null {
+  if (limitedKeys === null || database === null) return null;
+  const found = new Map<string, Finding>();
+  for (const { keyId, organizationId, isReached } of database.usedCaps) {
+    const what = isReached ? "A key has reached its daily limit" : "A key has used 80 % of its daily limit";
+    found.set(keyId, {
+      what,
+      subject: keyId,
+      ...(organizationId !== null && { page: ["organizations", organizationId] }),
+    });
+  }
+  for (const { organizationId, keyId } of limitedKeys.slice(0, FAULTS_MAX)) {
+    const what = "A key has met its limit for more than a minute";
+    if (!found.has(keyId)) found.set(keyId, { what, subject: keyId, page: ["organizations", organizationId, "calls"] });
+  }
+  return [...found.values()];
+}
+
+function findRefusedTokens({ tokenReports }: Facts): Finding[] | null {
+  const severityOf = (variable: string): Severity => (variable.endsWith("JWKS_URL") ? "amber" : "grey");
+  const found = tokenReports?.map(({ variable, what }) => ({
+    what,
+    subject: variable,
+    severity: severityOf(variable),
+  }));
+  return found ?? null;
 }
 
 function findFailingAlerts({ database }: Facts): Finding[] | null {
   if (database === null) return null;
   const [since] = database.recorded.flatMap(({ failingSince }) => failingSince ?? []).toSorted((a, b) => +a - +b);
   return since === undefined ? [] : [{ what: "Messages about red faults do not arrive", subject: "ALERT_URL", since }];
-}
-
-function findUsedCaps({ database }: Facts): Finding[] | null {
-  if (database === null) return null;
-  return database.usedCaps.map(({ keyId, organizationId, isReached }) => {
-    const what = isReached ? "A key has reached its daily limit" : "A key has used 80 % of its daily limit";
-    return { what, subject: keyId, ...(organizationId !== null && { page: ["organizations", organizationId] }) };
-  });
 }
 
 function findBatchEnds({ database, now }: Facts): Finding[] | null {

@@ -5,7 +5,7 @@ import { CONFIG_PARTS } from "../../src/open/config-parts.ts";
 import { readConfig } from "../../src/platform/config.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
 import { PROVIDERS } from "../support/provider-tokens.ts";
-import { makeIssuerKey, secondsFromNow, signClaims, writeKeysFile } from "../support/user-tokens.ts";
+import { makeIssuerKey, secondsFromNow, signClaims, TELLS_NOTHING, writeKeysFile } from "../support/user-tokens.ts";
 
 /** The settings of each provider, as the first words in code of each cell of the table in docs/sign-in.md. */
 const TABLE = readFileSync("docs/sign-in.md", "utf8")
@@ -35,7 +35,7 @@ it.each(PROVIDERS)("a token of %s signs in with the documented settings", async 
   const { ops } = readConfig({ ...servers, ...settings, OPS_JWKS_URL: file.url }, CONFIG_PARTS);
   const clock = new DatabaseClock(() => performance.now());
   clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
-  const tokens = openOperatorTokens(ops, clock);
+  const tokens = openOperatorTokens(ops, clock, TELLS_NOTHING);
   const sign = (changes: object = {}) => signClaims(key, { ...claims, exp: secondsFromNow(600), ...changes });
   expect(await tokens.authenticate(await sign())).toMatchObject({ name, role });
   await expect(tokens.authenticate(await sign({ iss: "https://other.example" }))).rejects.toThrow();
@@ -48,7 +48,9 @@ it.each(PROVIDERS)("a token of %s signs in with the documented settings", async 
 it("a process refuses to start when OPS_ROLE_MAP names no role", () => {
   const servers = { DATABASE_URL: "postgres://db/x", REDIS_URL: "redis://cache" };
   const { ops } = readConfig({ ...servers, OPS_ROLE_MAP: "Tills=cashier" }, CONFIG_PARTS);
-  expect(() => openOperatorTokens(ops, new DatabaseClock())).toThrow(/^OPS_ROLE_MAP gives Tills no role of viewer,/);
+  expect(() => openOperatorTokens(ops, new DatabaseClock(), TELLS_NOTHING)).toThrow(
+    /^OPS_ROLE_MAP gives Tills no role of viewer,/,
+  );
   for (const OPS_ROLE_MAP of ["Tills", "=admin", "Tills=", "a=admin,b"])
     expect(() => readConfig({ ...servers, OPS_ROLE_MAP }, CONFIG_PARTS)).toThrow(/^OPS_ROLE_MAP must be pairs/);
 });

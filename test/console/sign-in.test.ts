@@ -256,6 +256,23 @@ describe("a proxy's JWT", () => {
     expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
+  it("every overview has the variable by which a JWT with a right signature is refused, and no others", async () => {
+    const refuse = async (token: string) => codeOf({ "x-token": token }, withJwt);
+    expect(await refuse(await sign({ aud: "forged" }, { ...(await makeIssuerKey()), kid: key.kid }))).toMatch(/^401/);
+    expect(await refuse(await sign({ aud: "shop" }))).toBe("401 invalid_token");
+    expect(await refuse(await sign({ realm: { roles: ["till"] } }))).toBe("403 missing_role");
+    const shown = async () => {
+      const overview = JSON.parse((await open(bearer(await sign()), plain)).text);
+      const found = (subject: string) => overview.attention.find((one: { subject: string }) => one.subject === subject);
+      return [found("OPS_AUDIENCE"), found("OPS_ROLE_CLAIM")];
+    };
+    const refused = { runbook: "VouchersSignInsFail", severity: "grey" };
+    expect(await until(async () => ((await shown()).includes(undefined) ? null : shown()))).toMatchObject([
+      { ...refused, what: expect.stringContaining('refused: its aud is "shop", and OPS_AUDIENCE is operators') },
+      { ...refused, what: expect.stringMatching(/has no role: its claim realm\.roles has till, and needs one of/) },
+    ]);
+  });
+
   it("invalid JWTs do not block valid sign-ins from their address, and expired ones are not counted", async () => {
     const address = elsewhere();
     const exp = secondsFromNow(-60);

@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { exportSPKI, importJWK } from "jose";
-import type { Logger } from "pino";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { UserAuthenticator } from "../../src/core/keys/authenticate-user.ts";
+import { type Telling, UserAuthenticator } from "../../src/core/keys/authenticate-user.ts";
 import { mintUserToken, useLocalUserKeys } from "../../src/local/user-keys.ts";
 import { AppError } from "../../src/platform/api/errors.ts";
 import { DatabaseClock } from "../../src/platform/db/database-clock.ts";
@@ -32,6 +31,7 @@ import {
   secondsFromNow,
   signClaims,
   signUser,
+  TELLS_NOTHING,
   writeKeysFile,
 } from "../support/user-tokens.ts";
 
@@ -198,7 +198,7 @@ describe("a user's token", () => {
     const clock = new DatabaseClock(() => performance.now());
     clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
     const rules = { jwksUrl: keysFile.url, issuer: ["https://a.test", ISSUER], audience: ["tills", AUDIENCE] };
-    const users = new UserAuthenticator(rules, clock);
+    const users = new UserAuthenticator(rules, clock, TELLS_NOTHING);
     const reasonOf = async (claims: object) =>
       users
         .authenticate(await signUser(key, "user", { iss: ISSUER, aud: AUDIENCE, ...claims }))
@@ -339,13 +339,15 @@ describe("keys fetched by HTTP", () => {
   });
 
   it("fetched keys stay in use while their address is unreachable, with one log line per ten seconds", async () => {
-    const warnings: unknown[] = [];
-    users = openUsers(server.url, { warn: (...told: unknown[]) => void warnings.push(told[1]) });
+    const [warnings, reports]: [unknown[], unknown[]] = [[], []];
+    const log = { warn: (...told: unknown[]) => void warnings.push(told[1]) };
+    users = openUsers(server.url, { log, reportToken: (...told) => void reports.push(told) });
     expect(await codeOf(await signUser(key, "user"))).toBe("accepted");
     server.answer({ status: 500, body: "" });
     advance(2 * CACHED_MS);
     for (let i = 0; i < 5; i++) expect(await codeOf(await signUser(key, `user ${i}`))).toBe("accepted");
-    expect([server.fetches, warnings]).toEqual([2, [expect.stringMatching(/^the keys of AUTH_JWKS_URL cannot/)]]);
+    const sentence = expect.stringMatching(/^The keys of AUTH_JWKS_URL could not/);
+    expect([server.fetches, warnings, reports]).toEqual([2, [sentence], [["AUTH_JWKS_URL", sentence]]]);
     const next = await makeIssuerKey();
     expect(await codeOf(await signUser(next, "user"))).toBe("unavailable");
     server.publish(next);
@@ -457,10 +459,10 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
 }
 
 /** Checks tokens with the keys at an address, by the database's clock as read now. */
-function openUsers(jwksUrl: string, log?: Pick<Logger, "warn">): UserAuthenticator {
+function openUsers(jwksUrl: string, telling: Telling = TELLS_NOTHING): UserAuthenticator {
   const clock = new DatabaseClock(() => performance.now());
   clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });
-  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock, log);
+  return new UserAuthenticator({ jwksUrl, issuer: null, audience: null }, clock, telling);
 }
 
 /** Starts an API for each way to check tokens, and makes an offer. */

@@ -111,6 +111,7 @@ const HEALTHY: Facts = {
   queues: backlogs("", {}),
   database: DATABASE,
   limitedKeys: [],
+  tokenReports: [],
 };
 /** Nothing is redeemed. */
 const OUTAGE: Partial<Facts> = { canary: SILENT, processes: [process()] };
@@ -232,6 +233,24 @@ it("a key at its limit for a minute is an amber fault, and unknown without Redis
   expect(find("KeyMeetsLimit", { limitedKeys: null })).toBeNull();
 });
 
+it("a key with both limits is one fault, whose words are about the daily one", () => {
+  const limitedKeys = [{ organizationId: "org_1", keyId: "key_1", limited: 5_000 }];
+  const usedCaps = [{ keyId: "key_1", organizationId: "org_1", isReached: false }];
+  const what = "A key has used 80 % of its daily limit";
+  const found = find("KeyMeetsLimit", { limitedKeys, database: { ...DATABASE, usedCaps } });
+  expect(found).toEqual([{ what, subject: "key_1", page: ["organizations", "org_1"] }]);
+});
+
+it("keys of tokens that cannot be fetched are amber, refused tokens grey, and nothing is known without Redis", () => {
+  const report = (variable: "AUTH_JWKS_URL" | "OPS_ISSUER") => ({ variable, what: `about ${variable}` });
+  const tokenReports = [report("AUTH_JWKS_URL"), report("OPS_ISSUER")];
+  expect(find("VouchersSignInsFail", { tokenReports })).toEqual([
+    { what: "about AUTH_JWKS_URL", subject: "AUTH_JWKS_URL", severity: "amber" },
+    { what: "about OPS_ISSUER", subject: "OPS_ISSUER", severity: "grey" },
+  ]);
+  expect(find("VouchersSignInsFail", { tokenReports: null })).toBeNull();
+});
+
 it("a key is at its limit if calls are refused in each second of a full minute", () => {
   const [flood, few] = [{ "key limited org_1 key_1": "60" }, { "key limited org_1 key_1": "1" }];
   const key = [{ organizationId: "org_1", keyId: "key_1", limited: 60 }];
@@ -268,7 +287,7 @@ it.each<[name: string, changes: Partial<typeof DATABASE>, found: object]>([
     { subject: "vch_1", since: EARLIER, page: ["vouchers", "vch_1"] },
   ],
   [
-    "KeyDailyLimit",
+    "KeyMeetsLimit",
     { usedCaps: [{ keyId: "key_1", organizationId: "org_1", isReached: true }] },
     { what: "A key has reached its daily limit", subject: "key_1", page: ["organizations", "org_1"] },
   ],

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import { findOperatorsByToken, hasOperators, type NamedOperator, TOKEN_PREFIX } from "../../acts/db/operators.ts";
 import type { OperatorReads } from "../../core/callers/bulkhead.ts";
 import { hashSecret, isWellFormedSecret } from "../../core/keys/api-keys.ts";
-import type { TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import type { ReportToken, TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
@@ -30,6 +30,7 @@ interface SignInDeps extends OperatorReads {
   config: Pick<Config, "ops">;
   deployment: { clock: DatabaseClock };
   log: Pick<Logger, "warn">;
+  reportToken: ReportToken;
 }
 
 /**
@@ -42,6 +43,7 @@ export class OperatorSignIn {
   readonly #clock: DatabaseClock;
   readonly #sharedDigest: Buffer | null;
   readonly #tokens: TokenAuthenticator<TokenOperator> | null;
+  readonly #reportToken: ReportToken;
   /**
    * Tokens are not cached, so a revoked token stops working at once. One query runs at a time, so made-up tokens use at
    * most one connection. Addresses take turns.
@@ -49,12 +51,13 @@ export class OperatorSignIn {
   readonly #named: Batcher<{ hash: string; address: string | undefined }, NamedOperator | null>;
   #known = { areThere: false, until: Number.NEGATIVE_INFINITY };
 
-  constructor({ pool, operatorReads, config: { ops }, deployment: { clock }, log }: SignInDeps) {
+  constructor({ pool, operatorReads, config: { ops }, deployment: { clock }, ...telling }: SignInDeps) {
     this.#hasOperators = () => operatorReads({}, () => hasOperators(pool));
     this.#ops = ops;
     this.#clock = clock;
     this.#sharedDigest = ops.token === null ? null : digest(ops.token);
-    this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock, log);
+    this.#tokens = ops.jwksUrl === null ? null : openOperatorTokens(ops, clock, telling);
+    this.#reportToken = telling.reportToken;
     const find = async (tokens: { hash: string; address: string | undefined }[]) => {
       const hashes = tokens.map(({ hash }) => hash);
       const found = await operatorReads({}, () => findOperatorsByToken(pool, hashes));
@@ -126,6 +129,7 @@ export class OperatorSignIn {
     const { name, subject, role, found, expiresAt } = await this.#tokens.authenticate(token, address);
     const stillHolds = async () => this.#clock.steadyNow().getTime() < expiresAt;
     if (role !== null) return { name, ...(subject !== null && { subject }), role, by: "jwt", stillHolds };
+    this.#reportToken("OPS_ROLE_CLAIM", `A sign-in has no role: ${found}`);
     throw new AppError("missing_role", `Your sign-in has no role: ${found}`);
   }
 }

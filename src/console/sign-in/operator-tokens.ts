@@ -1,7 +1,6 @@
 import type { JWTPayload } from "jose";
-import type { Logger } from "pino";
 import { OPERATOR_ROLES, type OperatorRole } from "../../acts/operator-role.ts";
-import { isPrintable, TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
+import { isPrintable, type Telling, TokenAuthenticator } from "../../core/keys/authenticate-user.ts";
 import { type Config, ConfigError } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { normaliseText } from "../../platform/text.ts";
@@ -24,14 +23,17 @@ type TokenSettings = Pick<Config["ops"], "jwksUrl" | "issuer" | "audience" | "na
 export function openOperatorTokens(
   ops: TokenSettings,
   clock: DatabaseClock,
-  log?: Pick<Logger, "warn">,
+  telling: Telling,
 ): TokenAuthenticator<TokenOperator> {
   const roles = readRoleMap(ops.roleMap);
   return new TokenAuthenticator(ops, clock, {
     prefix: "OPS",
     required: [],
-    nameless: `neither OPS_NAME_CLAIM (${ops.nameClaim}) nor sub names the operator`,
-    ...(log && { log }),
+    nameless: {
+      variable: "OPS_NAME_CLAIM",
+      reason: `neither OPS_NAME_CLAIM (${ops.nameClaim}) nor sub names the operator`,
+    },
+    telling,
     readCaller(claims, expiresAt) {
       const claimed = findClaim(claims, ops.nameClaim);
       const isUnverified = claimed === claims.email && [false, "false"].includes(claims.email_verified as boolean);

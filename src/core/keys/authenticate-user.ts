@@ -73,6 +73,22 @@ interface Trusted<Caller> {
   expiresAt: number;
 }
 
+/** The variables that may be why tokens with a right signature are refused, or that name keys that are away. */
+export const TOKEN_VARIABLES = [
+  ...(["AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL", "OPS_ISSUER", "OPS_AUDIENCE", "OPS_JWKS_URL"] as const),
+  ...(["OPS_NAME_CLAIM", "OPS_ROLE_CLAIM"] as const),
+];
+export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
+
+/** Tells operators, in a sentence that names no person, why a variable keeps tokens or keys from use. Never throws. */
+export type ReportToken = (variable: TokenVariable, what: string) => void;
+
+/** How operators learn of refused tokens and of keys that cannot be fetched. */
+export interface Telling {
+  log: Pick<Logger, "warn">;
+  reportToken: ReportToken;
+}
+
 /** How a caller is read from a token. */
 interface ReadingTokens<Caller> {
   /** How the names of the variables begin. */
@@ -84,9 +100,9 @@ interface ReadingTokens<Caller> {
    * clock, including the tolerance. Milliseconds.
    */
   readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
-  /** Why a token names no caller. */
-  nameless: string;
-  log?: Pick<Logger, "warn">;
+  /** Why a token names no caller, and the variable that decides it. */
+  nameless: { variable: TokenVariable; reason: string };
+  telling: Telling;
 }
 
 /**
@@ -137,7 +153,7 @@ export class TokenAuthenticator<Caller> {
       });
       const expiresAt = ((claims.exp ?? 0) + CLOCK_TOLERANCE_S) * 1_000;
       const caller = this.#reading.readCaller(claims, expiresAt);
-      if (caller === null) throw invalidToken(this.#reading.nameless);
+      if (caller === null) throw this.#refuse(this.#reading.nameless);
       this.#remember(tokenHash, { caller, until: startedAt + TRUSTED_MS, expiresAt });
       return caller;
     } catch (error) {
@@ -147,18 +163,25 @@ export class TokenAuthenticator<Caller> {
           cause: error,
         });
       }
-      throw invalidToken(this.#reasonOf(error), error);
+      if (error instanceof errors.JWTClaimValidationFailed) throw this.#refuse(this.#explain(error), error);
+      throw invalidToken(error instanceof Error ? error.message : String(error), error);
     }
   }
 
-  /** What an operator must know of a token that is refused. The signature of one with a wrong claim is right. */
-  #reasonOf(error: unknown): string {
-    const { message, claim, payload } = error as Partial<errors.JWTClaimValidationFailed>;
-    const variable = { iss: "ISSUER", aud: "AUDIENCE" }[claim ?? ""];
-    if (claim === undefined || variable === undefined) return message ?? String(error);
+  /** Refuses a token whose signature is right, and reports it. */
+  #refuse({ variable, reason }: ReadingTokens<Caller>["nameless"], cause?: unknown): AppError {
+    this.#reading.telling.reportToken(variable, `A token with a right signature was refused: ${reason}`);
+    return invalidToken(reason, cause);
+  }
+
+  /** What an operator must know of a wrong claim. */
+  #explain({ message, claim, payload }: errors.JWTClaimValidationFailed): ReadingTokens<Caller>["nameless"] {
+    const { prefix } = this.#reading;
+    const variable = `${prefix}_${claim === "aud" ? "AUDIENCE" : "ISSUER"}` as const;
+    if (claim !== "iss" && claim !== "aud") return { variable, reason: message };
     const wanted = this.#rules[claim === "iss" ? "issuer" : "audience"];
-    const found = JSON.stringify(payload?.[claim] ?? null).slice(0, SHOWN_MAX);
-    return `its ${claim} is ${found}, and ${this.#reading.prefix}_${variable} is ${wanted}`;
+    const found = JSON.stringify(payload[claim] ?? null).slice(0, SHOWN_MAX);
+    return { variable, reason: `its ${claim} is ${found}, and ${variable} is ${wanted}` };
   }
 
   #remember(tokenHash: string, trusted: Trusted<Caller>): void {
@@ -171,22 +194,23 @@ export class TokenAuthenticator<Caller> {
 
 /** Verifies the tokens of users, whose caller is the token's subject. */
 export class UserAuthenticator extends TokenAuthenticator<string> {
-  constructor(rules: TokenRules, clock: DatabaseClock, log?: Pick<Logger, "warn">) {
+  constructor(rules: TokenRules, clock: DatabaseClock, telling: Telling) {
     const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) && !isErasedForm(sub) ? sub : null);
-    const nameless = `its sub is no text of 1 to ${NAME_MAX} characters that can name a user`;
-    super(rules, clock, { prefix: "AUTH", required: ["sub"], readCaller, nameless, ...(log && { log }) });
+    const reason = `its sub is no text of 1 to ${NAME_MAX} characters that can name a user`;
+    const nameless = { variable: "AUTH_ISSUER", reason } as const;
+    super(rules, clock, { prefix: "AUTH", required: ["sub"], readCaller, nameless, telling });
   }
 }
 
-type Telling = Pick<ReadingTokens<unknown>, "prefix" | "log">;
+type Reading = Pick<ReadingTokens<unknown>, "prefix" | "telling">;
 
-function openKeys(url: URL, telling: Telling): JWTVerifyGetKey {
-  if (url.protocol !== "file:") return openRemoteKeys(url, telling);
+function openKeys(url: URL, reading: Reading): JWTVerifyGetKey {
+  if (url.protocol !== "file:") return openRemoteKeys(url, reading);
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
     // No cause: a parse error quotes the file, which may contain secrets.
-    throw new Error(`${telling.prefix}_JWKS_URL names a file that cannot be read as a JSON Web Key Set`);
+    throw new Error(`${reading.prefix}_JWKS_URL names a file that cannot be read as a JSON Web Key Set`);
   }
 }
 
@@ -194,7 +218,7 @@ function openKeys(url: URL, telling: Telling): JWTVerifyGetKey {
  * Keys whose refetch is timed by the monotonic clock. `jose` alone would use the host's clock. While their address is
  * away, those that were fetched last verify tokens.
  */
-function openRemoteKeys(url: URL, { prefix, log }: Telling): JWTVerifyGetKey {
+function openRemoteKeys(url: URL, { prefix, telling }: Reading): JWTVerifyGetKey {
   const { maxAge, cooldown, timeoutDuration } = KEYS;
   const keys = createRemoteJWKSet(url, { cacheMaxAge: Infinity, cooldownDuration: Infinity, timeoutDuration });
   let fetchedAt = -Infinity;
@@ -211,8 +235,9 @@ function openRemoteKeys(url: URL, { prefix, log }: Telling): JWTVerifyGetKey {
     if (isKnown && startedAt - failedAt < cooldown) return;
     await fetchIfOlder(maxAge).catch((error: unknown) => {
       if (!isKnown) throw error;
-      if (failedAt < startedAt - cooldown)
-        log?.warn({ err: error }, `the keys of ${prefix}_JWKS_URL cannot be fetched: the last ones stay in use`);
+      const what = `The keys of ${prefix}_JWKS_URL could not be fetched: the last ones stayed in use`;
+      if (failedAt < startedAt - cooldown) telling.log.warn({ err: error }, what);
+      telling.reportToken(`${prefix}_JWKS_URL`, what);
       failedAt = startedAt;
     });
   };
