@@ -7,9 +7,9 @@ export const CORE_QUEUES = {
     shardBy: "voucherId",
     ownedBy: "organizationId",
     dataMaxBytes: 8_192,
-    // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs at 1 000 jobs/s in total.
+    // A caller waits ten seconds. In that time, two workers redeem 10 000 jobs, at 1 000 jobs/s in total.
     waitingMax: 10_000,
-    // After the timeout the job's deadline has passed, so a worker would only refuse the job.
+    // After the timeout, the job's deadline has passed and a worker would only refuse the job.
     withdrawOnTimeout: true,
     // 225 MB at 5 000 jobs/s. There is no `count`: it would raise the cost of a job in Redis by a tenth.
     keep: { age: 30 },
@@ -25,7 +25,7 @@ export const CORE_QUEUES = {
     ownedBy: "voucherId",
     dataMaxBytes: 1_024,
     waitingMax: 10_000,
-    // A seal is still needed after its caller has stopped waiting.
+    // A seal is needed even after its caller has stopped waiting.
     withdrawOnTimeout: false,
     keep: { age: 30 },
     keepFailed: { age: 86_400, count: 5_000 },

@@ -3,8 +3,8 @@ import { CallerLeft, FairSlots } from "../../platform/batching/fair-slots.ts";
 import { CALLER_KINDS, type CallerKind, type Share } from "./caller-kinds.ts";
 
 /**
- * The caller of a call: the organization or visitor whose share of the connections it uses, and a signal that aborts
- * once the caller has disconnected.
+ * The caller of a call: the organization or visitor whose share of the connections the call uses, and a signal that
+ * aborts when the caller disconnects.
  */
 export type Requester<Who extends Share> = { readonly signal?: AbortSignal | undefined } & (Who extends "organization"
   ? { readonly organizationId: string }
@@ -13,10 +13,10 @@ export type Requester<Who extends Share> = { readonly signal?: AbortSignal | und
     : object);
 
 /**
- * Runs a call that is not batched, as soon as its requester may use one of the connections of this kind of caller. The
- * call must use one connection at a time.
- * @param wait by default until the caller leaves.
- * @throws AppError `overloaded`; CallerLeft when the caller leaves before the call begins.
+ * Runs a call that is not batched as soon as a connection for this kind of caller is free. The call must use one
+ * connection at a time.
+ * @param wait by default, the call waits until the caller disconnects.
+ * @throws AppError `overloaded`; CallerLeft when the caller disconnects before the call begins.
  */
 export type Bulkhead<Who extends Share> = <T>(
   requester: Requester<Who>,
@@ -24,23 +24,23 @@ export type Bulkhead<Who extends Share> = <T>(
   wait?: PlaceWait,
 ) => Promise<T>;
 
-/** Runs each call at once: for programs of administration, which make one call at a time. */
+/** Runs each call at once. For programs of administration, which make one call at a time. */
 export const runAtOnce = <T>(_requester: unknown, call: () => Promise<T>): Promise<T> => call();
 
 /** How a call waits for its connection. */
 export interface PlaceWait {
-  /** Longest wait. After it, the call gets `overloaded`. Milliseconds. */
+  /** Maximum wait in milliseconds. After it, the call is refused with `overloaded`. */
   maxMs?: number;
   /**
-   * Set if the call reads the next part of a file. Such a call is not refused when too many calls wait, because the
-   * parts read before would be lost. A file has at most one such call at a time.
+   * Set if the call reads the next part of a file. Such a call is never refused because too many calls wait: the parts
+   * that were already sent would be lost. A file has at most one such call at a time.
    */
   continues?: boolean;
 }
 
 /**
- * Limits how many calls of one kind run and wait, so that a flood of calls leaves connections to other kinds, and to
- * other callers of this kind.
+ * Limits how many calls of one kind run and wait. A flood of calls then leaves connections for other kinds, and for
+ * other callers of the same kind.
  */
 export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead<Who> {
   const slots = new FairSlots(kind.connections);
@@ -48,7 +48,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
   return async (requester, call, { maxMs, continues = false } = {}) => {
     calls += 1;
     const { organizationId, visitor } = requester as { organizationId?: string; visitor?: string };
-    // If the kind's connections are not shared out, each call counts as a separate owner.
+    // If the connections are not shared out, each call counts as a separate owner.
     const owner = { organization: organizationId, visitor, none: undefined }[kind.share] ?? `call ${calls}`;
     const isFull = slots.waiting >= kind.waitingMax || slots.waitingOf(owner) >= kind.waitingMaxEach;
     if (isFull && !continues && !slots.hasRoom(owner)) throw new AppError("overloaded");
@@ -67,7 +67,8 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
 }
 
 /**
- * Limits the time until `run` calls `begun`. The signal for `run` aborts when the time is over or the caller leaves.
+ * Limits the time until `run` calls `begun`. The signal that `run` gets aborts when the time is over or the caller
+ * disconnects.
  * @throws AppError `overloaded` when the time is over.
  */
 async function within<T>(

@@ -1,29 +1,29 @@
 /**
- * Who shares the connections of a kind of caller; with `none`, they are not shared out. A visitor is a signed-in user,
- * or the address of an anonymous caller.
+ * Who shares the connections of a kind of caller. `none`: they are not shared out. A visitor is a signed-in user, or
+ * the address of an anonymous caller.
  */
 export type Share = "organization" | "visitor" | "none";
 
-/** The connections that only this kind of caller uses, and how many of its calls may wait for a connection. */
+/** The number of connections that only this kind of caller uses, and limits for calls that wait for one of them. */
 export interface CallerKind<Who extends Share = Share> {
   /** The calls of this kind, as `docs/design/callers.md` lists them. */
   calls: string;
   connections: number;
   share: Who;
-  /** Maximum number of waiting calls. Each further one gets `overloaded`. */
+  /** Maximum number of waiting calls. Further calls are refused with `overloaded`. */
   waitingMax: number;
-  /** Maximum number of waiting calls of one organization or visitor, so that it cannot use up `waitingMax`. */
+  /** Maximum number of waiting calls of one organization or visitor. One of them alone cannot use up `waitingMax`. */
   waitingMaxEach: number;
 }
 
 const kind = <const Who extends Share>(declared: CallerKind<Who>) => declared;
 
 /**
- * Kinds of callers whose calls are not batched: each call takes one Postgres connection from the pool of its
- * kind. Where callers share a pool, none of them can take all of it.
+ * Kinds of callers whose calls are not batched. Each call takes one Postgres connection from the pool of its kind.
+ * Where callers share a pool, no single caller can take all of it.
  */
 export const CALLER_KINDS = {
-  /** While as many calls wait as may, the last of them starts within half a second, if chains have the usual length. */
+  /** With all places taken, the last waiting call starts within half a second, if chains have the usual length. */
   partnerCalls: kind({
     calls: "Partners' histories, lists, receipts and webhook endpoints",
     connections: 4,
@@ -31,7 +31,7 @@ export const CALLER_KINDS = {
     waitingMax: 200,
     waitingMaxEach: 50,
   }),
-  /** The waiting calls take a minute together if they move large sandboxes. */
+  /** All waiting calls together take a minute if they move large sandboxes. */
   sandboxAdvances: kind({
     calls: "Moves of sandboxes' times",
     connections: 1,
@@ -47,7 +47,7 @@ export const CALLER_KINDS = {
     waitingMax: 60,
     waitingMaxEach: 15,
   }),
-  /** Operators are few. Look-ups of their sign-ins and the service's own checks for faults are included. */
+  /** There are few operators. Includes look-ups of their sign-ins, and the service's own checks for faults. */
   operatorReads: kind({
     calls: "Pages for operators",
     connections: 2,
@@ -55,7 +55,7 @@ export const CALLER_KINDS = {
     waitingMax: 50,
     waitingMaxEach: 50,
   }),
-  /** The waiting calls take a few seconds together if they read large pages. */
+  /** All waiting calls together take a few seconds if they read large pages. */
   publicReads: kind({
     calls: "Public pages, listings, histories and the log",
     connections: 3,
@@ -66,8 +66,8 @@ export const CALLER_KINDS = {
 };
 
 /**
- * Calls of the issuer API. They use a separate pool with the rights of `voucherctl`, so even a large issue takes no
- * connection that redemptions need. An issue may run for half a minute.
+ * Calls of the issuer API. They use a separate pool with the rights of `voucherctl`, so a large issue takes no
+ * connection from redemptions. An issue may run for half a minute.
  */
 export const ISSUER_CALLS = kind({
   calls: "The issuer API",
@@ -77,7 +77,7 @@ export const ISSUER_CALLS = kind({
   waitingMaxEach: 10,
 });
 
-/** Connections of batched calls: many callers share each statement, so no call waits for a connection of its own. */
+/** Connections of batched calls. Many callers share each statement, so no call waits for its own connection. */
 const BATCHED_CONNECTIONS = {
   "look-up batches": 2,
   "batch of confirmations": 1,
@@ -100,7 +100,7 @@ export const PROBE_CONNECTIONS = 1;
 
 const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0);
 
-/** Connections of an API process's pool: the sum for all kinds, so no kind waits for another. */
+/** Connections of an API process's pool: the sum over all kinds, so that no kind waits for another. */
 export const POOL_MAX =
   sum(Object.values(BATCHED_CONNECTIONS)) +
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +

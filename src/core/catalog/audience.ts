@@ -22,11 +22,11 @@ interface Contract {
   endsAt: Date | null;
 }
 
-/** A caller's relations to a brand, which open its referrer-only batches. */
+/** A caller's relations to a brand. They decide whether its referrer-only batches are open to the caller. */
 export interface Eligibility {
   /** Whether the caller is a member with role `owner` of the brand's organization. */
   isOwner: boolean;
-  /** The caller's Active contract with this brand, if any. */
+  /** The caller's active contract with this brand, or null. */
   contract: Contract | null;
 }
 
@@ -39,8 +39,8 @@ export function isContractActive(contract: Pick<Contract, "status" | "endsAt">, 
 }
 
 /**
- * Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch needs an owner or a
- * contract in force.
+ * Returns the rule that opens a batch's window to a caller, or null. A `ReferrerOnly` batch is open only to an owner or
+ * to a user with a contract in force.
  */
 export function audienceRule(audience: Audience, eligibility: Eligibility, now: Date): AudienceRule | null {
   if (audience === "OpenToAll") return "open_to_all";

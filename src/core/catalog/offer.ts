@@ -23,18 +23,19 @@ export interface Offer {
 
 export type OfferRefusal = "referrers_only" | "window_closed" | "voucher_suspended";
 
-/** A batch that is open to a caller, with the rule that opens it. */
+/** A batch that is open to a caller, and the rule that opens it. */
 export interface OpenBatch {
   batchId: string;
   audience: Audience;
   rule: AudienceRule;
 }
 
-/** The batches that are open to a caller, in the order to try them, or the reason why there are none. */
+/** The batches that are open to a caller, in the order in which to try them, or the reason why there are none. */
 type OfferDecision = { kind: "open"; batches: OpenBatch[] } | { kind: "refused"; code: OfferRefusal };
 
 /**
- * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and while its vouchers are valid.
+ * Whether a batch's window is open: from `opensAt` inclusive to `closesAt` exclusive, and only while the vouchers of
+ * the batch are valid.
  */
 export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean {
   if (window === null || validUntil <= now) return false;
@@ -42,9 +43,10 @@ export function isWindowOpen({ window, validUntil }: Offer, now: Date): boolean 
 }
 
 /**
- * Decides which batches are open to a caller, in order of expiry, the earliest first. Refuses with `window_closed` when
- * no window is open, with `referrers_only` when windows are open but none is open to this caller, and with
- * `voucher_suspended` when all that are open to the caller belong to suspended batches.
+ * Decides which batches are open to a caller, in order of expiry, the earliest first. Refusals:
+ * - `window_closed`: no window is open.
+ * - `referrers_only`: windows are open, but not to this caller.
+ * - `voucher_suspended`: all batches that are open to the caller are suspended.
  * @param byLink whether the caller uses a referral link, which opens batches of every audience.
  */
 export function decideOffers(
@@ -66,7 +68,7 @@ export function decideOffers(
   return batches.length === 0 ? { kind: "refused", code: "voucher_suspended" } : { kind: "open", batches };
 }
 
-/** Whether audience, window and availability all allow a purchase. */
+/** Whether the audience, the window and the number of available vouchers all allow a purchase. */
 export function canBuy(offer: Offer, available: number, eligibility: Eligibility, now: Date): boolean {
   return available > 0 && decideOffers([offer], eligibility, now).kind === "open";
 }

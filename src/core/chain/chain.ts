@@ -24,8 +24,8 @@ export type EventType = keyof typeof EVENT_CODES;
 export const EVENT_TYPES = Object.keys(EVENT_CODES) as [EventType, ...EventType[]];
 
 /**
- * The content of an event. `data.nonce` has 128 random bits, so that the public hash does not help to guess the
- * voucher's code.
+ * The content of an event. `data.nonce` has 128 random bits, so the public hash does not help to guess the voucher's
+ * code.
  */
 export interface EventContent {
   voucherId: string;
@@ -39,8 +39,8 @@ export interface EventContent {
 }
 
 /**
- * Makes the next event of a locked voucher, without an actor. Its data has a nonce, the voucher's code and serial
- * number, `sandbox` if the voucher is of a sandbox, and the fields of `data`.
+ * Makes the next event of a locked voucher, without an actor. Its data has the fields of `data`, a nonce, the voucher's
+ * code and serial number, and `sandbox` if the voucher belongs to a sandbox.
  */
 export function nextEvent(
   randomBytes: RandomBytes,
@@ -79,7 +79,7 @@ export interface Seal {
  */
 export function sealEvent(event: EventContent, previousHash: string): Seal {
   const fields = sealedFields(event, event.occurredAt.toISOString(), previousHash);
-  // `canonicalize` returns undefined only for a value that JSON omits, which an object never is.
+  // `canonicalize` returns undefined only for values that JSON omits. An object is never omitted.
   const payload = canonicalize({ ...fields, data: event.data }) as string;
   return { previousHash, recordHash: hash("sha256", payload), payload };
 }
@@ -93,8 +93,8 @@ function sealedFields(event: EventContent | StoredEvent, occurredAt: string | nu
 }
 
 /**
- * An event as the database stores it. `previousHash`, `recordHash` and `payload` are null while the event is Pending.
- * An erased event has the sequence of the event that erased it in `erasedBy`, and no payload.
+ * An event as the database stores it. While the event is Pending, `previousHash`, `recordHash` and `payload` are null.
+ * An erased event has no payload, and `erasedBy` is the sequence of the event that erased it.
  */
 export interface StoredEvent {
   voucherId: string;
@@ -111,8 +111,8 @@ export interface StoredEvent {
 }
 
 /**
- * The sequences that an erasing event names, from its payload. Empty for other events, for one whose payload has
- * another type or is not canonical, and while it is Pending.
+ * The sequences that an erasing event lists in its payload. Empty for other events, for a Pending event, and if the
+ * payload has another type or is not canonical.
  */
 export function erasedSequencesOf(event: Pick<StoredEvent, "eventType" | "payload">): number[] {
   const erasedSequences = readErasedSequences(event);
@@ -129,28 +129,31 @@ function readErasedSequences({ eventType, payload }: Pick<StoredEvent, "eventTyp
   }
 }
 
-/** Whether an event has the payload that was sealed: not while it is Pending, after an erasure, or after a change. */
+/**
+ * Whether an event still has the payload that was sealed. False while the event is Pending, after an erasure, and after
+ * a change.
+ */
 export function keepsPayload({ payload, recordHash }: Pick<StoredEvent, "payload" | "recordHash">): boolean {
   return payload !== null && hash("sha256", payload) === recordHash;
 }
 
-/** Whether a later sealed event of the same chain, which has its payload, names an event as erased. */
+/** Whether a later sealed event of the same chain, with its payload intact, lists this event as erased. */
 export function isErased(sequence: number, events: readonly StoredEvent[]): boolean {
   const later = events.filter((event) => event.sequence > sequence && keepsPayload(event));
   return later.some((event) => erasedSequencesOf(event).includes(sequence));
 }
 
 interface ChainProblem {
-  /** The sequence of the event at which the chain breaks, or the sequence in the head if the head is wrong. */
+  /** The sequence of the event at which the chain breaks. If the head is wrong, the sequence in the head. */
   sequence: number;
   problem: string;
 }
 
 /**
- * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link and the head in the voucher's
- * row. The head reveals missing events at the end. Only the last events may be pending, without any part of a seal.
- * Accepts a sealed event without its payload only if a later sealed event with an intact payload names its sequence as
- * erased. Returns a problem, or null.
+ * Verifies a voucher's whole chain, given in order of `sequence`: every hash, every link, and the head in the voucher's
+ * row. The head reveals missing events at the end. Only the last events may be Pending, and a Pending event must have
+ * no part of a seal. A sealed event may lack its payload only if a later sealed event with an intact payload lists its
+ * sequence as erased. Returns a problem, or null.
  */
 export function verifyChain(voucherId: string, head: ChainHead, events: readonly StoredEvent[]): ChainProblem | null {
   let previousHash = GENESIS_HASH;
@@ -207,19 +210,24 @@ function verifySealedEvent(voucherId: string, event: StoredEvent, previousHash: 
   return event.payload === null ? null : findDifference(voucherId, event, previousHash);
 }
 
-/** An erasing event, and a sequence that it names. */
+/** An erasing event, and one sequence that it lists as erased. */
 interface Erasure {
   by: number;
   erased: number;
 }
 
-/** Lists what the payloads of sealed events name as erased. {@link verifyChain} verifies these payloads. */
+/**
+ * Lists all sequences that sealed events list as erased in their payloads. {@link verifyChain} verifies these payloads.
+ */
 function listErasures(events: readonly StoredEvent[]): Erasure[] {
   const sealed = events.filter((event) => event.sealStatus !== "Pending");
   return sealed.flatMap((event) => erasedSequencesOf(event).map((erased) => ({ by: event.sequence, erased })));
 }
 
-/** Checks that a later event names an event without payload, and that an erasing event names only earlier events. */
+/**
+ * Checks that each event without payload is listed by a later event, and that an erasing event lists only earlier
+ * events.
+ */
 function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): string | null {
   const { sequence, eventType, payload, erasedBy } = event;
   const isEarlier = (erased: number) => Number.isInteger(erased) && erased >= 1 && erased < sequence;
@@ -231,7 +239,7 @@ function findFalseErasure(event: StoredEvent, erasures: readonly Erasure[]): str
 }
 
 /**
- * Compares a payload with the stored event, except `data`, which {@link StoredEvent} does not have. Also checks the
+ * Compares a payload with the stored event, except for `data`, which {@link StoredEvent} does not have. Also checks the
  * canonical form.
  */
 function findDifference(voucherId: string, event: StoredEvent, previousHash: string): string | null {
@@ -244,10 +252,10 @@ function findDifference(voucherId: string, event: StoredEvent, previousHash: str
     return "the payload is not JSON";
   }
   if (sealed === null) return "the payload is not an object";
-  // Postgres can store the time `infinity`, which `pg` reads as a number. So the time is made a Date again.
+  // Postgres can store the time `infinity`, which `pg` reads as a number. `new Date` makes it an invalid date.
   const stored = sealedFields({ ...event, voucherId }, new Date(event.occurredAt).toJSON(), previousHash);
   for (const [field, value] of Object.entries(stored)) {
-    // The code of an event type of a later release is unknown here.
+    // This release does not know the codes of event types that a later release adds.
     if (value !== undefined && sealed[field] !== value) return `the payload's ${field} is not the stored one`;
   }
   return null;

@@ -6,11 +6,14 @@ import { findDamaged } from "./db/broken-chains.ts";
 export interface VoucherChange {
   /** Whether the change applies to a voucher that the transaction has locked. */
   applies(voucher: LockedVoucher, now: Date): boolean;
-  /** Writes the change of vouchers to which it applies, with their events. */
+  /** Writes the change, with its events, for the vouchers to which it applies. */
   write(tx: Transaction, vouchers: readonly LockedVoucher[], now: Date): Promise<void>;
 }
 
-/** Changes locked vouchers to which the change applies, except damaged ones. Returns the numbers of both. */
+/**
+ * Changes the locked vouchers to which the change applies, except damaged ones. Returns how many were changed and how
+ * many are damaged.
+ */
 export async function changeLocked(
   tx: Transaction,
   voucherIds: readonly string[],

@@ -28,8 +28,8 @@ import {
 import { selectCanonPreservedSince, selectEventsPage } from "./db/events.ts";
 
 /**
- * Returns a function that gives the time since which this deployment keeps payloads. It never changes, so a process
- * keeps it after the first query.
+ * Returns a function that gives the time since which this deployment keeps payloads. The time never changes, so a
+ * process queries it only once.
  */
 export function openPreservedSince(pool: pg.Pool): () => Promise<Date> {
   let known: Date | undefined;
@@ -44,7 +44,7 @@ type SeenEvent = StoredEvent & { logIndex: number | null };
 type Deps = Confirming & { pool: pg.Pool; preservedSince: () => Promise<Date> };
 
 /**
- * Reads a chain with its payloads for its partner, and confirms it. Works without Redis.
+ * Reads a chain and its payloads for the voucher's partner, and confirms the read. Works without Redis.
  * @throws AppError `voucher_not_found`, `too_many_misses`, `overloaded`, `unavailable`.
  */
 export async function readPartnerChain(
@@ -59,7 +59,7 @@ export async function readPartnerChain(
 }
 
 /**
- * Reads a chain's hashes for anyone who knows the entity's id, and confirms them.
+ * Reads a chain's hashes for anyone who knows the entity's id, and confirms the read.
  * @throws AppError `entity_not_found`, `overloaded`, `unavailable`.
  */
 export async function readPublicChain(
@@ -85,7 +85,7 @@ async function readChain<Event>(
   page: EventsQuery,
   view: (event: SeenEvent) => Event,
 ): Promise<Omit<PublicChain, "events"> & { events: Event[] }> {
-  // Sequential: each bounded read may use one connection at a time.
+  // One after the other, because a bounded read may use only one connection at a time.
   const events = await selectEventsPage(ctx.pool, { voucherId, after: page.after, limit: page.limit + 1 });
   const preservedSince = await ctx.preservedSince();
   return {

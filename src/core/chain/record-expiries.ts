@@ -20,17 +20,21 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/** Maximum number of a batch's serials, or of extended vouchers, in one transaction. 500 events take about 50 ms. */
+/**
+ * Maximum number of vouchers in one transaction, taken from a range of a batch's serials or from extended vouchers. 500
+ * events take about 50 ms.
+ */
 const VOUCHERS_MAX = 500;
 
 /**
  * Appends an expired event to the chains of vouchers past `validUntil`, in order of serial, and returns their number.
- * Seals the events in the same transaction, so that a million expiries need no seal jobs. Skips damaged and locked
- * vouchers: the batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the
- * events: every reader sees a voucher past `validUntil` as Expired. Extended vouchers follow, in order of their own
- * ends.
+ * Extended vouchers follow, in order of their own ends.
+ *
+ * The same transaction seals the events, so a million expiries need no seal jobs. Damaged and locked vouchers are
+ * skipped. The batch's recorded serial stays below theirs, so a later pass returns to them. No decision depends on the
+ * events: every reader sees a voucher past `validUntil` as Expired.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
- * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers are of any batch.
+ * @param onlyBatchIds the batches to record. Null means all batches. Extended vouchers of all batches are recorded.
  */
 export async function recordExpiries(
   ctx: Deps,
@@ -48,7 +52,7 @@ export async function recordExpiries(
   return count;
 }
 
-/** Does the same for vouchers whose own end has passed. Locked vouchers stay due for a later pass. */
+/** Records vouchers whose own end has passed. A later pass returns to locked vouchers. */
 async function recordExtended(ctx: Deps, untilMs: number): Promise<number> {
   let count = 0;
   let isMore = true;

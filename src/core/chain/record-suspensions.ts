@@ -21,15 +21,16 @@ interface Deps {
   randomBytes: RandomBytes;
 }
 
-/** Maximum number of batches in one pass. Those that are due for longest come first. */
+/** Maximum number of batches in one pass. The batches that have been due for longest come first. */
 const BATCHES_MAX = 100;
 /** Vouchers in one transaction. 500 events take about 50 ms. */
 const VOUCHERS_MAX = 500;
 
 /**
- * Continues the histories of vouchers whose batch was suspended or resumed, in case the call ended before its work.
- * Returns the number of events. Skips damaged vouchers. Skips locked vouchers, to which a later pass returns. A
- * suspension takes effect before its event, a resumption only with its event.
+ * Adds the missing events to the histories of vouchers whose batch was suspended or resumed. Events are missing if the
+ * call for the batch ended before its work. Returns the number of events. Skips damaged vouchers. Also skips locked
+ * vouchers, and a later pass returns to them. A suspension takes effect before its event; a resumption takes effect
+ * with its event.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  */
 export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<number> {
@@ -50,10 +51,13 @@ export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<num
   return count;
 }
 
-/** Records a range of serials. `last` is null after the last range. `isWhole`: no voucher was skipped as locked. */
+/**
+ * Records a range of serials. `last` is null after the last range. `isWhole` is true if no voucher was skipped as
+ * locked.
+ */
 async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspension, after: number) {
   const nothing = { recorded: 0, isWhole: false, last: null };
-  // While the row is locked, the batch is neither suspended nor resumed.
+  // The row's lock prevents other calls from suspending or resuming the batch.
   const batch = await lockSuspension(tx, batchId);
   if (batch === null) return nothing;
   const change = batch.suspendedAt === null ? batchResumption(ctx) : batchSuspension(ctx);
@@ -68,10 +72,13 @@ async function recordRange(ctx: Deps, tx: Transaction, { batchId }: DueSuspensio
   return { recorded: changed, isWhole: locked.size === range.length, last };
 }
 
-/** A change that brings histories up to date. `suspension`: the state of the histories that may lack the event. */
+/**
+ * A change that adds missing events to histories. `suspension`: the state of the vouchers whose histories may lack the
+ * event.
+ */
 type HistoryChange = VoucherChange & { suspension: Suspension | "none" };
 
-/** Adds the suspended event to the histories of a suspended batch that lack it. */
+/** Adds the suspended event to the histories that lack it after their batch was suspended. */
 export function batchSuspension(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   return {
     suspension: "none",
@@ -83,7 +90,7 @@ export function batchSuspension(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   };
 }
 
-/** Adds the resumed event to the histories of a resumed batch that lack it. */
+/** Adds the resumed event to the histories that lack it after their batch was resumed. */
 export function batchResumption(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   return {
     suspension: "batch",
@@ -92,11 +99,11 @@ export function batchResumption(ctx: Pick<Deps, "randomBytes">): HistoryChange {
   };
 }
 
-/** Why the batch of vouchers was suspended or resumed last. */
+/** The reason of the last suspension or resumption of these vouchers' batch. */
 const readReasonOf = (tx: Transaction, vouchers: readonly LockedVoucher[]) =>
   readSuspensionReason(tx, vouchers[0]?.id ?? "");
 
-/** Resumes locked vouchers. The caller has decided that each may be resumed. */
+/** Resumes locked vouchers. The caller must have checked that each voucher may be resumed. */
 export async function resumeLocked(
   { randomBytes }: Pick<Deps, "randomBytes">,
   tx: Transaction,
@@ -110,8 +117,8 @@ export async function resumeLocked(
 }
 
 /**
- * Makes the suspended event that the history of a locked voucher still lacks after its batch was suspended. Its `since`
- * is the time from which calls were refused because of the batch's suspension.
+ * Makes the missing suspended event of a locked voucher whose batch was suspended. Its `since` is the time from which
+ * calls were refused because of the batch's suspension.
  */
 export async function lackingSuspensions(
   { randomBytes }: Pick<Deps, "randomBytes">,

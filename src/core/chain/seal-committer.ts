@@ -32,7 +32,7 @@ export function openSealCommitter(
     lockWaitMs: LOCK_WAIT_MS,
     waitingMax: ctx.config.workerConcurrency,
     isBounded: true,
-    // A job does not name its organization. Each job waits for its own voucher only.
+    // A job has no organization. Each job waits only for its own voucher.
     ownerOf: ({ voucherId }) => voucherId,
   });
 }

@@ -31,15 +31,15 @@ export async function readPending(tx: Transaction, chains: readonly LockedChain[
 }
 
 /**
- * Where a transaction's sealed events go besides their chains: its leaves in the log, and the outbox if any webhook
- * endpoint is enabled.
+ * The places besides the chains to which a transaction writes its sealed events: a batch of leaves for the log, and the
+ * outbox if any webhook endpoint is enabled.
  */
 export interface EventSinks {
   leaves: LeafBatch;
   hasTargets: boolean;
 }
 
-/** Opens the sinks of a transaction. Must be sent after the statement that locks its vouchers. */
+/** Opens the sinks of a transaction. Must be sent after the statement that locks the transaction's vouchers. */
 export async function openSinks(tx: Transaction): Promise<EventSinks> {
   const [leaves, hasTargets] = await Promise.all([openLeafBatch(tx), hasEnabledTargets(tx)]);
   return { leaves, hasTargets };
@@ -49,14 +49,15 @@ export async function openSinks(tx: Transaction): Promise<EventSinks> {
 interface Appended {
   /** Statements that write the events, their leaves and their rows in the outbox. */
   writes: PreparedStatements;
-  /** How far the chains' heads advance. The caller must write this to the vouchers. */
+  /** The new heads of the chains. The caller must write them to the vouchers. */
   advances: ChainAdvance[];
-  /** Whether webhook endpoints are to get events. */
+  /** Whether events were written to the outbox for webhook endpoints. */
   announces: boolean;
 }
 
 /**
- * Seals the Pending events of locked chains, in chain order, and then appends one sealed event each to some of them.
+ * Seals the Pending events of locked chains, in chain order. Then appends one sealed event to each chain for which an
+ * event is given.
  */
 export function appendEvents(
   { leaves, hasTargets }: EventSinks,
@@ -124,8 +125,8 @@ export async function readChainsToSeal(tx: Transaction, voucherIds: readonly str
 }
 
 /**
- * Seals the Pending events of locked vouchers. Returns the number of sealed events per entry of `voucherIds`; 0 for
- * repeated ids.
+ * Seals the Pending events of locked vouchers. Returns the number of sealed events for each entry of `voucherIds`; a
+ * repeated id gets 0.
  */
 export function sealChains(
   voucherIds: readonly string[],

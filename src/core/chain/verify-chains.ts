@@ -10,19 +10,21 @@ import { selectEventsOfRange, selectEventsPage } from "./db/events.ts";
 
 /** Number of vouchers verified from one snapshot. Their payloads take a few megabytes. */
 const RANGE_VOUCHERS = 2_000;
-/** Ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
+/** Number of ranges in progress at the same time. With two, Postgres reads one while the process verifies the other. */
 const CONCURRENCY = 2;
 
-/** Number of chains verified in one turn of the event loop: about two milliseconds, so that redemptions continue. */
+/**
+ * Number of chains verified in one turn of the event loop: about two milliseconds, so that redemptions are not held up.
+ */
 const PIECE_CHAINS = 100;
 
-/** A limit that no chain reaches: the largest SQL integer. */
+/** The largest SQL integer. No chain has so many events. */
 const ALL_EVENTS = 2 ** 31 - 1;
 
 export interface VerifyResult {
   vouchers: number;
   events: number;
-  /** Erased events of intact chains. They count as intact, and `events` includes them. */
+  /** Erased events of intact chains. They count as intact, and are included in `events`. */
   erased: number;
   broken: { voucherId: string; sequence: number; problem: string }[];
 }
@@ -45,7 +47,7 @@ export async function verifyOneChain(ctx: { pool: pg.Pool }, voucherId: string):
   return verifySnapshot([{ voucherId, ...head }], events);
 }
 
-/** Verifies every chain without blocking writers. `onRange` gets the totals so far and may throw to end the run. */
+/** Verifies every chain without blocking writers. `onRange` gets the totals so far. If it throws, the run ends. */
 export async function verifyAllChains(
   ctx: { pool: pg.Pool },
   onRange: (soFar: VerifyResult) => void = () => undefined,
@@ -53,7 +55,7 @@ export async function verifyAllChains(
   const total: VerifyResult = { vouchers: 0, events: 0, erased: 0, broken: [] };
   const ranges = allRanges(ctx);
   const verifyRanges = async () => {
-    // The loops share one generator, so a failure in one ends the ranges for all.
+    // The loops share one generator, so a failure in one loop ends the others.
     for await (const [afterId, lastId] of ranges) {
       const result = await verifyRange(ctx, afterId, lastId);
       addResult(total, result);
@@ -76,7 +78,7 @@ export async function verifyNextChains(
   return { result: await verifyRange(ctx, afterId, lastId), last: lastId };
 }
 
-/** Verifies the chains of the vouchers after one id and up to another in one snapshot. */
+/** In one snapshot, verifies the chains of the vouchers after one id and up to another. */
 async function verifyRange(ctx: { pool: pg.Pool }, afterId: string, lastId: string): Promise<VerifyResult> {
   const { heads, events } = await onSnapshot(ctx.pool, async (tx) => ({
     heads: await selectChainHeadsOfRange(tx, { after: afterId, last: lastId }),
@@ -94,7 +96,7 @@ async function* allRanges(ctx: { pool: pg.Pool }): AsyncGenerator<[afterId: stri
   }
 }
 
-/** @param events all of these chains, in chain order, of the same snapshot. */
+/** @param events all events of these chains in the same snapshot, in chain order. */
 async function verifySnapshot(
   heads: (ChainHead & { voucherId: string })[],
   events: StoredEvent[],

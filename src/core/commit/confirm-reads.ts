@@ -7,15 +7,15 @@ import { readThenWrite } from "../../platform/db/transaction.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 
 /**
- * Confirms reads. An item is the id of the server before the read; the result tells whether that server has confirmed
- * the read.
+ * Confirms reads. An item is the id of the server before the read. The result tells whether the same server has
+ * confirmed the read.
  */
 export type Confirmations = Batcher<string, boolean>;
 
 /**
- * Opens the batcher that waits for the synchronous standbys. It uses one connection. One transaction confirms all reads
- * that wait, so no read is refused because too many wait. The waiting calls are bounded by the connections that the
- * process accepts.
+ * Opens the batcher that waits for the synchronous standbys. It uses one connection. One transaction confirms all
+ * waiting reads, so no read is refused because too many wait. The number of waiting calls is bounded by the number of
+ * connections that the process accepts.
  */
 export function openConfirmations(ctx: {
   pool: pg.Pool;
@@ -34,9 +34,9 @@ export interface Confirming {
 }
 
 /**
- * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read. Until then a
- * failover could undo the data, so no response may call the result final.
- * @throws AppError `unavailable` when another server has become the primary: it may lack what was read.
+ * Runs `read`. If its result `isFinal`, waits until the synchronous standbys have the data that was read. Before that,
+ * a failover could undo the data, so no response may call the result final.
+ * @throws AppError `unavailable` when another server has become the primary, which may lack the data.
  */
 export async function readConfirmed<T>(
   ctx: Confirming,
@@ -52,13 +52,13 @@ export async function readConfirmed<T>(
 /**
  * Resolves once the synchronous standbys have everything that was committed before.
  * @param readFrom the server's id, taken before the read.
- * @throws AppError `unavailable` when another server is the primary by now, which may lack what was read.
+ * @throws AppError `unavailable` when another server has become the primary, which may lack the data.
  */
 export async function awaitConfirmation({ confirmations }: Pick<Confirming, "confirmations">, readFrom: string) {
   if (!(await confirmations.submit(readFrom))) throw new AppError("unavailable");
 }
 
-/** Commits one transaction. Its COMMIT returns once the standbys have all of the write-ahead log before it. */
+/** Commits one transaction. Its COMMIT returns once the standbys have all earlier write-ahead log. */
 function confirmAll(
   { pool, deployment }: Parameters<typeof openConfirmations>[0],
   readFrom: readonly string[],

@@ -7,46 +7,52 @@ import { isDatabaseUnavailable, retryConflicts } from "../../platform/db/transac
 
 /** Why a transaction did not decide an item. */
 export type Undecided =
-  /** Another transaction has locked what the item needs. */
+  /** Another transaction has locked a row that the item needs. */
   | "locked"
-  /** The transaction could not get another lock, such as that of a reference, so it decided none of its items. */
+  /** The transaction could not get another lock, such as the lock of a reference, so it decided none of its items. */
   | "crossed";
 
 export interface GroupCommitterOptions<Item, Result> {
   /**
-   * Decides items in one transaction and commits: returns one result per item, in order. May run several times for the
-   * same items; only the run that commits counts. With `waitMs`, all items are of one group, and the transaction waits
-   * at most that long for each lock. Without `waitMs`, it waits for no lock that its items name.
+   * Decides items in one transaction and commits it. Returns one result per item, in order. May run several times for
+   * the same items; only the run that commits counts. With `waitMs`, all items belong to one group, and the transaction
+   * waits at most that long for each lock. Without `waitMs`, it waits for no lock on an item's row.
    */
   commit: (items: Item[], waitMs: number | null) => Promise<(Result | Undecided)[]>;
-  /** The name of what an undecided item waits for. Items of one group wait together. */
+  /** The name of the lock for which an undecided item waits. Items of one group wait together. */
   groupOf: (item: Item, why: Undecided) => string;
   /**
-   * The owner of an item. All items of a group have the same owner. Owners share batches, connections and the capacity
-   * of the slow path.
+   * The owner of an item. All items of a group have the same owner. Owners share the batches, the connections and the
+   * capacity of the slow path.
    */
   ownerOf: (item: Item) => string;
-  /** The result of an item that stays locked for `lockWaitMs`, or that finds no room on the slow path. */
+  /** The result of an item that stays locked for `lockWaitMs`, or for which the slow path has no capacity. */
   busy: Result;
   /** Observes the batches of both paths. */
   observer: BatchObserver;
-  /** Longest wait for a lock, including the wait for a connection. Milliseconds. */
+  /** Maximum wait for a lock, including the wait for a connection. Milliseconds. */
   lockWaitMs: number;
   /**
-   * Maximum number of items that wait for a batch. The slow path has a separate capacity. When it is used up, a locked
-   * item waits only in a group that makes progress.
+   * Maximum number of items that wait for a batch. The slow path has a separate capacity. When that capacity is used
+   * up, a locked item may wait only in a group that makes progress.
    */
   waitingMax: number;
   /**
-   * Set if the caller itself submits at most `waitingMax` items at a time. Then no item is ever refused because too
-   * many wait.
+   * Set if the caller never submits more than `waitingMax` items at a time. Then no item is refused because too many
+   * wait.
    */
   isBounded?: true;
-  /** Connections of the slow path, each of which may wait for one group. The fast path has one separate connection. */
+  /**
+   * Number of connections of the slow path. Each of them can wait for one group. The fast path has one separate
+   * connection.
+   */
   slowConnections: number;
 }
 
-/** Maximum number of items in one transaction: many share the cost of a commit, and it still takes milliseconds. */
+/**
+ * Maximum number of items in one transaction. So many items share the cost of a commit, and the transaction still takes
+ * only milliseconds.
+ */
 const BATCH_MAX = 128;
 /**
  * Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds.
@@ -54,19 +60,19 @@ const BATCH_MAX = 128;
  */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
 /**
- * Minimum time between two attempts at an item on the slow path, in case an attempt leaves it undecided without a wait
- * for a lock. Milliseconds.
+ * Minimum time between two attempts at an item on the slow path. It matters if an attempt fails to decide the item
+ * without having waited for a lock. Milliseconds.
  */
 const REPEAT_AFTER_MS = 20;
 /**
  * The share of `waitingMax` that may be on the slow path. In a worker, each item holds a job slot, and the fast path
- * needs the other slots.
+ * needs the remaining slots.
  */
 const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
 /**
- * Time without progress after which a group counts as stalled. Items beyond the shares then get the result `busy`.
+ * Time without progress after which a group counts as stalled. Its items beyond the shares then get the result `busy`.
  * Milliseconds.
  */
 const STALLED_AFTER_MS = 1_000;
@@ -79,8 +85,8 @@ interface Group<Item, Result> {
   /** Items of the group, with or without a slot. */
   waiting: number;
   /**
-   * When an item of this group was last decided, or else when the first one began to wait, on the monotonic clock.
-   * Milliseconds.
+   * The time on the monotonic clock when an item of this group was last decided. Before that, the time when the first
+   * item began to wait. Milliseconds.
    */
   progressAt: number;
 }
@@ -88,16 +94,15 @@ interface Group<Item, Result> {
 /**
  * Group commit. An item takes one of two paths:
  *
- * - Fast path: all items that are ready share one transaction. It skips items whose rows others have locked, so it
- *   waits for no lock. An item that was skipped joins later batches for some hundred milliseconds. Then it counts as
- *   locked.
- * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A few
- *   groups wait at the same time, each on a connection of its own.
+ * - Fast path: all items that are ready share one transaction. It skips items whose rows are locked by others, so it
+ *   waits for no lock. A skipped item joins later batches for some hundred milliseconds. Then it counts as locked.
+ * - Slow path: items that count as locked wait in a transaction of their group, such as the items of one voucher. A
+ *   few groups wait at the same time, each on its own connection.
  *
  * When the fast path's transaction cannot get another lock, its items move to the slow path, where each group waits
- * alone. The slow path has a limited capacity, which owners share; one group may use half of it. When it is used up, a
- * locked item waits only in a group that makes progress. So neither many locks nor many requests for one lock delay
- * other items.
+ * alone. The slow path has a limited capacity, which owners share; one group may use half of it. When the capacity is
+ * used up, a locked item may wait only in a group that makes progress. So neither many locks nor many requests for one
+ * lock delay other items.
  */
 export class GroupCommitter<Item extends object, Result extends object | number | null> {
   readonly #options: GroupCommitterOptions<Item, Result>;
@@ -105,10 +110,10 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   readonly #work = new OpenWork();
   /** The capacity for items that join a later batch after their pause. */
   readonly #skipped: Shares;
-  /** When an item last counted as locked, on the monotonic clock. Milliseconds. */
+  /** The time on the monotonic clock when an item last counted as locked. Milliseconds. */
   #countedLockedAt = Number.NEGATIVE_INFINITY;
   readonly #groups = new Map<string, Group<Item, Result>>();
-  /** The end of each item's wait, on the monotonic clock. Milliseconds. */
+  /** Items on the slow path, and the end of each item's wait on the monotonic clock. Milliseconds. */
   readonly #slowItems = new Map<Item, number>();
   readonly #slowItemsMax: number;
   readonly #slowPlaces: Shares;
@@ -125,13 +130,13 @@ export class GroupCommitter<Item extends object, Result extends object | number 
 
   /**
    * Decides one item and commits the decision.
-   * @throws BatcherFull when too many wait, BatcherClosed after the close, or the database's error.
+   * @throws BatcherFull when too many items wait, BatcherClosed after the close, or the database's error.
    */
   submit(item: Item): Promise<Result> {
     return this.#work.run(() => this.#submit(item));
   }
 
-  /** Accepts no further item. Resolves once none waits or is being decided. */
+  /** Accepts no further item. Resolves once all accepted items are decided. */
   close(): Promise<void> {
     return this.#work.close();
   }
@@ -141,7 +146,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last for long, only a share of the items may join later batches, because a worker's items hold job
+      // While locks last long, only a share of the items may join later batches, because a worker's items hold job
       // slots.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
@@ -169,7 +174,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;
-    // While groups of an owner wait for a connection, each of them may make no progress.
+    // While groups of this owner wait for a connection, this group may be one of them and make no progress.
     return this.#slowConnections.waitingOf(group.owner) === 0;
   }
 
@@ -215,7 +220,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     return group;
   }
 
-  /** Waits for a connection and then for the lock. Both waits together end when the first item's wait ends. */
+  /** Waits for a connection and then for the lock. Both waits together end when the wait of the first item ends. */
   #runSlowPath(group: Group<Item, Result>, items: Item[]): Promise<(Result | Undecided)[]> {
     const giveUpAt = Math.min(...items.map((item) => this.#slowItems.get(item) ?? 0));
     const remainingMs = () => giveUpAt - performance.now();
@@ -242,12 +247,12 @@ function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }
 
-/** Time until a group counts as stalled and its items without a slot stop waiting. Milliseconds. */
+/** Time until a group counts as stalled, after which its items without a slot stop waiting. Milliseconds. */
 function timeToStallMs(group: { progressAt: number }): number {
   return group.progressAt + STALLED_AFTER_MS - performance.now();
 }
 
-/** Runs `work` when the group has a free slot. Returns `busy` if the group stalls before. */
+/** Runs `work` when the group has a free slot. Returns `busy` if the group stalls first. */
 async function runUnlessStalled<T>(
   group: Pick<Group<never, never>, "slots" | "progressAt">,
   work: () => Promise<T>,

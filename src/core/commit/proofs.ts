@@ -1,23 +1,22 @@
 import { AppError, type ERRORS_OF } from "../../platform/api/errors.ts";
 import { BatcherFull } from "../../platform/batching/batcher.ts";
 
-/** What must be certain before a refusal is sent. */
+/** What the service must make certain before it sends a refusal. */
 type Proof =
-  /** The refusal makes no claim that can turn out wrong, or only one about a state that may change at any time. */
+  /** Nothing: the refusal claims nothing, or only a state that may change at any time. */
   | "none"
-  /** The synchronous standbys have what was read. */
+  /** The synchronous standbys have the data that was read. */
   | "confirmed"
-  /** As `confirmed`, and no attempt so far has redeemed or will redeem under the request's reference. */
+  /** As `confirmed`. In addition, no earlier attempt has redeemed or will redeem under the request's reference. */
   | "ended";
 
 type Refusals<Operation extends keyof typeof ERRORS_OF> = Record<(typeof ERRORS_OF)[Operation][number], Proof>;
 
 /**
- * The proof of each refusal of the operations that change what a voucher is worth to a caller. An error of `ERRORS_OF`
- * without a proof does not compile. A caller of redeem may give the money back after a refusal about the voucher or the
- * reference. So such a refusal needs the proof `ended`, which is a write. Any other refusal only means that this
- * attempt was not carried out, and leaves open whether an earlier attempt redeemed. So a caller above its limits costs
- * no write.
+ * The proof that each refusal needs, for the operations that change what a voucher is worth to a caller. An error of
+ * `ERRORS_OF` without a proof does not compile. After a refusal about the voucher or the reference, a caller of redeem
+ * may give the money back. Such a refusal needs the proof `ended`, which is a write. Any other refusal only means that
+ * this attempt did nothing. It says nothing about earlier attempts. So a caller above its limits costs no write.
  */
 const PROOFS = {
   redeemVoucher: {
@@ -60,8 +59,9 @@ export function proofOf(operation: keyof typeof PROOFS, refused: AppError): Proo
 }
 
 /**
- * Converts an error of a use case to the refusal that it means, which is then proved like any other refusal.
- * @throws the error itself if it does not mean a refusal.
+ * Converts an error of a use case to the refusal that it stands for. The refusal then needs the same proof as any
+ * other.
+ * @throws the error itself if it stands for no refusal.
  */
 export function toRefusal(error: unknown): AppError {
   if (error instanceof AppError) return error;
@@ -69,13 +69,13 @@ export function toRefusal(error: unknown): AppError {
   throw error;
 }
 
-/** The codes that leave the outcome of a call open. Every other error tells that the attempt has changed nothing. */
+/** The codes that leave the outcome of a call open. Every other error means that the attempt has changed nothing. */
 const OPEN_OUTCOMES: ReadonlySet<string> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
 
 /**
- * Runs the rest of an answer after its change was committed, by this attempt or an earlier attempt. After a commit, no
- * answer may say that nothing was changed: such an error becomes `unavailable`, and a repeat of the call returns the
- * change.
+ * Finishes the answer to a call whose change is committed, by this attempt or an earlier one. From then on, no answer
+ * may say that nothing was changed. Such an error becomes `unavailable`, and the caller gets the result by repeating
+ * the call.
  */
 export function answerAfterCommit<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

@@ -8,8 +8,8 @@ interface VoucherCommitterOptions<Item, State, Result>
   extends Omit<GroupCommitterOptions<Item, Result>, "commit" | "groupOf" | "slowConnections"> {
   pool: pg.Pool;
   /**
-   * Reads the state that `decide` needs, in separate statements after the locking one. Must send all of them before it
-   * awaits any. It reads the state of all items: which vouchers were locked is not known yet.
+   * Reads the state that `decide` needs, in separate statements after the locking statement. Must send all of them
+   * before it awaits any. Reads the state of all items, because the locked vouchers are not known yet.
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
@@ -20,8 +20,8 @@ interface VoucherCommitterOptions<Item, State, Result>
 }
 
 /**
- * Opens a group committer for items that each need one voucher's row: reserve and release calls, redemptions and seals.
- * A canary needs none.
+ * Opens a group committer for items that each need the row of one voucher: reserve and release calls, redemptions and
+ * seals. A canary needs no row.
  */
 export function openVoucherCommitter<
   Item extends { voucherId: string | null },

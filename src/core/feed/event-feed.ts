@@ -9,11 +9,11 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 const LOOK_EVERY_MS = 250;
 /** Shortest interval at which a process moves the end of the feed. Milliseconds. */
 const MOVE_EVERY_MS = 100;
-/** Maximum number of events that one search reads. If there are more, each waiting call searches for itself. */
+/** Maximum number of events that one search reads. If there are more, each waiting call searches on its own. */
 const LOOK_EVENTS_MAX = 5_000;
 
 /**
- * The owner of a search, which is for all organizations. It has no signal: a caller that disconnects must not end the
+ * The owner of a search for all organizations. It has no signal, because a caller that disconnects must not end the
  * search.
  */
 const ALL_ORGANIZATIONS = { organizationId: "" };
@@ -26,16 +26,17 @@ interface Deps {
 }
 
 /**
- * The end of the feed, and the calls that wait for an event after it. The feed is in the order in which transactions
- * draw the ids of their leaf batches; it ends where no open transaction has drawn an id. However many calls wait, the
- * process looks for new events with one statement at a time, and wakes the organizations that have some.
+ * The end of the feed, and the calls that wait for an event after it. The order of the feed is the order in which
+ * transactions draw the ids of their leaf batches. The feed ends before the first id that an open transaction has
+ * drawn. The process looks for new events with one statement at a time, no matter how many calls wait. It then wakes
+ * the calls of organizations that have new events.
  */
 export class EventFeed {
   readonly #ctx: Deps;
-  /** What wakes the calls of each organization. */
+  /** The functions that wake the waiting calls of each organization. */
   readonly #waiting = new Map<string, Set<(after: number | null) => void>>();
   readonly #reads = new Map<string, Promise<unknown>>();
-  /** The last slot of which the calls that wait have heard. */
+  /** The slot up to which waiting calls have been told of events. */
   #lookedTo = 0;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;
@@ -66,8 +67,8 @@ export class EventFeed {
   }
 
   /**
-   * Waits for an event of the organization after this slot, without a connection. Returns the slot after which there
-   * may be such an event: the same slot for all calls that are woken together. Null if the caller has left, the time is
+   * Waits for an event of the organization after this slot, without a connection. Returns the slot after which such an
+   * event may be. Calls that are woken together get the same slot. Null if the caller has disconnected, the time is
    * over or the process closes.
    */
   async waitForEvents(
@@ -95,7 +96,7 @@ export class EventFeed {
     return after;
   }
 
-  /** Shares a read with the calls that ask for the same meanwhile: an event may wake a thousand of them. */
+  /** Shares a running read with calls that ask for the same, because one event may wake a thousand of them. */
   share<T>(key: string, read: () => Promise<T>): Promise<T> {
     const reading = (this.#reads.get(key) as Promise<T> | undefined) ?? read().finally(() => this.#reads.delete(key));
     this.#reads.set(key, reading);
@@ -130,7 +131,7 @@ export class EventFeed {
     for (const id of organizationIds) for (const resolve of this.#waiting.get(id) ?? []) resolve(after);
   }
 
-  /** Looks for events that are newer than the last search saw. Does nothing while a search is running. */
+  /** Looks for events after those of the last search. Does nothing while a search is running. */
   #look(): void {
     if (!this.#isLooking) this.#looking = this.#findNew();
   }

@@ -19,15 +19,21 @@ import {
 } from "./db/feed.ts";
 import type { EventFeed } from "./event-feed.ts";
 
-/** Events of all organizations that one statement reads at most: 30 ms. */
+/** Maximum number of events, of all organizations, that one statement reads: 30 ms. */
 const SCANNED_MAX = 10_000;
-/** Maximum number of such statements in a call: a caller with rare events continues with its next call. */
+/** Maximum number of such statements in one call. A caller whose events are rare continues with its next call. */
 const SCANS_MAX = 10;
 
-/** After these events, the voucher's code is of no use. Any other payload has a code that may still be redeemed. */
+/**
+ * After these events, the voucher's code is of no use. The payloads of all other events contain a code that may still
+ * be redeemed.
+ */
 const CODE_ENDS: readonly EventType[] = ["voucher.instance.redeemed", "voucher.instance.voided"];
 
-/** Hex digits of an event's hash in a cursor. They tell it from an event that took its slot after a restore. */
+/**
+ * Number of hex digits of an event's hash in a cursor. After a restore, they distinguish the event from another event
+ * in the same slot.
+ */
 const HASH_DIGITS = 16;
 
 interface Deps extends Confirming {
@@ -40,24 +46,24 @@ interface Deps extends Confirming {
 /** A page of the feed. */
 interface Page {
   events: FeedEvent[];
-  /** The last event that was read, of any organization. Null before the first event. */
+  /** The last event that was read, which may belong to any organization. Null before the first event. */
   place: FeedPlace | null;
   end: FeedEnd;
-  /** Whether the page reaches the end. */
+  /** Whether the page reaches the end of the feed. */
   isLast: boolean;
 }
 
 /**
  * Reads the organization's events after a cursor, in the final order, and confirms them. If there are none, waits for
- * one as long as the caller wants. Works without Redis.
- * @throws AppError `invalid_request` for a cursor of another organization, or of an event that the database has lost;
- * `unavailable`, `overloaded`.
+ * one, for as long as the caller wants. Works without Redis.
+ * @throws AppError `invalid_request` for a cursor of another organization, or for a cursor whose event the database has
+ * lost; `unavailable`, `overloaded`.
  */
 export async function readFeed(ctx: Deps, caller: Caller, query: FeedQuery): Promise<FeedResponse> {
   const waitsUntil = performance.now() + query.wait * 1_000;
   const { organizationId } = caller;
   const { after, limit, types = [] } = query;
-  // Without the signal of the caller: others share its read.
+  // Without the caller's signal, because others share the read.
   const requester = { organizationId };
   for (let from: string | number | undefined = after; ; ) {
     const start: string | number | undefined = from;
@@ -104,7 +110,7 @@ async function readPage(
   }
 }
 
-/** The slot after which a caller reads. 0 for the beginning. */
+/** The slot after which a caller reads. 0 means the beginning. */
 async function findStart(
   { pool, partnerCalls, tokenSecrets }: Deps,
   requester: Requester<"organization">,
@@ -130,7 +136,10 @@ function digitsOf(place: FeedPlace | null): string {
   return place === null ? "" : place.recordHash.slice(0, HASH_DIGITS);
 }
 
-/** A payload contains the voucher's code. Without the scope that lists codes, a key could spend all of them. */
+/**
+ * A payload contains the voucher's code. A key without the scope that lists codes could otherwise collect and spend all
+ * codes.
+ */
 function viewFeedEvent(event: FeedEvent, { issues }: Caller, cursor: string): FeedEventView {
   const view = viewEvent(event);
   const payload = issues || CODE_ENDS.includes(view.eventType) ? view.payload : null;

@@ -17,7 +17,7 @@ const SECRET_SYMBOLS = 40;
 const CHECKSUM_SYMBOLS = 7;
 const SYMBOLS = new RegExp(`^[${ALPHABET}]{${SECRET_SYMBOLS + CHECKSUM_SYMBOLS}}$`);
 
-/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, and what {@link makeSecret} adds. */
+/** Makes an API key: `pvk_`, or `pvt_` for a sandbox, followed by the rest of {@link makeSecret}. */
 export function makeApiKey(randomBytes: RandomBytes, sandbox = false): string {
   return makeSecret(randomBytes, sandbox ? PREFIX.sandbox : PREFIX.live);
 }
@@ -44,7 +44,7 @@ function checksum(secret: string): string {
   return text;
 }
 
-/** Whether a value has the form and the checksum of a key. Refuses nearly every mistyped key without a query. */
+/** Whether a value has the form and the checksum of a key. Refuses nearly all mistyped keys without a query. */
 export function isWellFormedApiKey(key: string): boolean {
   return isWellFormedSecret(key, PREFIX.live) || isWellFormedSecret(key, PREFIX.sandbox);
 }

@@ -20,19 +20,19 @@ interface AuthenticatedKey {
 
 interface Cached {
   key: AuthenticatedKey;
-  /** Until when the key is usable, on the monotonic clock. Milliseconds. */
+  /** The time on the monotonic clock until which the key is usable. Milliseconds. */
   usableUntil: number;
 }
 
 /**
- * A cached key is trusted for this long from the start of its query, so a revoked key stops working within a second.
- * Milliseconds.
+ * A cached key is trusted for this long, counted from the start of its query. So a revoked key stops working within a
+ * second. Milliseconds.
  */
 const TRUSTED_MS = 500;
 /** Maximum number of keys in the cache. Only valid keys enter it, so made-up keys cannot displace them. */
 const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
-/** Maximum number of waiting queries of each kind: as many as a process has connections. */
+/** Maximum number of waiting queries of each kind. A process accepts as many connections. */
 const WAITING_MAX = 10_000;
 /** Pause in recording key usage after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
@@ -46,13 +46,14 @@ export class KeyAuthenticator {
   readonly #log: Logger;
   /**
    * Keys by the hash of their secret, in the order of their last query. An entry that is no longer trusted still shows
-   * that the key was valid.
+   * that the key was once valid.
    */
   readonly #cache = new Map<string, Cached>();
   readonly #seen: Batcher<string, ApiKey | null>;
   /**
-   * Separate, so that a flood of made-up keys does not delay valid ones. One query runs at a time, so a flood uses one
-   * connection. Addresses take turns, and a valid key from the address of a flood waits for a few queries.
+   * Queries for keys that are not in the cache. They are separate, so a flood of made-up keys does not delay valid
+   * ones. One query runs at a time, so a flood uses one connection. Addresses take turns. A valid key from the same
+   * address as a flood waits for a few queries.
    */
   readonly #unseen: Batcher<{ hash: string; address: string | undefined }, ApiKey | null>;
   readonly #usage: Batcher<string, null>;
@@ -80,11 +81,11 @@ export class KeyAuthenticator {
   }
 
   /**
-   * Returns the key with this secret, or null if it is unknown, revoked or expired, or if its prefix and its
-   * organization disagree on whether it is a sandbox. A secret with a wrong checksum costs no query. A right secret is
-   * looked up even if its address sends many wrong secrets: secrets are too long to guess.
+   * Returns the key with this secret. Returns null if the key is unknown, revoked or expired, or if its prefix and its
+   * organization disagree on whether it is a sandbox key. A secret with a wrong checksum costs no query. A right secret
+   * is looked up even if its address sends many wrong secrets: secrets are too long to guess.
    * @param address the caller's address.
-   * @throws BatcherFull, or what the database threw.
+   * @throws BatcherFull, or the database's error.
    */
   async authenticate(secret: string, address?: string): Promise<AuthenticatedKey | null> {
     if (!isWellFormedApiKey(secret)) return null;
@@ -113,13 +114,16 @@ export class KeyAuthenticator {
     return key;
   }
 
-  /** A key that worked in this process before, also while Postgres is away. Not a check of the key. */
+  /**
+   * Returns a key that worked earlier in this process, even while Postgres is unavailable. Does not check that the key
+   * is still valid.
+   */
   known(secret: string): Pick<AuthenticatedKey, "id" | "organizationId"> | null {
     if (!isWellFormedApiKey(secret)) return null;
     return this.#cache.get(hashSecret(secret))?.key ?? null;
   }
 
-  /** Stops looking up keys. Resolves after all usage is recorded, or recording it has failed. */
+  /** Stops looking up keys. Resolves after all usage is recorded or its recording has failed. */
   async close(): Promise<void> {
     await closeAll([this.#seen, this.#unseen]);
     await this.#usage.close();

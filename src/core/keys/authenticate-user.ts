@@ -16,15 +16,15 @@ import { FairSlots } from "../../platform/batching/fair-slots.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { networkOf } from "../../platform/http/middleware/request-headers.ts";
 
-/** The issuers and the audiences of accepted tokens, null for any, and the address of the keys that verify them. */
+/** Accepted issuers and audiences of tokens (null accepts any), and the address of the keys that verify the tokens. */
 interface TokenRules {
-  /** Null refuses every token. */
+  /** With null, every token is refused. */
   jwksUrl: string | null;
   issuer: string[] | null;
   audience: string[] | null;
 }
 
-/** Asymmetric signatures only: anyone who can verify a token with a shared secret can also forge one. */
+/** Only asymmetric signatures. With a shared secret, anyone who can verify tokens can also forge them. */
 const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
@@ -45,29 +45,29 @@ const TRUSTED_MS = 5_000;
 /** Maximum number of verified tokens in memory. Only valid tokens are stored, so invalid ones cannot displace them. */
 const TRUSTED_MAX = 10_000;
 /**
- * Maximum number of verifications that start per turn of the event loop, of which one address has half. Two take about
- * half a millisecond.
+ * Maximum number of verifications that start per turn of the event loop. One address may have half of them. Two
+ * verifications take about half a millisecond.
  */
 const STARTS_PER_TURN = 4;
 /**
- * Longest time for which a fetched key is still trusted after the issuer withdraws it, while its address answers. Keys
- * from a file are read once. Milliseconds.
+ * Maximum time for which a fetched key is still trusted after the issuer has withdrawn it, if the issuer's address
+ * answers. Keys from a file are read once. Milliseconds.
  */
 const WITHDRAWN_KEY_MS = 600_000;
 /**
- * Lifetime of fetched keys, shortest time between fetches for unknown key ids, and longest duration of a fetch.
+ * Lifetime of fetched keys, minimum time between fetches for unknown key ids, and maximum duration of a fetch.
  * Milliseconds.
  */
 const KEYS = { maxAge: WITHDRAWN_KEY_MS - TRUSTED_MS, cooldown: 10_000, timeoutDuration: 2_000 };
-/** How much of a claim a reason shows. Characters. */
+/** Maximum length of a claim in a logged reason. Characters. */
 const SHOWN_MAX = 200;
-/** Longest name of a caller, in characters. */
+/** Maximum length of a caller's name. Characters. */
 const NAME_MAX = 255;
 
 /** A verified token. */
 interface Trusted<Caller> {
   caller: Caller;
-  /** When its signature must be checked again, on the monotonic clock. Milliseconds. */
+  /** The time on the monotonic clock when the signature must be checked again. Milliseconds. */
   until: number;
   /** When the token expires, on the database's clock, including the tolerance. Milliseconds. */
   expiresAt: number;
@@ -91,13 +91,13 @@ export interface Telling {
 
 /** How a caller is read from a token. */
 interface ReadingTokens<Caller> {
-  /** How the names of the variables begin. */
+  /** The prefix of the variables' names. */
   prefix: "AUTH" | "OPS";
-  /** Claims that a token must have. */
+  /** Claims that every token must have. */
   required: readonly string[];
   /**
-   * The caller that a verified token names; null refuses it. The token is valid until `expiresAt`, on the database's
-   * clock, including the tolerance. Milliseconds.
+   * Returns the caller that a verified token names, or null to refuse the token. The token is valid until `expiresAt`,
+   * on the database's clock, including the tolerance. Milliseconds.
    */
   readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
   /** Why a token names no caller, and the variable that decides it. */
@@ -106,8 +106,8 @@ interface ReadingTokens<Caller> {
 }
 
 /**
- * Verifies tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers a valid one for
- * seconds.
+ * Verifies tokens: JWTs (RFC 7519) signed with a key of the configured JWKS (RFC 7517). Remembers valid tokens for a
+ * few seconds.
  */
 export class TokenAuthenticator<Caller> {
   readonly #rules: TokenRules;
@@ -127,8 +127,9 @@ export class TokenAuthenticator<Caller> {
   }
 
   /**
-   * Verifies a token and returns its caller. While more tokens wait than may start in a turn, addresses take turns: a
-   * flood of wrong tokens delays right ones by a bounded part of each turn, and refuses none.
+   * Verifies a token and returns its caller. Only a limited number of verifications start per turn, and addresses take
+   * turns. So a flood of wrong tokens delays valid tokens by a bounded part of each turn, and causes no refusal of a
+   * valid token.
    * @param address the caller's address.
    * @throws AppError `invalid_token`, whose cause has the reason, or `unavailable` if the keys were never read.
    */
@@ -192,7 +193,7 @@ export class TokenAuthenticator<Caller> {
   }
 }
 
-/** Verifies the tokens of users, whose caller is the token's subject. */
+/** Verifies the tokens of users. The token's subject is the caller. */
 export class UserAuthenticator extends TokenAuthenticator<string> {
   constructor(rules: TokenRules, clock: DatabaseClock, telling: Telling) {
     const readCaller = ({ sub }: JWTPayload) => (isPrintable(sub) && !isErasedForm(sub) ? sub : null);
@@ -215,8 +216,8 @@ function openKeys(url: URL, reading: Reading): JWTVerifyGetKey {
 }
 
 /**
- * Keys whose refetch is timed by the monotonic clock. `jose` alone would use the host's clock. While their address is
- * away, those that were fetched last verify tokens.
+ * Fetched keys, refetched by the monotonic clock. `jose` alone would use the host's clock. While the issuer's address
+ * does not answer, the last fetched keys still verify tokens.
  */
 function openRemoteKeys(url: URL, { prefix, telling }: Reading): JWTVerifyGetKey {
   const { maxAge, cooldown, timeoutDuration } = KEYS;
@@ -283,7 +284,7 @@ function isKeysUnavailable(error: unknown): boolean {
   );
 }
 
-/** Whether a token was refused only because it has expired: signature, issuer and audience are checked before. */
+/** Whether a token was refused only because it has expired. Signature, issuer and audience are checked first. */
 export function isExpiredToken(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof Error && error.cause.cause instanceof errors.JWTExpired;
 }

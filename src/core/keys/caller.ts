@@ -1,6 +1,6 @@
 /**
- * The caller of a partner route: an API key and its organization, which limits everything that the key can read and
- * change.
+ * The caller of a partner route: an API key and its organization. The key can read and change only what belongs to the
+ * organization.
  */
 export interface Caller {
   keyId: string;
@@ -11,6 +11,6 @@ export interface Caller {
   capped?: boolean;
   /** Whether the key has the scope `voucher.issue`, which lists codes. */
   issues?: boolean;
-  /** Aborts once the caller has disconnected, so that its calls no longer wait. */
+  /** Aborts when the caller disconnects, so that its calls no longer wait. */
   readonly signal?: AbortSignal | undefined;
 }

@@ -6,8 +6,8 @@ import type { FoundVoucher } from "./api/voucher-history.ts";
 import { findVouchers } from "./find-vouchers.ts";
 
 /**
- * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search that finds nothing
- * is a miss, because its text may be a guessed code.
+ * Finds the caller's vouchers by an order's reference, a voucher's code or a redeem code. A search without a result
+ * counts as a miss, because its text may be a guessed code.
  * @throws AppError `too_many_misses`, `overloaded`.
  */
 export async function findOrders(

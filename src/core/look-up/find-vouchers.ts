@@ -9,8 +9,8 @@ import { statusAt } from "../voucher/voucher.ts";
 import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/voucher-history.ts";
 
 /**
- * Maximum number of vouchers in one result. A query finds more than one only by an imported code or a reference that
- * several organizations use.
+ * Maximum number of vouchers in one result. A query finds several vouchers only if it has an imported code, or a
+ * reference that several organizations use.
  */
 const FOUND_MAX = 1_000;
 
@@ -50,7 +50,7 @@ export async function findVouchersIn(
   const found = new Map<string, Awaited<ReturnType<typeof selectVouchersBy>>[number]>();
   for (const criteria of criteriaOf(query)) {
     const given = Object.values(criteria);
-    // Postgres text cannot contain NUL.
+    // Postgres text cannot contain the NUL character.
     if (given.includes(null) || [...organizationIds, ...given].some((value) => String(value).includes("\0"))) continue;
     await usePlansOfService(tx);
     const rows = await selectVouchersBy(tx, organizationIds, { ...NO_CRITERIA, ...criteria }, FOUND_MAX);
@@ -67,7 +67,7 @@ export async function findVouchersIn(
   );
 }
 
-/** The criteria of a query. Each entry is one search; null stands for a value that no voucher can have. */
+/** The criteria of a query. Each entry is one search. Null stands for a value that no voucher can have. */
 function criteriaOf(query: VoucherQuery): Partial<VoucherCriteria>[] {
   switch (query.by) {
     case "serial":

@@ -31,7 +31,7 @@ export async function lookUpVoucher(
   };
 }
 
-/** Only the key that made the reservation sees its ticket. */
+/** Shows the ticket of a reservation only to the key that made the reservation. */
 function viewReservation(reservation: ResolvedVoucher["reservation"], caller: Caller): LookUpResponse["reservation"] {
   if (reservation === null) return null;
   const heldByCaller = reservation.keyId === caller.keyId;

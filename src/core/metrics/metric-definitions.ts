@@ -9,24 +9,24 @@ export interface MetricDefinition {
   /** Upper bounds of a histogram. */
   buckets?: readonly number[];
   /**
-   * Maximum number of label values that one process reports; further ones are counted under `other`. Used for labels
-   * whose values customers choose.
+   * Maximum number of label values that one process reports. Further values are counted under `other`. For labels whose
+   * values customers choose.
    */
   valuesMax?: number;
   /**
-   * Values of its only label that are reported as 0 from the start: `rate` does not see the first increase of a counter
-   * that begins at 1.
+   * Values of the metric's only label that are reported as 0 from the start, because `rate` does not see the first
+   * increase of a counter that begins at 1.
    */
   zero?: readonly string[];
 }
 
-/** Seconds; from a look-up on a quiet machine to a redeem that timed out. */
+/** Seconds. From a look-up on an idle machine to a redeem that timed out. */
 const REQUEST_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
-/** Seconds; from a lone job on a quiet machine to a wait that timed out. */
+/** Seconds. From a single job on an idle machine to a wait that timed out. */
 const REDEEM_BUCKETS = [0.001, ...REQUEST_BUCKETS];
-/** Seconds; a batch takes milliseconds, and seconds when it waits for a locked row. */
+/** Seconds. A batch takes milliseconds, or seconds if it waits for a locked row. */
 const BATCH_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
-/** Seconds; each of the sweeper's tasks may run for two seconds. */
+/** Seconds. Each of the sweeper's tasks may run for two seconds. */
 const SWEEP_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
 /** Powers of two up to the largest batch. */
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256];

@@ -19,7 +19,7 @@ class Metric<Labels extends readonly string[], Recorder> {
   readonly #metric: Counter | Gauge | Histogram;
   readonly #labels: readonly string[];
   readonly #valuesMax: number;
-  /** Finding a labelled series costs more than recording a value, so each is found once. */
+  /** Finding a labelled series costs more than recording a value, so each series is found only once. */
   readonly #series = new Map<string, Recorder>();
 
   constructor(
@@ -52,7 +52,7 @@ class Metric<Labels extends readonly string[], Recorder> {
     return series;
   }
 
-  /** Reports nothing until the next value is recorded. */
+  /** Removes all values. The metric reports nothing until the next value is recorded. */
   clear(): void {
     this.#metric.reset();
     // A reset leaves a gauge without labels at 0.
@@ -75,7 +75,7 @@ export interface OfWings<Process extends ProcessKind = ProcessKind> {
   ofWings: ReadonlyMap<MetricTable, object>;
 }
 
-/** Declares the metrics of a wing. `of` finds them among those of a process that was opened with them. */
+/** Declares the metrics of a wing. `of` finds them among the metrics of a process that was opened with them. */
 export const wingMetrics = <const Table extends MetricTable>(table: Table) => ({
   table,
   of: <Process extends ProcessKind>({ ofWings }: OfWings<Process>) => ofWings.get(table) as MetricsOf<Table, Process>,
@@ -100,18 +100,20 @@ export type ApiMetrics = ProcessMetrics<"api"> & Scrapable;
 export type WorkerMetrics = ProcessMetrics<"worker"> & Scrapable;
 
 interface Gauges {
-  /** Makes the gauges that only this kind of process reports report nothing until they are recorded again. */
+  /** Clears the gauges that only this kind of process reports. They report nothing until they are recorded again. */
   clearGauges(): void;
 }
 
-/** Opens a process's metrics, those of wings and Node's own. `measure` runs before each scrape and must not fail. */
+/**
+ * Opens a process's metrics, including those of wings and of Node. `measure` runs before each scrape and must not fail.
+ */
 export function openMetrics<Process extends ProcessKind>(
   process: Process,
   wings: readonly MetricsPart[],
   measure: (metrics: ProcessMetrics<Process>) => unknown,
 ): ProcessMetrics<Process> & Scrapable {
   const registry = new Registry();
-  // Each scrape replaces what the last one has measured.
+  // Each scrape overwrites the measurements of the last one.
   const oneAtATime = pLimit(1);
   collectDefaultMetrics({ register: registry });
   const gauges: { clear(): void }[] = [];

@@ -28,7 +28,7 @@ interface Measured {
 }
 
 interface MeasuredApi extends Measured {
-  /** For how long each shard has not answered. Milliseconds. */
+  /** How long each shard has not answered. Milliseconds. */
   canary: { read(): { shards: readonly number[] } };
   wings: readonly MetricsPart[];
   backlogs: readonly WingBacklog<unknown>[];
@@ -37,39 +37,39 @@ interface MeasuredApi extends Measured {
 /** Unfinished work in Postgres. */
 export interface DatabaseBacklog {
   liveReservations: number;
-  /** Age of the oldest event that waits for its seal; 0 when none waits. */
+  /** Age of the oldest event that waits for its seal. 0 if none waits. */
   sealLagMs: number;
   /** How far the database's clock has jumped ahead. Milliseconds. */
   clockAheadMs: number;
-  /** Chains that were broken at their last check. */
+  /** Number of chains that were broken at their last check. */
   brokenChains: number;
-  /** What wings have measured, by their names. */
+  /** The measurements of wings, by wing name. */
   ofWings: Readonly<Record<string, unknown>>;
 }
 
-/** How the unfinished work of a wing is measured in Postgres, and recorded. */
+/** How to measure the unfinished work of a wing in Postgres, and how to record it. */
 export interface WingBacklog<Value> {
   name: string;
   measure(pool: pg.Pool): Promise<Value>;
   record(metrics: OfWings<"api">, value: Value): void;
 }
 
-/** Unfinished work of the whole deployment; null for a server that did not answer. */
+/** Unfinished work of the whole deployment. Null for a server that did not answer. */
 export interface Backlog {
   shards: readonly ShardBacklog[] | null;
   database: DatabaseBacklog | null;
-  /** The servers and shards that do not answer this process, or take no writes. */
+  /** The servers and shards that do not answer this process, or accept no writes. */
   down: { postgres: boolean; redis: boolean; shards: readonly string[] };
 }
 
 /**
  * Opens the metrics of an API process. Every API process reports the backlog of the whole deployment, so that it is
- * known while no worker runs: take the maximum over processes, not the sum. `readBacklog` runs at each scrape and must
- * not fail.
+ * known even while no worker runs. Take the maximum over processes, not the sum. `readBacklog` runs at each scrape and
+ * must not fail.
  */
 export function openApiMetrics(measured: MeasuredApi, readBacklog: () => Promise<Backlog>): ApiMetrics {
   return openMetrics("api", measured.wings, async (metrics) => {
-    // Recorded first, because measuring the backlog takes a connection and time itself.
+    // Recorded first, because measuring the backlog itself takes a connection and time.
     recordProcess(metrics, measured);
     await recordBacklog(metrics, measured.backlogs, await readBacklog());
     const { shards } = measured.canary.read();
@@ -83,7 +83,7 @@ export function openWorkerMetrics(measured: Measured, wings: readonly MetricsPar
   return openMetrics("worker", wings, (metrics) => recordProcess(metrics, measured));
 }
 
-/** Dropped lines that a scrape has counted. */
+/** Number of dropped lines that scrapes have already counted. */
 let countedLines = 0;
 
 function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): void {
@@ -96,7 +96,7 @@ function recordProcess(metrics: ServiceMetrics, { pool, stalls }: Measured): voi
   metrics.poolWaitingCalls.with().set(pool.waitingCount);
 }
 
-/** Shards that are recorded in one turn of the event loop. They take about 2 ms. */
+/** Number of shards recorded in one turn of the event loop. They take about 2 ms. */
 const PIECE = 64;
 
 /** Replaces the recorded backlog by a new one. Removes each value that could not be measured. */

@@ -11,8 +11,8 @@ interface MetricsServer extends Closable {
 }
 
 /**
- * Serves metrics at `/metrics` on METRICS_PORT, without authentication, and with `isReady`, which must not reject, a
- * readiness probe at `/readyz`. Returns null when the process has no metrics or no such port.
+ * Serves metrics at `/metrics` on METRICS_PORT, without authentication. If `isReady` is given, also serves a readiness
+ * probe at `/readyz`. `isReady` must not reject. Returns null when the process has no metrics or METRICS_PORT is unset.
  * @throws Error that names METRICS_PORT when the port cannot be used.
  */
 export async function serveMetrics(

@@ -1,10 +1,13 @@
 /**
- * Time between two ticks, and so the largest error of a measured stall. A hundred ticks a second cost less than 0.1 %
- * of a core. Milliseconds.
+ * Time between two ticks, which is also the maximum error of a measured stall. A hundred ticks a second cost less than
+ * 0.1 % of a core. Milliseconds.
  */
 const TICK_MS = 10;
 
-/** Measures for how long this process could not work: something blocked its event loop, or the process was frozen. */
+/**
+ * Measures how long this process could not run code, because something blocked its event loop or the process was
+ * frozen.
+ */
 export class StallMeter {
   readonly #monotonicMs: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -31,7 +34,7 @@ export class StallMeter {
     clearInterval(this.#timer);
   }
 
-  /** How long the next tick has been due. Milliseconds. */
+  /** How long the next tick is overdue. Milliseconds. */
   #overdueMs(): number {
     return Math.max(0, this.#monotonicMs() - this.#tickedAtMs - TICK_MS);
   }

@@ -1,11 +1,9 @@
-/**
- * The bound of each bucket of latencies is the previous bound times this number, so a percentile is at most 10 % wrong.
- */
+/** Each bucket's bound is the previous bound times this number, so a percentile is off by at most 10 %. */
 const BUCKET_GROWTH = 1.2;
-/** The last bucket: eleven hours. */
+/** Number of buckets. The last one ends at eleven hours. */
 const BUCKETS_MAX = 96;
 
-/** A bucket of latencies, and how many fell into it. */
+/** A bucket of latencies, and the number of latencies in it. */
 export type BucketCount = readonly [bucket: number, count: number];
 
 /** The bucket of a latency in milliseconds. */
@@ -19,7 +17,7 @@ export interface Percentiles {
   p99: number | null;
 }
 
-/** The latencies that 50 % and 99 % of the counted calls do not exceed; null without calls. */
+/** The latencies that 50 % and 99 % of the counted calls do not exceed. Null if no call was counted. */
 export function percentilesOf(counts: readonly BucketCount[]): Percentiles {
   return { p50: findPercentile(counts, 0.5), p99: findPercentile(counts, 0.99) };
 }
@@ -34,7 +32,9 @@ function findPercentile(counts: readonly BucketCount[], share: number): number |
   return null;
 }
 
-/** The value that a share of the sorted values does not exceed; null without values. Has one decimal. */
+/**
+ * The value that the given share of the sorted values does not exceed, with one decimal. Null if there are no values.
+ */
 export function percentileOf(sorted: readonly number[], share: number): number | null {
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
   return value === undefined ? null : Math.round(value * 10) / 10;

@@ -6,12 +6,12 @@ import type { Closable } from "../../platform/lifetime.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 import { type BucketCount, bucketOf, type Percentiles, percentilesOf } from "./latency-buckets.ts";
 
-/** Interval at which a process adds its counts. Milliseconds. */
+/** Interval at which a process sends its counts to Redis. Milliseconds. */
 const SEND_EVERY_MS = 5_000;
-/** The prefix of everything that processes report. The braces keep it in one slot of a Redis Cluster. */
+/** The prefix of all keys under which processes report. The braces keep these keys in one slot of a Redis Cluster. */
 export const reportPrefix = ({ id }: { readonly id: string }) => `{pva:${id}:overview}`;
 
-/** The length of a minute and an hour, and how long their counts are kept. Milliseconds. */
+/** The lengths of a minute and an hour, and how long their counts are kept. Milliseconds. */
 const SPANS = {
   minute: { lengthMs: 60_000, keptMs: 2 * 3_600_000 },
   hour: { lengthMs: 3_600_000, keptMs: 50 * 3_600_000 },
@@ -20,17 +20,20 @@ const SPANS = {
 const keyOf = (deployment: Pick<DeploymentIdentity, "id">, span: string, atMs: number) =>
   `${reportPrefix(deployment)}:${span}:${atMs}`;
 
-/** Each process adds its keys with the most calls, and its keys with the most calls over a limit. */
+/**
+ * Maximum number of keys for which a process sends counts, for each of two groups: the keys with the most calls, and
+ * the keys with the most calls over a limit.
+ */
 const KEYS_MAX = 20;
 
-/** What is known of a request when its response has ended. */
+/** The facts of a request that are known when its response has ended. */
 interface Observed {
   reportedAs?: ReportedAs;
   organizationId?: string;
   keyId?: string;
 }
 
-/** The calls of a key, those over a limit (429) included. */
+/** The number of calls of a key, including those over a limit (429). */
 export interface KeyCalls {
   organizationId: string;
   keyId: string;
@@ -45,9 +48,9 @@ interface Deps {
 }
 
 /**
- * Counts refusals, latencies of redeems and times of jobs, for the plots of operators. Each process adds its counts of
- * a minute and an hour to those of the others in Redis. They are approximate: counts that Redis does not accept are
- * lost.
+ * Counts refusals, latencies of redeems and times of jobs, for the plots that operators see. In Redis, each process
+ * adds its counts of a minute and an hour to those of the other processes. The sums are approximate: counts that Redis
+ * does not accept are lost.
  */
 export class MinuteCounts implements Closable {
   readonly #ctx: Deps;
@@ -76,13 +79,19 @@ export class MinuteCounts implements Closable {
     if (organizationId !== undefined) this.#add(`refusals ${organizationId}`);
   }
 
-  /** Counts a job that has ended. @param waitedMs null if the wait is not known, because the job was tried before. */
+  /**
+   * Counts a job that has ended.
+   * @param waitedMs null if the wait is unknown because this is not the first try of the job.
+   */
   observeJob(queue: string, waitedMs: number | null, workedMs: number): void {
     if (waitedMs !== null) this.#add(`${queue} waited ${bucketOf(waitedMs)}`);
     this.#add(`${queue} worked ${bucketOf(workedMs)}`);
   }
 
-  /** Adds the counts to those in Redis, and that there are any, because no count is not a count of 0. Never rejects. */
+  /**
+   * Adds the counts to those in Redis. Also records that this process has sent counts, to distinguish "nothing counted"
+   * from "nothing known". Never rejects.
+   */
   async send(): Promise<void> {
     const { redis, deployment, log } = this.#ctx;
     for (const [field, count] of this.#busiestKeys()) this.#counts.set(field, count);
@@ -114,7 +123,10 @@ export class MinuteCounts implements Closable {
     this.#keys.set(key.keyId, counted);
   }
 
-  /** The fields of the keys with the most calls. They are few, because each is a field of every minute. */
+  /**
+   * The counts of the keys with the most calls. The number of keys is limited, because each key adds a field to every
+   * minute.
+   */
   #busiestKeys(): (readonly [field: string, count: number])[] {
     const keys = [...this.#keys.values()];
     this.#keys = new Map();
@@ -133,10 +145,10 @@ export class MinuteCounts implements Closable {
 }
 
 const KEY_COUNTS = ["calls", "limited"] as const;
-/** The field that every process adds to. */
+/** A field to which every process adds. */
 const SENT = "sent";
 
-/** The counts of a minute or an hour, by field. Without a field, nothing is known of that time. */
+/** The counts of a minute or an hour, by field. If there is no field, nothing is known about that time. */
 export type Counts = Readonly<Record<string, string>>;
 
 /** Reads the counts of minutes or hours that began at these times. @throws Error when Redis does not answer. */
@@ -161,24 +173,24 @@ export function timesUntil(now: Date, span: keyof typeof SPANS, count: number): 
   return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * lengthMs));
 }
 
-/** Estimates a count of the last sixty seconds from the present minute and the one before. */
+/** Estimates a count of the last sixty seconds from the current minute and the previous one. */
 export function inLastMinute(counts: readonly Counts[], now: Date, count: (counts: Counts) => number): number {
   const { lengthMs } = SPANS.minute;
   const before = 1 - (now.getTime() % lengthMs) / lengthMs;
   return Math.round(count(counts.at(-1) ?? {}) + before * count(counts.at(-2) ?? {}));
 }
 
-/** The refusals of an organization, or of all. */
+/** The refusals of one organization, or of all if null. */
 export const refusalsIn = (counts: Counts, organizationId: string | null) =>
   Number(counts[organizationId === null ? "refusals" : `refusals ${organizationId}`] ?? 0);
 
-/** The redeems of an organization, or of all, that ended without an answer. */
+/** The redeems of one organization, or of all if null, that ended without an answer. */
 export const unansweredIn = (counts: Counts, organizationId: string | null = null) =>
   Number(counts[organizationId === null ? "unanswered" : `unanswered ${organizationId}`] ?? 0);
-/** Whether a process has told its counts of this time. */
+/** Whether any process has sent its counts of this time. */
 export const isKnown = (counts: Counts) => SENT in counts;
 
-/** The calls of the busiest keys in the last sixty seconds: those with calls over a limit first. */
+/** The calls of the busiest keys in the last sixty seconds. Keys with calls over a limit come first. */
 export function busiestKeysIn(counts: readonly Counts[], now: Date): KeyCalls[] {
   const fields = new Set(counts.slice(-2).flatMap((minute) => Object.keys(minute)));
   const names = new Set([...fields].flatMap((field) => /^key \w+ (\S+ \S+)$/.exec(field)?.[1] ?? []));
@@ -192,10 +204,10 @@ export function busiestKeysIn(counts: readonly Counts[], now: Date): KeyCalls[] 
   return keys.filter(({ calls }) => calls > 0).toSorted((a, b) => b.limited - a.limited || b.calls - a.calls);
 }
 
-/** Calls over a limit in a minute from which a key meets its limit: one a second. */
+/** Minimum number of calls over a limit in a minute for a key to count as limited: one a second. */
 const LIMITED_MIN = 60;
 
-/** The keys that met their limit during the last full minute and were still refused before or after it. */
+/** The keys that were limited during the last full minute, and were also refused before or after it. */
 export function limitedKeysIn(counts: readonly Counts[]): Omit<KeyCalls, "calls">[] {
   const [before = {}, last = {}, present = {}] = counts.slice(-3);
   return Object.entries(last).flatMap(([field, count]) => {
@@ -204,12 +216,12 @@ export function limitedKeysIn(counts: readonly Counts[]): Omit<KeyCalls, "calls"
     return field in before || field in present ? [{ organizationId, keyId, limited: Number(count) }] : [];
   });
 }
-/** The redeems of all organizations that were answered. */
+/** The number of answered redeems of all organizations. */
 export const answeredIn = (counts: Counts) => sumOf(bucketsOf([counts], "latency ")) - unansweredIn(counts);
 
 export const latencyIn = (counts: readonly Counts[]): Percentiles => percentilesOf(bucketsOf(counts, "latency "));
 
-/** The times of a queue's jobs: their waits for a worker, and the worker's times. */
+/** The times of a queue's jobs: how long they waited for a worker, and how long the worker took. */
 export type JobTimes = Record<"waitedMs" | "workedMs", Percentiles>;
 
 export function jobTimesIn(counts: readonly Counts[], queue: string): JobTimes {
@@ -219,7 +231,7 @@ export function jobTimesIn(counts: readonly Counts[], queue: string): JobTimes {
   };
 }
 
-/** The jobs of a queue that ended. */
+/** The number of ended jobs of a queue. */
 export const jobsIn = (counts: Counts, queue: string) => sumOf(bucketsOf([counts], `${queue} worked `));
 
 const sumOf = (buckets: readonly BucketCount[]) => buckets.reduce((sum, [, count]) => sum + count, 0);

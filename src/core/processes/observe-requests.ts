@@ -10,9 +10,9 @@ import type { PartnerCalls } from "./partner-calls.ts";
 /** What middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
-  /** When its last byte was read, on the monotonic clock. Milliseconds. */
+  /** When the last byte of the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
-  /** The route's pattern. The path itself is never logged: it may hold a code or a ticket. */
+  /** The route's pattern. The path itself is never logged, because it may contain a code or a ticket. */
   route?: string;
   reportedAs?: ReportedAs;
   keyId?: string;
@@ -23,7 +23,7 @@ interface RequestFacts {
   errorCode?: string;
   /** Why a token was refused. */
   reason?: string;
-  /** The cause of a 5xx response, or of a body that breaks off. */
+  /** The cause of a 5xx response, or of a response body that was cut off. */
   failure?: unknown;
   /** Whether a 5xx response is part of normal operation. */
   isExpected?: boolean;
@@ -35,7 +35,7 @@ declare global {
   }
 }
 
-/** Ids that a caller may set in X-Request-Id. A request with another one gets a new id. */
+/** Ids that a caller may set in X-Request-Id. A request with any other id gets a new id. */
 const ACCEPTED_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The label of requests that match no route. Their paths are not labels, because callers can send any path. */
@@ -43,12 +43,13 @@ const NO_ROUTE = "none";
 /** Methods that have their own label. All other methods share a label, because callers can send any method. */
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** A UUID, or 128 bits in hex as trace ids have them: it names nothing but the request. */
+/** A UUID, or 128 bits in hex as in trace ids. Such an id identifies only the request. */
 const RANDOM_ID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
 
 /**
- * The form in which a caller's own request id is logged and kept: itself if it is random, otherwise a digest. Another
- * id may repeat a reference, which an erasure could not find there. Null for a text that no request has as its id.
+ * The form in which a caller's request id is logged and stored: unchanged if it is random, otherwise a digest. A chosen
+ * id may contain a reference, and an erasure could not find the reference there. Null for a text that cannot be a
+ * request id.
  */
 export function keptRequestId(secrets: readonly TokenSecret[], given: string): string | null {
   if (!ACCEPTED_ID.test(given)) return null;
@@ -65,8 +66,8 @@ interface ObservingDeps {
 }
 
 /**
- * Gives every request an id, sends it as X-Request-Id, and measures and logs it when the response ends or the caller
- * disconnects.
+ * Gives every request an id and sends it as X-Request-Id. Measures and logs the request when the response ends or the
+ * caller disconnects.
  */
 export function observeRequests(
   { log, counts, calls, keys, metrics, tokenSecrets }: ObservingDeps,
@@ -111,7 +112,7 @@ export function observeRequests(
           organizationId,
           traceId,
           reason,
-          // Only a 500 is unexpected, so only a 500 is logged with a stack.
+          // Only a 500 is unexpected, so only a 500 is logged with a stack trace.
           ...(failure !== undefined && (status === 500 ? { err: failure } : { reason: String(failure) })),
           durationMs: shownMs,
         },
@@ -122,7 +123,7 @@ export function observeRequests(
   };
 }
 
-/** Attributes a call whose key could not be looked up to a key that worked before. */
+/** Counts a call for a key that worked before, if the key could not be looked up this time. */
 function attribute(keys: ObservingDeps["keys"], secret: string, locals: RequestFacts): void {
   const key = locals.keyId === undefined ? keys.known(secret) : null;
   if (key === null) return;

@@ -3,13 +3,13 @@ import type { DatabaseFence } from "../../platform/db/database-fence.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { RedisClient } from "../../platform/redis/connections.ts";
 
-/** Interval at which a process writes the calls that it has noted. Milliseconds. */
+/** Interval at which a process writes its noted calls. Milliseconds. */
 const WRITE_EVERY_MS = 1_000;
 /** How long a call is kept. Milliseconds. */
 const KEPT_MS = 3_600_000;
 /**
- * Calls that were answered, and those that were refused or failed: apart, so that neither displaces the others. Of each
- * list, the newest calls of the organizations that called last are kept: at most 80 MB of Redis each.
+ * Answered calls, and calls that were refused or failed. The two lists are separate, so that neither displaces the
+ * other. Each list keeps the newest calls of the organizations with the most recent calls, in at most 80 MB of Redis.
  */
 const LISTS = {
   answered: { infix: "", callsMax: 200, organizationsMax: 1_000 },
@@ -18,45 +18,51 @@ const LISTS = {
 type List = keyof typeof LISTS;
 const LIST_NAMES = Object.keys(LISTS) as List[];
 /**
- * Maximum number of an organization's calls that are read: the calls of both lists, and the counts of refused floods.
+ * Maximum number of an organization's calls in one read. Includes the calls of both lists, and the counts of calls over
+ * a limit.
  */
 export const CALLS_MAX = 2_000;
-/** Calls over a limit are counted for each of these. Milliseconds. */
+/** Calls over a limit are counted per period of this length. Milliseconds. */
 const MINUTE_MS = 60_000;
-/** Maximum number of kinds of calls over a limit that a process counts between two writes. */
+/**
+ * Maximum number of kinds of calls over a limit that a process counts between two writes. A kind is one organization,
+ * key, route and error.
+ */
 const LIMITED_MAX = 500;
-/** Stands for the organization of calls whose key no process knows. */
+/** Stands for the organization of calls with an unknown key. */
 export const NO_ORGANIZATION = "none";
-/** Maximum number of a process's calls that wait to be written, of all organizations together: a megabyte. */
+/** Maximum number of calls, of all organizations together, that wait in a process to be written: a megabyte. */
 const WAITING_MAX = 2_000;
-/** Organizations whose calls are searched for a request id in one round trip. */
+/** Number of organizations whose calls are searched for a request id in one round trip. */
 const PORTION = 500;
 
-/** A partner's call as operators see it: without its body, and with the route instead of the path. */
+/** A partner's call as operators see it. It has no body, and the route instead of the path. */
 export interface PartnerCall {
   at: Date;
-  /** Null if no process knows the key. */
+  /** Null if the key is unknown. */
   keyId: string | null;
   /** Method and pattern. */
   route: string;
   status: number;
   errorCode: string | null;
-  /** Null for several calls. */
+  /** Null if the entry stands for several calls. */
   durationMs: number | null;
-  /** The digest of the id, if the caller has chosen the id. Null for several calls. */
+  /** A digest, if the caller has chosen the id itself. Null if the entry stands for several calls. */
   requestId: string | null;
-  /** The number of the calls over a limit in one minute, which are one entry. */
+  /** Set for an entry that stands for all calls over a limit in one minute: their number. */
   count?: number;
 }
 
-/** A call that has just ended. It has no time of the database's clock yet. */
+/** A call that has just ended. It does not have a time of the database's clock yet. */
 interface NotedCall extends Omit<PartnerCall, "at" | "count"> {
-  /** The end of the call on the monotonic clock. Milliseconds. */
+  /** When the call ended, on the monotonic clock. Milliseconds. */
   endedAtMs: number;
   requestId: string;
 }
 
-/** The newest calls of an organization; once they are as many as its list has, each replaces the oldest. */
+/**
+ * The newest calls of an organization. If there are as many as its list may have, each new call replaces the oldest.
+ */
 interface Waiting {
   list: List;
   organizationId: string;
@@ -67,7 +73,10 @@ interface Waiting {
 /** The braces keep all keys in one slot of a Redis Cluster. */
 const prefixOf = ({ id }: Pick<DeploymentIdentity, "id">) => `{pva:${id}:calls}`;
 
-/** The Redis keys of a list: of an organization's calls, of their request ids, and of the organizations. */
+/**
+ * The Redis keys of a list: for an organization's calls, for the request ids of these calls, and for the set of
+ * organizations.
+ */
 const keysOf = (prefix: string, list: List, organizationId: string) => {
   const start = prefix + LISTS[list].infix;
   return {
@@ -77,7 +86,7 @@ const keysOf = (prefix: string, list: List, organizationId: string) => {
   };
 };
 
-/** The Redis key that holds how many calls of an organization were refused over a limit in one minute. */
+/** The Redis key of the counts of an organization's calls over a limit in one minute. */
 const limitedKey = (prefix: string, organizationId: string, minuteMs: number) =>
   `${prefix}:limited:${organizationId}:${minuteMs}`;
 
@@ -85,20 +94,20 @@ interface PartnerCallsDeps {
   redis: RedisClient;
   deployment: DatabaseFence;
   log: Logger;
-  /** Called for calls that operators will not see, because Redis does not take them in time. */
+  /** Called with the number of calls that operators will not see because Redis did not accept them in time. */
   onDropped: (calls: number) => void;
 }
 
 /**
- * Notes partners' calls in memory and writes them to Redis once a second. What Redis does not take in time is dropped
- * and counted.
+ * Notes partners' calls in memory and writes them to Redis once a second. Calls that Redis does not accept in time are
+ * dropped and counted.
  */
 export class PartnerCalls {
   readonly #deps: PartnerCallsDeps;
   readonly #timer: NodeJS.Timeout;
   #waiting = new Map<string, Waiting>();
   #waitingCount = 0;
-  /** The numbers of calls over a limit, by organization, key, route and error as JSON. */
+  /** The number of calls over a limit, by organization, key, route and error, as JSON. */
   #limited = new Map<string, number>();
   #writing: Promise<void> | null = null;
 
@@ -108,8 +117,8 @@ export class PartnerCalls {
   }
 
   /**
-   * Keeps a call in memory until the next write. Costs no round trip. Calls over a limit are only counted, because a
-   * flood of them shows no more than one call.
+   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because a
+   * flood of them shows no more than one does.
    */
   note(ofOrganization: string | null, call: NotedCall): void {
     const organizationId = ofOrganization ?? NO_ORGANIZATION;
@@ -145,7 +154,7 @@ export class PartnerCalls {
     else this.#limited.set(kind, (counted ?? 0) + 1);
   }
 
-  /** Writes the waiting calls, unless an earlier write has not ended. Never rejects. */
+  /** Writes the waiting calls, unless an earlier write is still running. Never rejects. */
   async write(): Promise<void> {
     if (this.#writing !== null) return;
     this.#writing = this.#writeWaiting();
@@ -153,7 +162,7 @@ export class PartnerCalls {
     this.#writing = null;
   }
 
-  /** Waits for the write under way, then writes the last calls. */
+  /** Waits for a running write, then writes the last calls. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
@@ -203,7 +212,7 @@ export class PartnerCalls {
     for (const list of new Set(waiting.map((one) => one.list))) await this.#forget(prefix, list);
   }
 
-  /** Removes from a list the calls of the organizations that have been quiet for longest. */
+  /** Removes the calls of the organizations whose last call is the oldest from a list. */
   async #forget(prefix: string, list: List): Promise<void> {
     const { redis } = this.#deps;
     const { organizations } = keysOf(prefix, list, "");
@@ -219,8 +228,8 @@ export class PartnerCalls {
 }
 
 /**
- * The calls of an organization in the last hour, the newest first. Those over a limit are one entry for each minute,
- * key, route and error.
+ * The calls of an organization in the last hour, newest first. Calls over a limit form one entry for each minute, key,
+ * route and error.
  * @throws Error when Redis does not answer.
  */
 export async function readCalls(
@@ -250,7 +259,7 @@ export async function readCalls(
     .slice(0, CALLS_MAX);
 }
 
-/** The calls over a limit until the end of a minute, from members and scores in turn. */
+/** The calls over a limit in the minute that ends at `at`. The array has members and scores in turn. */
 function readLimited(at: Date, members: readonly string[]): PartnerCall[] {
   return members.flatMap((text, place) => {
     if (place % 2 === 1) return [];
@@ -261,8 +270,8 @@ function readLimited(at: Date, members: readonly string[]): PartnerCall[] {
 }
 
 /**
- * The organizations with a call of the last hour that had this request id, those that called last first. Several
- * organizations may have sent the same id.
+ * The organizations that had a call with this request id in the last hour, those with the most recent calls first.
+ * Several organizations may have sent the same id.
  * @throws Error when Redis does not answer.
  */
 export async function findCallers(

@@ -9,7 +9,7 @@ import { endProcess, recordProcess } from "./db/processes.ts";
 
 /** Interval between two records of a process. Milliseconds. */
 const RECORD_EVERY_MS = 10_000;
-/** Longest wait of a process that ends for the record of its end. Milliseconds. */
+/** Maximum time that an ending process waits for the record of its end. Milliseconds. */
 const END_MAX_MS = 500;
 
 interface Deps {
@@ -18,7 +18,10 @@ interface Deps {
   log: Logger;
 }
 
-/** Records every ten seconds in the table `processes` that this process runs. Loses a record if Postgres is away. */
+/**
+ * Records in the table `processes`, every ten seconds, that this process runs. A record is lost if Postgres is
+ * unavailable.
+ */
 export class ProcessRecord implements Closable {
   readonly id = crypto.randomUUID();
   readonly host = hostname();
@@ -54,14 +57,14 @@ export class ProcessRecord implements Closable {
     this.#queues.push(queue);
   }
 
-  /** Sets why this process cannot serve requests, or null. Records a change at once. */
+  /** Sets why this process cannot serve requests, or null. A change is recorded at once. */
   tell(problem: string | null): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
     void this.record();
   }
 
-  /** Records the process, after a record under way. Never rejects. */
+  /** Records the process, after any running record. Never rejects. */
   async record(): Promise<void> {
     await this.#recording;
     if (this.#hasEnded) return;
@@ -71,7 +74,7 @@ export class ProcessRecord implements Closable {
     await this.#recording;
   }
 
-  /** Records the end. Gives up if Postgres does not answer in time. */
+  /** Records the end of the process. Gives up if Postgres does not answer in time. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#hasEnded = true;

@@ -7,7 +7,7 @@ import type { WorkerMetrics } from "../metrics/metrics.ts";
 import type { MinuteCounts } from "./minute-counts.ts";
 import type { ProcessRecord } from "./process-record.ts";
 
-/** What every worker takes from its process. */
+/** What every worker gets from its process. */
 export interface WorkerDeps {
   config: Pick<Config, "redisUrl" | "queueShards" | "workerShards">;
   pool: pg.Pool;

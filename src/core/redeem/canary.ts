@@ -9,19 +9,21 @@ import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 
 /** Pause between two canaries of a shard. Milliseconds. */
 const EVERY_MS = 5_000;
-/** The least pause between two canaries of a process. With more than twenty shards, each gets fewer. Milliseconds. */
+/**
+ * Minimum pause between two canaries of a process. With more than twenty shards, each shard gets fewer. Milliseconds.
+ */
 const APART_MS = 250;
 /** Pause after a canary without an answer. Milliseconds. */
 const AGAIN_MS = 1_000;
-/** Longest wait for an answer. Callers of redeems may wait longer. Milliseconds. */
+/** Maximum wait for an answer. Callers of redeems may wait longer. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
 /** A shard without an answer for this long redeems nothing. A failover takes a few seconds. Milliseconds. */
 export const SILENT_MS = 15_000;
-/** The longest time between two answers in quiet. Milliseconds. */
+/** Maximum time between two answers when there is no fault. Milliseconds. */
 export const FRESH_MS = 7_000;
-/** How often silence is measured. A process that was frozen counts only one step of it. Milliseconds. */
+/** How often silence is measured. A process that was frozen counts only one step for that time. Milliseconds. */
 const STEP_MS = 500;
-/** The canaries whose times make up the latency. Milliseconds. */
+/** The latency is computed from the canaries of this period. Milliseconds. */
 const LATENCY_SPAN_MS = 300_000;
 
 interface Deps {
@@ -32,9 +34,9 @@ interface Deps {
 
 /** What the canaries of a process show. */
 export interface CanaryState {
-  /** For how long no shard has answered. Milliseconds. */
+  /** How long no shard has answered. Milliseconds. */
   silentMs: number;
-  /** The same of each shard. */
+  /** How long each shard has not answered. Milliseconds. */
   shards: readonly number[];
   /** The indexes of the shards that redeem nothing while others do. */
   silentShards: readonly number[];
@@ -42,16 +44,16 @@ export interface CanaryState {
 }
 
 /**
- * Asks every few seconds, in each shard of the redeem queue, whether vouchers can be redeemed: adds a job that redeems
- * nothing and awaits it as a redeem is awaited. A worker commits it in a batch with redeems. So a canary does all that
- * a redeem does, except to change a voucher, and its silence needs no further proof.
+ * Asks every few seconds, in each shard of the redeem queue, whether vouchers can be redeemed. It adds a job that
+ * redeems nothing, and awaits it like a redeem. A worker commits the job in a batch with redeems. So a canary does
+ * everything that a redeem does except changing a voucher. If it gets no answer, redeems get none either.
  */
 export class Canary implements Closable {
   readonly #ctx: Deps;
   readonly #closing = new AbortController();
   readonly #silentMs: number[];
   readonly #pauseMs: number;
-  /** For how long some shard has answered in time. The shards begin and end an outage at different times. */
+  /** How long at least one shard has answered in time. Shards do not all begin and end an outage at the same time. */
   #answeringMs = 0;
   #times: { at: number; ms: number }[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -63,7 +65,7 @@ export class Canary implements Closable {
     this.#pauseMs = Math.max(EVERY_MS, shards * APART_MS);
   }
 
-  /** Begins to ask. Until then, no shard is silent. */
+  /** Begins to ask. Before that, no shard counts as silent. */
   start(): void {
     this.#timer = setInterval(() => {
       for (const shard of this.#silentMs.keys()) this.#silentMs[shard] = (this.#silentMs[shard] ?? 0) + STEP_MS;
@@ -93,7 +95,7 @@ export class Canary implements Closable {
   async #ask(shard: number): Promise<void> {
     const { signal } = this.#closing;
     const voucherId = keyOf(shard, this.#silentMs.length);
-    // Shards are not asked all at once.
+    // The shards are asked one after the other, with a pause between them.
     await pause(shard * APART_MS, signal);
     while (!signal.aborted) {
       const askedAt = performance.now();
@@ -107,7 +109,10 @@ export class Canary implements Closable {
     }
   }
 
-  /** Whether a worker has committed a canary. A worker of an earlier release does not know canaries, and replies so. */
+  /**
+   * Whether a worker has answered a canary. A worker of an earlier release cannot read canaries. Its error is an answer
+   * too.
+   */
   async #send(voucherId: string): Promise<boolean> {
     const { redeemQueue, process, config } = this.#ctx;
     const job: CanaryJob = { voucherId, organizationId: "canary", processId: process.id };
@@ -120,7 +125,7 @@ export class Canary implements Closable {
 
 const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { ref: false, signal }).catch(() => undefined);
 
-/** A text that leads to a shard. */
+/** A key that maps to a given shard. */
 function keyOf(shard: number, count: number): string {
   for (let number = 0; ; number++) if (shardOf(`canary-${number}`, count) === shard) return `canary-${number}`;
 }

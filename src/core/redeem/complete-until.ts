@@ -7,19 +7,21 @@ import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 /** Shortest interval at which a process moves the time before which redemptions are complete. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
-/** The owner of a move, which is for all organizations. It has no signal: a caller that leaves must not end it. */
+/**
+ * The owner of a move for all organizations. It has no signal, because a caller that disconnects must not end the move.
+ */
 const ALL_ORGANIZATIONS = { organizationId: "" };
 
 /**
- * Reads the time before which redemptions are complete, on a connection of the requester.
+ * Reads the time before which redemptions are complete, on one of the requester's connections.
  * @throws AppError `unavailable`, `overloaded`.
  */
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Returns a function that moves forward the time before which redemptions are complete, at most once a second, then
- * reads this time and confirms it. That also confirms every earlier redemption. All functions and processes share the
- * time, so a caller that reaches another process never gets an earlier time.
+ * Returns a function that moves the time before which redemptions are complete forward, at most once a second. Then it
+ * reads this time and confirms the read, which also confirms every earlier redemption. The time is shared by all
+ * processes, so a caller that reaches another process never gets an earlier time.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

@@ -18,22 +18,22 @@ import {
 type ReferenceOutcome =
   /** A voucher was redeemed under it. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under it. No attempt whose first read came before this end will ever redeem. */
+  /** Nothing was redeemed under it. No attempt whose first read came before this end can redeem any more. */
   | { kind: "ended" }
-  /** Another transaction is redeeming or ending it. */
+  /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }
-  /** Another server is the primary now, and may lack what was read for the response. Nothing is certain. */
+  /** Another server is the primary now, and may lack the data that was read for the response. Nothing is certain. */
   | { kind: "elsewhere" };
 
 /**
- * Maximum number of references in one transaction, the same as in a batch of redemptions: each takes an entry in the
+ * Maximum number of references in one transaction, the same as in a batch of redemptions. Each takes an entry in the
  * server's table of locks.
  */
 const BATCH_MAX = 128;
 /** Maximum number of requests that may wait in one process. */
 const WAITING_MAX = 4_000;
 /**
- * Pauses between attempts to end a reference that another transaction has locked. A redemption locks it for a few
+ * Pauses between attempts to end a reference that another transaction has locked. A redemption holds the lock for a few
  * milliseconds. Milliseconds.
  */
 const HELD_PAUSES_MS = [10, 30, 80, 200];
@@ -43,8 +43,8 @@ const DELETE_MAX = 10_000;
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The id of the server from which the response was read: a promoted server may lack what was read. Null if the
-   * response depends only on the reply of a worker, which has waited for the standbys.
+   * The id of the server that was read for the response. A promoted server may lack that data. Null if the response
+   * depends only on the reply of a worker, because the worker has waited for the standbys.
    */
   readFrom: string | null;
 }
@@ -66,9 +66,9 @@ export function openReferenceEnds(ctx: Deps): ReferenceEnds {
 }
 
 /**
- * Reads the redemption of a reference, and if there is none, ends every attempt that was made before. Must succeed
- * before a response says that nothing was redeemed. Tries again for some hundred milliseconds while another transaction
- * has locked the reference.
+ * Reads the redemption of a reference. If there is none, ends every earlier attempt. Must succeed before a response
+ * says that nothing was redeemed. While another transaction has locked the reference, tries again for some hundred
+ * milliseconds.
  */
 export async function endReference(
   { referenceEnds }: { referenceEnds: ReferenceEnds },
@@ -85,9 +85,9 @@ export async function endReference(
 }
 
 /**
- * The exclusive lock of a reference comes before the read of its redemption. A worker locks the reference in shared
- * mode before it reads the ends, and keeps the lock until its redemption is committed. So either the end sees the
- * redemption, or the worker sees the end.
+ * Takes the exclusive lock of a reference before it reads the redemption. A worker takes the shared lock before it
+ * reads the ends, and keeps it until its redemption is committed. So either this transaction sees the redemption, or
+ * the worker sees the end.
  */
 async function endInOneTransaction(
   { pool, deployment }: Deps,
@@ -115,7 +115,7 @@ async function endInOneTransaction(
   );
   return requests.map(({ ref, readFrom }): ReferenceOutcome => {
     const outcome = outcomes.get(refKey(ref)) ?? { kind: "held" };
-    // A redemption was read in this transaction, so it does not matter what was read before.
+    // If this transaction read a redemption, earlier reads do not matter.
     if (outcome.kind === "redeemed" || readFrom === null || readFrom === serverId) return outcome;
     return { kind: "elsewhere" };
   });
@@ -123,7 +123,7 @@ async function endInOneTransaction(
 
 /**
  * Deletes the ends of references that no attempt needs.
- * @param untilMs the time on the monotonic clock after which no statement starts. At least one runs.
+ * @param untilMs the time on the monotonic clock after which no statement starts. At least one statement runs.
  */
 export async function removeEnds({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;

@@ -7,37 +7,46 @@ import { redeemRequest } from "./api/redeem.ts";
 const { note } = redeemRequest.shape;
 
 /**
- * One attempt to redeem one voucher: the request, with the voucher's id instead of its code, and the token's hash
+ * One attempt to redeem one voucher: the request, with the voucher's id instead of the code, and with the token's hash
  * instead of the token.
  */
 export const redeemJob = z.object({
   note,
-  /** Workers must not normalise it: the API, perhaps of another release, ends attempts of exactly this text. */
+  /**
+   * Workers must not normalise the reference. The API process, perhaps of another release, ends attempts of exactly
+   * this text.
+   */
   externalRef: z.string(),
   voucherId: z.string(),
   organizationId: z.string(),
   keyId: z.string(),
-  /** Whether the key has a daily limit, as far as the API knows. The database counts without it. */
+  /**
+   * Whether the key has a daily limit, as far as the API knows. Without this field, the database still enforces the
+   * limit.
+   */
   capped: z.boolean().optional(),
   /** Null when the caller identified the voucher by its code. */
   ticket: z.string().nullable(),
-  /** SHA-256 in hex of the token that the caller sent; null when there was none. */
+  /** SHA-256, in hex, of the token that the caller sent. Null if the caller sent none. */
   tokenHash: z.string().nullable(),
   /** Database time in milliseconds after which this attempt must not redeem. */
   deadlineMs: z.number(),
   /**
-   * The version of the reference's last end at the API's first read, 0 without one. After another end, this attempt
-   * must not redeem.
+   * The version of the reference's last end at the API's first read, or 0 if there was none. After a later end, this
+   * attempt must not redeem.
    */
   seenEnd: z.number(),
-  /** The generation of ends at that read. Ends that the read may have missed are deleted two generations later. */
+  /**
+   * The generation of ends at the first read. An end that this read may have missed is deleted no sooner than two
+   * generations later.
+   */
   generation: z.number(),
 });
 export type RedeemJob = z.output<typeof redeemJob>;
 
 /** A job that redeems nothing. Its reply shows that a redeem would get a reply. */
 const canaryJob = z.object({
-  /** Belongs to no voucher. It leads to the shard that is asked. */
+  /** No voucher has this id. It selects the shard that is asked. */
   voucherId: z.string(),
   organizationId: z.string(),
   /** The process that asks. */
@@ -49,12 +58,12 @@ export type CanaryJob = z.output<typeof canaryJob>;
 const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
   z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),
-  /** Another attempt has redeemed a voucher under this reference; read it from the database. */
+  /** Another attempt has redeemed a voucher under this reference. Read it from the database. */
   z.object({ kind: z.literal("confirmed") }),
   z.object({ kind: z.literal("refused"), code: z.enum(REFUSAL_CODES) }),
   /** The deadline had passed, or the reference was ended since the API's first read. This attempt redeemed nothing. */
   z.object({ kind: z.literal("late") }),
-  /** The voucher would exceed the key's daily limit, which begins again at midnight, UTC. */
+  /** The voucher would exceed the key's daily limit, which restarts at midnight UTC. */
   z.object({ kind: z.literal("over_cap"), retryAfterSeconds: z.number() }),
   /** The voucher's row stayed locked. This attempt redeemed nothing. */
   z.object({ kind: z.literal("busy") }),

@@ -20,7 +20,7 @@ import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
 /** A place in an organization's list of redemptions, and the range of the list. Times in milliseconds since 1970. */
 interface RedemptionsCursor {
   redeemedAtMs: number;
-  /** The last voucher that was listed with that time; empty when none was. */
+  /** The last listed voucher with that time. Empty if none was listed. */
   voucherId: string;
   fromMs: number | null;
   toMs: number | null;
@@ -33,9 +33,9 @@ interface Deps {
 }
 
 /**
- * Reads a page of an organization's redemptions. Following the cursor lists each redemption exactly once, because the
- * database refuses redemptions before the time up to which the list is complete. Confirming this time also confirms
- * everything before it. Works without Redis.
+ * Reads a page of an organization's redemptions. A caller that follows the cursor gets each redemption exactly once,
+ * because the database refuses redemptions before the time up to which the list is complete. The confirmation of this
+ * time also confirms everything before it. Works without Redis.
  * @throws AppError `invalid_request` for a cursor of another organization or range, `unavailable`, `overloaded`.
  */
 export async function listRedemptions(
@@ -62,12 +62,12 @@ export async function listRedemptions(
   };
 }
 
-/** Redemptions on one page of a whole range. */
+/** Maximum number of redemptions on one page when a whole range is read. */
 const PAGE_MAX = 1_000;
 
 /**
- * All redemptions from `from` to `until`: the earlier of `to` and `completeUntil`, which is confirmed. The next
- * page is read while a page is written. Its wait for a connection is never refused.
+ * All redemptions from `from` to `until`. `until` is the earlier of `to` and `completeUntil`, which is confirmed. While
+ * one page is written, the next is read. Its wait for a connection is never refused.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(
@@ -92,7 +92,7 @@ export function readAllRedemptions(
         if (last === undefined) return;
       }
     } finally {
-      // If the file ends early, the page that is still being read ends first.
+      // If the file ends early, wait for the running read of the next page.
       await reading.catch(() => undefined);
     }
   }

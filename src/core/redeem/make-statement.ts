@@ -12,18 +12,19 @@ import {
   sumRedemptions,
 } from "./db/redemptions.ts";
 
-/** What it takes to read redemptions. */
+/** The dependencies of functions that read redemptions. */
 export interface Reads {
   pool: pg.Pool;
   partnerCalls: Bulkhead<"organization">;
 }
 
-/** Redemptions that one query reads. */
+/** Maximum number of redemptions that one query reads. */
 const PAGE_MAX = 1_000;
 
 /**
- * Adds up a month's redemptions with the present names, and keeps nothing. Final if they are complete.
- * @throws AppError `invalid_request` for no month, `overloaded`.
+ * Adds up a month's redemptions with the current names, without storing the result. The statement is final if the
+ * redemptions are complete.
+ * @throws AppError `invalid_request` if the text is not a month, `overloaded`.
  */
 export async function makeStatement(
   ctx: Reads,
@@ -53,7 +54,7 @@ export function serveKept({ content, note, noteDue }: KeptStatement): Statement 
 
 /**
  * The redemptions of a month as CSV, up to a time before which they are complete.
- * @throws AppError `invalid_request` for no month.
+ * @throws AppError `invalid_request` if the text is not a month.
  */
 export function statementFile(
   ctx: Reads,
@@ -76,7 +77,7 @@ export function statementFile(
 
 /**
  * The first moment of a month, UTC, and the first moment of the next month.
- * @throws AppError `invalid_request` for no month.
+ * @throws AppError `invalid_request` if the text is not a month.
  */
 export function rangeOf(month: string): { from: Date; to: Date } {
   if (!/^2\d{3}-(0[1-9]|1[0-2])$/.test(month)) throw invalidField("month", "noMonth");
@@ -86,7 +87,7 @@ export function rangeOf(month: string): { from: Date; to: Date } {
   return { from, to };
 }
 
-/** The lines of a statement's file, a page at a time. */
+/** The lines of a statement's file, one page at a time. */
 async function* readLines(
   { pool, partnerCalls }: Reads,
   requester: Requester<"organization">,

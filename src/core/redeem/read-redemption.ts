@@ -19,8 +19,8 @@ const BATCH_MAX = 256;
 const WAITING_MAX = 10_000;
 
 /**
- * Batched reads of redemptions by reference. After a timeout, a partner learns from them what it redeemed, so they need
- * none of the connections of unbatched calls.
+ * Batched reads of redemptions by reference. Partners use them after a timeout to learn what was redeemed, so they must
+ * not wait for the connections of unbatched calls.
  */
 type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 
@@ -41,7 +41,7 @@ interface RedemptionDeps {
 }
 
 /**
- * Reads a reference's redemption as a repeated redeem would return it.
+ * Reads a reference's redemption in the form in which a repeated redeem would return it.
  * @throws AppError `redemption_not_found`, `unavailable`; BatcherFull.
  */
 export async function readRedemption(
@@ -54,7 +54,10 @@ export async function readRedemption(
   return redemption;
 }
 
-/** As {@link readRedemption}, but may return null, and the caller must confirm the read. @throws BatcherFull. */
+/**
+ * As {@link readRedemption}, but returns null if there is none. The caller must confirm the read.
+ * @throws BatcherFull.
+ */
 export async function findRedemption(
   ctx: RedemptionDeps,
   caller: Caller,
@@ -65,8 +68,8 @@ export async function findRedemption(
 }
 
 /**
- * Reads a reference's redemption as a page of the list of redemptions: with one or none. Unlike the list, it also has a
- * redemption after `completeUntil`.
+ * Reads a reference's redemption as a page of the list of redemptions, with one entry or none. Unlike the list, it
+ * includes a redemption after `completeUntil`.
  * @throws AppError `unavailable`, `overloaded`; BatcherFull.
  */
 export async function listRedemptionOf(
@@ -89,7 +92,7 @@ async function findByReference(
   externalRef: string,
 ): Promise<ReadRedemption["redemption"]> {
   const refs = formsOf(externalRef).map((form) => ({ organizationId, externalRef: form }));
-  // Together, so that one batch reads all forms.
+  // Submitted together, so that one batch reads all forms.
   const reads = await Promise.all(refs.map((ref) => ctx.redemptionReads.submit(ref)));
   return reads.find(({ redemption }) => redemption !== null)?.redemption ?? null;
 }

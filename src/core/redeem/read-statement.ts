@@ -36,7 +36,10 @@ export async function readStatement(
   return serveKept((await find()) ?? { content, note: null, noteDue: true });
 }
 
-/** The redemptions of a month as CSV, which `rowsHash` covers. @throws AppError `invalid_request` for no month. */
+/**
+ * The redemptions of a month as CSV. `rowsHash` is the hash of these rows.
+ * @throws AppError `invalid_request` if the text is not a month.
+ */
 export async function readStatementFile(
   ctx: Deps,
   requester: Requester<"organization">,

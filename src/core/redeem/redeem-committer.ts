@@ -23,29 +23,29 @@ import { insertRedemptions, lockReferences, type NewRedemption, refKey } from ".
 import type { CanaryJob, RedeemJob, RedeemReply } from "./job.ts";
 import { type Confirmation, decideRedeem } from "./redeem.ts";
 
-/** One attempt: its job, the job's id, and its origin. */
+/** One attempt: its job, the job's id, and the server that the job names as its origin. */
 type RedeemRequest = RedeemJob & { attemptId: string; origin: string };
 
-/** A canary in the committer: it needs no voucher. */
+/** A canary in the committer. It needs no voucher. */
 type CanaryRequest = Omit<CanaryJob, "voucherId"> & { voucherId: null };
 
 type Request = RedeemRequest | CanaryRequest;
 const isRedeem = (request: Request): request is RedeemRequest => request.voucherId !== null;
 
-/** A worker's reply, and the ticket of the reservation that the redemption consumed. */
+/** A worker's reply, with the ticket of the reservation that the redemption consumed. */
 interface RedeemJobResult {
   reply: RedeemReply;
   consumedTicket: string | null;
 }
 
 /**
- * The state from which a batch is decided: the locked vouchers, the database's time after the locks, and the
- * redemptions and ends of the references.
+ * The state on which a batch is decided: the locked vouchers, the database's time after the locks, and the redemptions
+ * and ends of the references.
  */
 interface RedeemState extends LockedVouchers {
   /** The redemptions of the references, by {@link refKey}. */
   confirmations: Map<string, Confirmation>;
-  /** Ids of the attempts whose references were ended since their first read. */
+  /** Ids of the attempts whose references have been ended since the attempts' first read. */
   ended: Set<string>;
   sinks: EventSinks;
 }
@@ -84,8 +84,8 @@ export function openRedeemCommitter(
 }
 
 /**
- * Runs one redeem job. Does not wait until the lease is released: a redeemed voucher is refused with or without a
- * lease.
+ * Runs one redeem job. Does not wait for the release of the lease, because a redeemed voucher is refused with or
+ * without a lease.
  */
 export async function runRedeemJob(
   ctx: { redeemCommitter: RedeemCommitter; deployment: DeploymentIdentity; leases: Leases; log: Logger },
@@ -93,16 +93,14 @@ export async function runRedeemJob(
   job: RedeemJob | CanaryJob,
 ): Promise<RedeemReply> {
   if ("processId" in job) return runCanary(ctx, job);
-  // The worker has just compared this origin with the job's.
+  // The worker has just checked that the job has the same origin.
   const { serverId: origin } = ctx.deployment;
   const { reply, consumedTicket } = await ctx.redeemCommitter.submit({ ...job, attemptId, origin });
   if (consumedTicket !== null) void releaseLease(ctx, job.voucherId, consumedTicket);
   return reply;
 }
 
-/**
- * Commits a canary with the redeems that are ready. An error does not fail the job, because a canary is not repeated.
- */
+/** Commits a canary with the redeems that are ready. An error does not fail the job: a canary is not repeated. */
 async function runCanary(
   { redeemCommitter, log }: { redeemCommitter: RedeemCommitter; log: Logger },
   job: CanaryJob,
@@ -162,9 +160,9 @@ async function decideRequests(
 }
 
 /**
- * Decides requests for locked vouchers, one after another on the state in memory. All redemptions are written together.
- * The writes fail if another transaction has meanwhile used a reference, moved `closed_until` past its time, or changed
- * a reservation without the voucher's lock.
+ * Decides requests for locked vouchers, one after another, on the state in memory. Writes all redemptions together. The
+ * writes fail if another transaction has meanwhile used a reference, moved `closed_until` past the time of the
+ * redemptions, or changed a reservation without the voucher's lock.
  */
 async function redeemBatch(
   ctx: BatchContext,
@@ -179,7 +177,7 @@ async function redeemBatch(
       ? [{ ticket: reservation.ticket, state: "Expired" }]
       : [],
   );
-  // The API may not know a cap yet. Then the database refuses what exceeds it.
+  // The API may not know of a new cap. In that case, the database refuses redemptions above it.
   const capped = requests.filter((request) => request.capped).map(({ keyId }) => keyId);
   const caps = capped.length === 0 ? NO_CAPS : await lockKeyCaps(tx, capped, now);
   const { result, decided } = decideBatch(ctx, tx, requests, state, caps);
@@ -191,8 +189,8 @@ async function redeemBatch(
   const consumed = redemptions.flatMap(({ ticket }): EndedReservation[] =>
     ticket ? [{ ticket, state: "Consumed" }] : [],
   );
-  // Redemptions come first: only their statement can wait for another transaction, and at that point this transaction
-  // has written nothing that others wait for.
+  // Redemptions come first. Only their statement can wait for another transaction, and until then this transaction has
+  // written nothing for which others wait.
   const writes = [
     ...insertRedemptions(redemptions, now),
     ...endReservations([...consumed, ...expired], now),
@@ -202,11 +200,14 @@ async function redeemBatch(
   return { result, writes, afterCommit: appended.announces ? ctx.onAnnounced : undefined };
 }
 
-/** What is left of the daily limits of keys, by their ids. */
+/** The remaining daily limits of keys, by key id. */
 type Caps = ReadonlyMap<string, CapLeft>;
 const NO_CAPS: Caps = new Map();
 
-/** Returns the result of each request, and the new redemptions, which it also adds to the state and to the caps. */
+/**
+ * Returns the result of each request, and the new redemptions. Adds each new redemption to the state and subtracts it
+ * from the cap.
+ */
 function decideBatch(
   ctx: BatchContext,
   tx: Transaction,
@@ -219,12 +220,12 @@ function decideBatch(
   const result = requests.map((request): RedeemJobResult => {
     const voucher = vouchers.get(request.voucherId);
     if (voucher === undefined) throw new Error(`the locked voucher ${request.voucherId} was not read`);
-    // The API has checked this, but the job came through Redis, which is not trusted.
+    // The API has checked the organization. But the job came through Redis, which is not trusted.
     if (voucher.organizationId !== request.organizationId) {
       throw new Error(`voucher ${voucher.id} does not belong to the organization that redeems it`);
     }
     const confirmation = confirmations.get(refKey(request)) ?? null;
-    // The connection may have been opened after the job began, to another server.
+    // The connection may have been opened to another server after the job began.
     const isForeign = ctx.deployment.serverIdOf(tx) !== request.origin;
     const cap = caps.get(request.keyId);
     const cents = Math.round(voucher.priceUsd * 100);
@@ -244,8 +245,8 @@ function decideBatch(
         return { reply: redeemed(redemption.redeemCode, now), consumedTicket: ticket };
       }
       case "redeemed_before":
-        // The first delivery may have committed without its wait for the standbys. The COMMIT of this transaction waits
-        // for them, because its row lock was written to the write-ahead log.
+        // The first delivery may have committed without waiting for the standbys. The COMMIT of this transaction waits
+        // for them, because its row lock is in the write-ahead log.
         return {
           reply: redeemed(decision.confirmation.redeemCode, decision.confirmation.redeemedAt),
           consumedTicket: null,

@@ -39,38 +39,38 @@ interface Deps {
   traces: Traces;
 }
 
-/** One call of redeem. */
+/** One call to redeem. */
 interface Attempt {
   id: string;
   caller: Caller;
   reference: ExternalRef;
-  /** The form in which an earlier release stored the reference, if it differs. */
+  /** The form in which an earlier release stored the reference. Null if it is the same. */
   earlierForm: string | null;
   codeOrTicket: string;
   /** When the request was read, on the monotonic clock. Milliseconds. */
   receivedAtMs: number;
   /** The server's id before the first read. */
   readFrom: string;
-  /** Null if no voucher was found, or if it was not looked up because the key has too many misses. */
+  /** Null if no voucher was found, or if it was not looked up because the key had too many misses. */
   voucher: Voucher | null;
 }
 
-/** The outcome that a call has found. {@link proveAndAnswer} proves it first. */
+/** The outcome that a call has found, before {@link proveAndAnswer} has proved it. */
 type FoundOutcome =
-  /** The worker that replied has committed the attempt's redemption. */
+  /** A worker replied that it has committed the attempt's redemption. */
   | { kind: "redeemed"; redemption: Redemption }
-  /** The first read has found a redemption of the same voucher under the reference. */
+  /** The first read has found that the same voucher was redeemed under the reference. */
   | { kind: "repeated"; redemption: Redemption }
-  /** There is a redemption under the reference. It may be of another voucher. */
+  /** A redemption exists under the reference. It may be of another voucher. */
   | { kind: "recorded" }
-  /** `readFrom` is null if a worker's reply or the end of the wait decides, and no read of this process. */
+  /** `readFrom` is null if the refusal follows from a worker's reply or a timeout, not from a read of this process. */
   | { kind: "refused"; error: AppError; readFrom: string | null };
 
 /**
  * Redeems a voucher at most once, under the partner's reference. If the first read does not decide the request, adds
- * one job and waits for its reply.
- * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` demands. After a refusal with the
- * proof `ended`, no attempt so far has redeemed or will redeem under the reference.
+ * one job and waits for its reply. After a refusal with the proof `ended`, no attempt so far has redeemed or will
+ * redeem under the reference.
+ * @throws AppError of `ERRORS_OF.redeemVoucher`, each with the proof that `proofs.ts` requires.
  */
 export async function redeemVoucher(
   ctx: Deps,
@@ -83,7 +83,7 @@ export async function redeemVoucher(
     caller,
     reference: { organizationId: caller.organizationId, externalRef: normaliseReference(externalRef) },
     earlierForm: earlierFormOf(externalRef),
-    // A code is not accepted as `ticket`: the empty text matches no voucher.
+    // `ticket` must not contain a code. The empty text matches no voucher.
     codeOrTicket: code ?? (ticket && isTicket(ticket) ? ticket : ""),
     receivedAtMs,
     readFrom: ctx.deployment.serverId,
@@ -109,7 +109,7 @@ async function findOutcome(
   attempt.voucher = voucher;
   if (earlierForm !== null) {
     const earlier = { ...attempt.reference, externalRef: earlierForm };
-    // Ends the attempts of processes of an earlier release, which use this form, so that they redeem nothing now.
+    // Processes of an earlier release use this form. Their attempts are ended, so that they redeem nothing from now on.
     const { kind } = await tryToEnd(ctx, earlier, null);
     if (kind === "redeemed") {
       attempt.reference = earlier;
@@ -142,16 +142,17 @@ async function findOutcome(
     (reservation) => expectedTokenHash(ctx.tokenSecrets, reservation),
   );
   if (early.kind === "refused") return refused(refusal(early.code), readFrom);
-  // An end stops only attempts whose first read came before it. The sender of a request that waited long here may have
-  // repeated it elsewhere before this read, with the answer that nothing is redeemed.
+  // An end stops only attempts whose first read came before it. This request may have waited here for long. In the
+  // meantime, its sender may have repeated it elsewhere and been told that nothing is redeemed. So an outdated request
+  // is refused.
   if (ctx.pauses.isOutdated(attempt.receivedAtMs)) return refused(new AppError("redeem_unknown"), readFrom);
   if (!ctx.redeemQueue.askForPlace(job)) return refused(new AppError("overloaded"), readFrom);
   return askWorker(ctx, attempt, voucher, job);
 }
 
 /**
- * Adds the job and waits for its reply. While Redis is lost, or if it loses the job or the reply, none arrives: the
- * attempt is refused as `redeem_timeout` once Postgres proves that it redeems nothing. Otherwise it is
+ * Adds the job and waits for its reply. No reply arrives while Redis is lost, or if it loses the job or the reply. Then
+ * the attempt is refused with `redeem_timeout` once Postgres proves that it redeems nothing, and otherwise with
  * `redeem_unknown`.
  */
 async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<FoundOutcome> {
@@ -192,7 +193,8 @@ const refused = (error: AppError, readFrom: string | null = null): FoundOutcome 
 });
 
 /**
- * Records the phases of a redeem that got its reply. A phase is never negative, even if the clocks of two hosts differ.
+ * Records the phases of a redeem whose reply has arrived. A phase is never negative, even if the clocks of two hosts
+ * differ.
  */
 function recordRedeemWait(
   { metrics }: Pick<Deps, "metrics">,
@@ -205,11 +207,11 @@ function recordRedeemWait(
 }
 
 /**
- * The one exit of a redeem: proves what was found, then answers. Before an answer that nothing was redeemed, this
- * function ends every attempt of the reference so far, including the call's own job, which may be delivered again after
- * its reply. If a redemption is found meanwhile, the answer is that redemption.
- * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for instance because a
- * transaction may redeem at present.
+ * Every redeem ends here. Proves what was found, then answers. Before it answers that nothing was redeemed, it ends
+ * every attempt of the reference so far. This includes the call's own job, which may be delivered again after its
+ * reply. If it finds a redemption in doing so, the answer is that redemption.
+ * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for example because another
+ * transaction may be redeeming.
  */
 async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome): Promise<RedeemResponse> {
   if (found.kind === "redeemed") return redemptionResponse(ctx, found.redemption, false);
@@ -224,7 +226,7 @@ async function proveAndAnswer(ctx: Deps, attempt: Attempt, found: FoundOutcome):
   throw outcome.kind === "ended" && found.kind === "refused" ? found.error : new AppError("redeem_unknown");
 }
 
-/** As {@link endReference}, with the outcome `held` if it fails. */
+/** As {@link endReference}. The outcome is `held` if it fails. */
 function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): ReturnType<typeof endReference> {
   return endReference(ctx, reference, readFrom).catch((cause) => {
     ctx.log.warn({ err: cause }, "cannot end the attempts of a reference");
@@ -233,8 +235,8 @@ function tryToEnd(ctx: Deps, reference: ExternalRef, readFrom: string | null): R
 }
 
 /**
- * Makes the response from the redemption with the request's reference. If that redemption is of another voucher, marks,
- * logs and counts the response.
+ * Makes the response from the redemption under the request's reference. If that redemption is of another voucher,
+ * marks, logs and counts the response.
  */
 function recordedResponse(
   ctx: Deps,

@@ -2,7 +2,7 @@ import { sameTokenHash } from "../reserve/reservation-token.ts";
 import { liveReservation, type Reservation } from "../voucher/reservation.ts";
 import { type VoucherRefusal, type VoucherState, voucherRefusal } from "../voucher/voucher.ts";
 
-/** The part of an attempt to redeem that decides its result. */
+/** The facts about an attempt to redeem that decide its result. */
 export interface RedeemAttempt {
   /** The queue job's id. */
   attemptId: string;
@@ -12,17 +12,20 @@ export interface RedeemAttempt {
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
   /**
-   * Whether the reference was ended since the attempt's first read: a caller has been told that nothing is redeemed.
+   * Whether the reference was ended since the attempt's first read. If so, a caller has been told that nothing is
+   * redeemed.
    */
   isEnded: boolean;
-  /** Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit; in any case the
-   * database refuses what exceeds it. */
+  /**
+   * Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit. The database enforces
+   * the limit in any case.
+   */
   isOverCap?: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */
   deadlineMs: number;
 }
 
-/** The redemption that an `externalRef` already has. */
+/** The redemption that already exists under an `externalRef`. */
 export interface Confirmation {
   attemptId: string;
   redeemCode: string;
@@ -30,13 +33,13 @@ export interface Confirmation {
 }
 
 export type RedeemDecision =
-  /** Redeem now and consume this reservation, if any. */
+  /** Redeem now, and consume this reservation if it is not null. */
   | { kind: "redeem"; consumed: Reservation | null }
-  /** This attempt has redeemed before: its job was delivered twice. */
+  /** This attempt has already redeemed: its job was delivered twice. */
   | { kind: "redeemed_before"; confirmation: Confirmation }
   /** Another attempt has redeemed a voucher with this reference. */
   | { kind: "confirmed" }
-  /** The reference was ended or the deadline has passed, so nothing is redeemed. */
+  /** The reference was ended or the deadline has passed. Nothing is redeemed. */
   | { kind: "late" }
   | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "token_mismatch" | "voucher_reserved" }
   /** The key has reached its daily limit. */
@@ -45,7 +48,7 @@ export type RedeemDecision =
 /**
  * Decides one attempt to redeem. Checks in this order: own redemption, confirmed reference, ended reference, deadline,
  * used, voided, expired, suspended, ended reservation, wrong token, reserved by another key, daily limit. Pure.
- * @param reservation the voucher's reservation in state Live, if any. It may have expired.
+ * @param reservation the voucher's reservation in state Live, or null. It may have expired.
  * @param now the database's clock, read after the voucher's row was locked.
  * @param expectedTokenHash returns the hash of a reservation's token.
  */

@@ -6,12 +6,10 @@ import type { RedisClient } from "../../platform/redis/connections.ts";
 
 const RELEASE = readFileSync(new URL("./release.lua", import.meta.url), "utf8");
 
-/**
- * A lease older than this, without a reservation, is an orphan. A reserve that finds one takes it over. Milliseconds.
- */
+/** A lease of this age without a reservation is an orphan. The next reserve call takes it over. Milliseconds. */
 export const ORPHAN_AFTER_MS = 2_000;
 
-/** The reservation that a lease belongs to. */
+/** The reservation to which a lease belongs. */
 export interface LeaseHolder {
   ticket: string;
   keyId: string;
@@ -21,8 +19,8 @@ type Scripted = RedisClient & { releaseLease(key: string, ticket: string): Promi
 
 /**
  * Leases of vouchers in Redis. A lease refuses competing callers before they wait for the voucher's lock in Postgres.
- * It proves nothing: the reservation's row alone decides whether a voucher is reserved. So nothing repairs leases: a
- * lost one changes no response, and one that is left ends by its time. Methods reject when Redis does not respond.
+ * It proves nothing: only the reservation's row decides whether a voucher is reserved. So leases need no repair. A lost
+ * lease changes no response, and a leftover lease expires. Methods reject when Redis does not respond.
  */
 export class Leases {
   readonly #redis: Scripted;
@@ -35,15 +33,16 @@ export class Leases {
   }
 
   /**
-   * Acquires the lease for `lifetimeMs` and returns null, or returns its holder. The caller must have read that the
-   * voucher has no live reservation, so an older lease is taken over.
+   * Acquires the lease for `lifetimeMs` and returns null, or returns the current holder. The caller must have read that
+   * the voucher has no live reservation. So an older lease is taken over.
    */
   async acquire(voucherId: string, { ticket, keyId }: LeaseHolder, lifetimeMs: number): Promise<LeaseHolder | null> {
     const key = leaseKey(this.#deployment.id, voucherId);
     const tryToSet = () => this.#redis.set(key, `${ticket} ${keyId}`, "PX", lifetimeMs, "NX", "GET");
     const held = await tryToSet();
     if (held === null) return null;
-    // By the lease's own time to live. It is longer than a lifetime after Redis's clock was set back.
+    // The age is computed from the lease's time to live. After Redis's clock was set back, the time to live is longer
+    // than a lifetime.
     const ageMs = Math.abs(lifetimeMs - (await this.#redis.pttl(key)));
     if (ageMs <= ORPHAN_AFTER_MS) return holderOf(held);
     await this.#redis.releaseLease(key, holderOf(held).ticket);
@@ -65,14 +64,14 @@ function holderOf(held: string | null): LeaseHolder | null {
 
 /**
  * The Redis key of a voucher's lease. The braces make the id the hash tag, so a cluster spreads leases over its slots.
- * Version 0.1.0 had hashes at `lease:<deployment>:{<voucher>}`.
+ * Version 0.1.0 stored hashes at `lease:<deployment>:{<voucher>}`, so the keys must differ.
  */
 export function leaseKey(deploymentId: string, voucherId: string): string {
   return `lease:{${voucherId}}:${deploymentId}`;
 }
 
 /**
- * Releases a lease. Never fails: a lease that cannot be released becomes an orphan, which refuses other callers for at
+ * Releases a lease. Never fails. A lease that cannot be released becomes an orphan and refuses other callers for at
  * most two seconds.
  */
 export async function releaseLease(
@@ -87,12 +86,12 @@ export async function releaseLease(
   }
 }
 
-/** Leases that one call of {@link releaseLeases} releases at the same time. */
+/** Number of leases that {@link releaseLeases} releases at the same time. */
 const RELEASES_MAX = 500;
 
 /**
- * As {@link releaseLease}, for many. Stops at a portion with a lease that cannot be released, with one warning for all
- * that remain.
+ * As {@link releaseLease}, for many leases. Stops after a portion in which a release failed, with one warning for all
+ * remaining leases.
  */
 export async function releaseLeases(
   { leases, log }: { leases: Leases; log: Logger },
@@ -109,7 +108,7 @@ export async function releaseLeases(
   }
 }
 
-/** As {@link releaseLease}, for the reservation that a void has ended; null if there was none. */
+/** As {@link releaseLease}, for the reservation that was ended by voiding its voucher. Null if there was none. */
 export async function releaseEndedLease(
   ctx: Parameters<typeof releaseLease>[0],
   { voucherId, endedTicket }: { voucherId: string; endedTicket: string | null },

@@ -10,9 +10,8 @@ import { type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter } from "./reservation-committer.ts";
 
 /**
- * Releases a reservation by its ticket, for any key of the organization, if it is live. An ended reservation stays
- * ended, unless the clock goes back. So its release needs no lock, only the confirmation of what was read. Works
- * without Redis.
+ * Releases a live reservation by its ticket, for any key of the organization. An ended reservation stays ended, unless
+ * the clock goes back. So releasing it needs no lock, only a confirmation of the read. Works without Redis.
  * @throws AppError `voucher_busy`, `unavailable`.
  */
 export async function releaseReservation(

@@ -12,7 +12,7 @@ import {
 } from "../voucher/reservation.ts";
 import { type EndedReservation, endReservations, type NewReservation, openReservations } from "./db/reservations.ts";
 
-/** A call that reserves a voucher, or one that releases a reservation by its ticket. */
+/** A call that reserves a voucher, or a call that releases a reservation by its ticket. */
 type ReservationMove =
   | ({ kind: "open"; voucherId: string; organizationId: string } & ReservationRequest)
   | { kind: "release"; voucherId: string; organizationId: string; ticket: string; reason: string | null };
@@ -23,7 +23,7 @@ export type ReservationMoveOutcome =
   | { kind: "nothing_live" }
   | { kind: "busy" };
 
-/** Longest wait for a voucher row that another transaction has locked. Milliseconds. */
+/** Maximum wait for a voucher row that another transaction has locked. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
 /** Maximum number of reserve and release calls of one process that may wait for a batch. */
 const WAITING_MAX = 2_000;
@@ -45,7 +45,7 @@ export function openReservationCommitter(ctx: Observing & { pool: pg.Pool }): Re
 }
 
 /**
- * Decides reserve and release calls one after another on the state in memory. The writes fail if the stored state was
+ * Decides reserve and release calls, one after another, on the state in memory. The writes fail if the stored state was
  * changed without the lock.
  */
 async function moveReservations(

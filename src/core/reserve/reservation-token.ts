@@ -8,8 +8,8 @@ export interface TokenSecret {
 }
 
 /**
- * Derives the ids of the configured secrets. The first signs new reservations. All stay valid for the reservations they
- * signed.
+ * Derives the ids of the configured secrets. The first secret signs new reservations. Every secret still verifies the
+ * reservations that it signed.
  */
 export function nameTokenSecrets(secrets: readonly string[]): TokenSecret[] {
   return secrets.map((secret) => ({ id: hash("sha256", secret).slice(0, 8), secret }));
@@ -23,8 +23,8 @@ export function signingSecret(secrets: readonly TokenSecret[]): TokenSecret {
 }
 
 /**
- * Computes a token: HMAC-SHA256 of the ticket in base64url. It is never stored. If the secret that signed it is not
- * configured, uses the first secret.
+ * Computes a token: HMAC-SHA256 of the ticket in base64url. The token is never stored. If the secret that signed it is
+ * no longer configured, uses the first secret.
  */
 export function reservationToken(secrets: readonly TokenSecret[], ticket: string, secretId: string): string {
   const signer = secrets.find((secret) => secret.id === secretId) ?? signingSecret(secrets);
@@ -32,19 +32,19 @@ export function reservationToken(secrets: readonly TokenSecret[], ticket: string
 }
 
 /**
- * Stands for a text of a caller that must not be kept. Equal texts have equal digests in all processes. Keyed, because
- * a plain hash of a reference or a code could be found by trying.
+ * Returns a digest that stands for a caller's text that must not be stored. Equal texts have equal digests in all
+ * processes. The digest is keyed, because anyone could find a reference or a code from a plain hash by trial.
  */
 export function digestOf(secrets: readonly TokenSecret[], text: string): string {
   return createHmac("sha256", signingSecret(secrets).secret).update(`digest ${text}`).digest("base64url").slice(0, 22);
 }
 
-/** Hashes a token for the queue, which must not carry tokens: SHA-256 in hex. */
+/** Hashes a token for the queue, because jobs must not contain tokens. SHA-256 in hex. */
 export function hashToken(token: string): string {
   return hash("sha256", token);
 }
 
-/** The hash of a reservation's token. */
+/** The hash that the token of a reservation must have. */
 export function expectedTokenHash(
   secrets: readonly TokenSecret[],
   { ticket, tokenSecretId }: { ticket: string; tokenSecretId: string },

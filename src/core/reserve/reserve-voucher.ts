@@ -29,26 +29,26 @@ interface Deps {
 }
 
 /**
- * The outcome that a call has found. {@link proveAndAnswer} proves it first. `isCommitted`: a transaction that has
- * waited for the standbys committed it.
+ * The outcome that a call has found, before {@link proveAndAnswer} has proved it. `isCommitted`: it was committed by a
+ * transaction that has waited for the standbys.
  */
 type FoundOutcome =
   | { kind: "reserved"; voucherId: string; reservation: Reservation; isCommitted: boolean }
   | { kind: "refused"; error: AppError; isCommitted: boolean }
-  /** Another key has the lease, perhaps without a reservation. */
+  /** Another key holds the lease, perhaps without a reservation. */
   | { kind: "leased" };
 
 /**
- * Pauses before each further try of a call that met another key's lease: the reservation is usually written within
- * milliseconds. Milliseconds.
+ * Pauses before each further try of a call that found another key's lease. That key's reservation is usually written
+ * within milliseconds. Milliseconds.
  */
 const LEASED_PAUSES_MS = [10, 30, 80, 200];
 
 /**
- * Reserves a voucher for one checkout. A repeat by the same key returns its reservation unchanged, token included. The
+ * Reserves a voucher for one checkout. A repeat by the same key returns the same reservation, including its token. The
  * lease in Redis refuses most competing callers before they wait for the voucher's lock. The reservation itself is a
  * row in Postgres. The lock and a unique index guarantee that a voucher has at most one live reservation.
- * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` demands. `unavailable` when
+ * @throws AppError of `ERRORS_OF.reserveVoucher`, each with the proof that `proofs.ts` requires. `unavailable` when
  * Redis does not answer.
  */
 export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<ReserveResponse> {
@@ -60,7 +60,7 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
     );
     if (found.kind !== "leased") return proveAndAnswer(ctx, found, readFrom);
   }
-  // A lease does not prove a reservation, so the refusal says only that the voucher is busy at present.
+  // A lease does not prove a reservation, so the refusal only says that the voucher is busy now.
   return proveAndAnswer(ctx, refused(voucherBusy(), false), ctx.deployment.serverId);
 }
 
@@ -79,8 +79,7 @@ async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): P
   if (early.kind !== "opened") return toFoundOutcome(voucherId, early, false);
 
   const currentHolder = await acquireLease(ctx, voucherId, request, lifetimeSeconds(ctx.config) * 1_000);
-  // A lease of the caller's own key belongs to a concurrent call or to an ended reservation. The transaction decides
-  // which.
+  // A lease of the same key belongs to a concurrent call or to an ended reservation. The transaction decides which.
   if (currentHolder !== null && currentHolder.keyId !== caller.keyId) return { kind: "leased" };
 
   let outcome: ReservationMoveOutcome | undefined;
@@ -107,7 +106,7 @@ function toFoundOutcome(voucherId: string, outcome: ReservationMoveOutcome, isCo
 
 const refused = (error: AppError, isCommitted: boolean) => ({ kind: "refused" as const, error, isCommitted });
 
-/** The one exit of a reserve: proves what was found, then answers. @throws AppError the refusal, or `unavailable`. */
+/** Every reserve ends here. Proves what was found, then answers. @throws AppError the refusal, or `unavailable`. */
 async function proveAndAnswer(
   ctx: Deps,
   found: Exclude<FoundOutcome, { kind: "leased" }>,

@@ -1,13 +1,18 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
-/** The lists whose cursors are signed. The name keeps their MACs apart, also from the MACs of tickets. */
+/**
+ * The lists whose cursors are signed. The list's name is part of the MAC, so a cursor of one list, or a ticket, is
+ * never valid for another list.
+ */
 type List = "redemptions" | "events";
 
-/** Bytes of the MAC that a cursor carries. */
+/** Length of a cursor's MAC in bytes. */
 const MAC_BYTES = 16;
 
-/** Writes a position in a list as opaque text that only the same organization can use. The first secret signs it. */
+/**
+ * Writes a position in a list as opaque text that only the same organization can use. Signs it with the first secret.
+ */
 export function signCursor(
   secrets: readonly TokenSecret[],
   list: List,

@@ -21,14 +21,14 @@ import { moveSandbox } from "./db/sandbox.ts";
 
 /** Longest wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
-/** How long a call records expiries; enough for thousands. The sweeper records the rest. Milliseconds. */
+/** Maximum time for which a call records expiries. Enough for thousands. The sweeper records the rest. Milliseconds. */
 const RECORD_MAX_MS = 2_000;
 
 /**
  * Moves the times of the caller's sandbox back, in one transaction with the audit entry. Then releases the leases of
- * the ended reservations and records the expiries of vouchers. The sweeper completes what remains.
- * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX}, `voucher_busy` when a row stays
- * locked, `overloaded`.
+ * the ended reservations and records the expiries of vouchers. The sweeper completes the rest.
+ * @throws AppError `invalid_request` for more than {@link LIVE_RESERVATIONS_MAX} live reservations, `voucher_busy` when
+ * a row stays locked, `overloaded`.
  */
 export async function advanceSandbox(
   ctx: {

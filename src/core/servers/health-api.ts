@@ -8,7 +8,7 @@ const status = z.literal("ok").meta({ description: "Always `ok`; otherwise the r
 export const healthResponse = named("Health", { status });
 examples.add(healthResponse, { ok: { summary: "Up", value: { status: "ok" } } });
 
-/** The state of each dependency, in the success and the error response of the readiness probe. */
+/** The state of each server in responses of the readiness probe, both success and error. */
 const serverStates = z.object({
   postgres: z.enum(["ok", "unavailable", "outdated", "copied"]).meta({
     description:

@@ -11,20 +11,20 @@ import { probeWrites } from "../../platform/redis/probe-writes.ts";
 import { NO_REDIS, refuses } from "../../platform/redis/requirements.ts";
 import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
 
-/** Longest wait for a server. Milliseconds. */
+/** Maximum wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;
-/** How long a process repeats the result of a probe, so that many callers cost as much as one caller. Milliseconds. */
+/** How long a process reuses the result of a probe, so that many callers cost no more than one. Milliseconds. */
 const KEPT_MS = 500;
 
 const NO_POSTGRES = "No answer from Postgres.";
 
-/** Whether the servers can do what requests need. */
+/** Whether the servers provide what requests need. */
 export interface Probed {
-  /** Why the process cannot use its database, or null. */
+  /** Why the process cannot use its database. Null if it can. */
   unusable: UnusableDatabase | null;
-  /** Why Redis takes neither reservations nor jobs, as a sentence, or null. */
+  /** Why Redis accepts neither reservations nor jobs, as a sentence. Null if it accepts them. */
   redisProblem: string | null;
-  /** The shards that refuse jobs while other shards take them. */
+  /** The shards that refuse jobs while other shards accept them. */
   shards: RefusingShard[];
 }
 
@@ -35,8 +35,8 @@ interface Readiness {
 }
 
 /**
- * @param hasOpened whether the redeem queue has opened. It opens only once Postgres was reached, so without Postgres
- *   it shows nothing about Redis.
+ * @param hasOpened whether the redeem queue has opened. It opens only after Postgres was reached. So without Postgres,
+ * a closed queue says nothing about Redis.
  */
 export function readinessOf({ unusable, redisProblem }: Probed, hasOpened: boolean): Readiness {
   const isUsable = hasOpened || unusable !== null;
@@ -56,12 +56,10 @@ interface Deps extends RedisDeps {
   redeemQueue: { readonly hasOpened: boolean };
 }
 
-/**
- * Returns the probe of a process, which concurrent callers share. It reads and writes as requests do. Never rejects.
- */
+/** Returns the probe of a process. Concurrent callers share it. It reads and writes like requests do. Never rejects. */
 export function openServerProbe(ctx: Deps): () => Promise<Probed> {
   const { deployment, redeemQueue, config } = ctx;
-  // The names of the shards contain the deployment's id, which is unknown until Postgres is reached.
+  // The names of shards contain the deployment's id, which is unknown until Postgres was reached.
   const shards = () => (redeemQueue.hasOpened ? listShards(deployment.id, config.queueShards[0]) : []);
   const probe = async (): Promise<Probed> => {
     const [unusable, redis] = await Promise.all([
@@ -70,14 +68,14 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
     ]);
     return { unusable, ...redis };
   };
-  // A server that has restarted since has ended the connection, and is not in use yet.
+  // After a restart of the server, the connection is gone. A result without a problem is then not reused.
   return shareFor(KEPT_MS, probe, ({ unusable }) => unusable !== null || ctx.probes.totalCount > 0);
 }
 
 /**
- * Returns the probe of a worker process, which concurrent callers share: whether Redis takes the jobs of a shard that
- * the process serves. The probe does not check Postgres, which the workers have reached before they start. Never
- * rejects.
+ * Returns the probe of a worker process, which concurrent callers share. It tells whether Redis accepts jobs of at
+ * least one shard that the process serves. It does not check Postgres, because workers start only after they have
+ * reached it. Never rejects.
  */
 export function openWorkerProbe(
   ctx: RedisDeps & {
@@ -101,7 +99,7 @@ const findRedisProblem = (ctx: RedisDeps, among: readonly Shard[]): Promise<Prob
   withFallback(probeRedis(ctx, among), { redisProblem: ctx.redisWatch.problem ?? NO_REDIS, shards: [] });
 
 /**
- * One accepting shard is enough, because a shard without a server stops only its own vouchers. Without shards, any
+ * One accepting shard is enough, because an unreachable shard stops only its own vouchers. If there are no shards, any
  * server is asked.
  */
 async function probeRedis({ redis, redisWatch }: RedisDeps, among: readonly Shard[]): Promise<ProbedRedis> {

@@ -17,19 +17,24 @@ import { removeReservations } from "./remove-reservations.ts";
 import type { SweepReport } from "./report.ts";
 
 /**
- * Time limit of a pass, so that it ends within the time that a stopping process has (CLOSE_MAX_MS), even if each task
- * ends a step late. Milliseconds.
+ * Maximum time of a pass. It ends within the time that a stopping process has (CLOSE_MAX_MS), even if each task ends
+ * one step late. Milliseconds.
  */
 const PASS_MAX_MS = 8_000;
-/** Time limit of each task that works in several steps. Milliseconds. */
+/** Maximum time of each task that works in several steps. Milliseconds. */
 const TASK_MAX_MS = 2_000;
-/** The part of the pass that is kept for each later task, however long the earlier ones take. Milliseconds. */
+/**
+ * The part of the pass that is reserved for each later task, no matter how long the earlier ones take. Milliseconds.
+ */
 const TASK_MIN_MS = 250;
 /** Maximum number of contracts that one pass ends. */
 const CONTRACTS_MAX = 1_000;
-/** An event Pending for longer than this has lost its seal job, or the job waits for a worker. Milliseconds. */
+/**
+ * An event that is Pending for longer than this has lost its seal job, or the job still waits for a worker.
+ * Milliseconds.
+ */
 const OVERDUE_AFTER_MS = 5_000;
-/** Maximum number of events that one pass requests seals for. */
+/** Maximum number of events for which one pass requests seals. */
 const EVENTS_MAX = 1_000;
 
 export interface Deps {
@@ -44,12 +49,12 @@ export interface Deps {
 }
 
 type Task<Deps, Result> = (ctx: Deps, untilMs: number) => Promise<Result>;
-/** Tasks of a pass. Each returns how many items it has changed. */
+/** Tasks of a pass. Each returns the number of items that it has changed. */
 export type Tasks<Deps, Name extends string = string> = Readonly<Record<Name, Task<Deps, number>>>;
-/** Tasks of a pass that count nothing. */
+/** Tasks of a pass that return no number. */
 type Uncounted<Deps> = Readonly<Record<string, Task<Deps, void>>>;
 
-/** The tasks that need nothing but the core. */
+/** The tasks that depend only on the core. */
 export const CORE_TASKS = {
   expireReservations,
   recordExpiries,
@@ -61,7 +66,7 @@ export const CORE_TASKS = {
   removeJobs: ({ finishedJobs }, untilMs) => finishedJobs.removeOld(untilMs),
 } satisfies Tasks<Deps>;
 
-/** The core's tasks without a count. The check of chains is not listed, because it has two counts. */
+/** The core's tasks without a number. The check of chains is not listed, because it returns two numbers. */
 const CORE_UNCOUNTED: Uncounted<Deps> = { moveCompleteUntil };
 
 /** The names of the tasks that can fail in a pass. */
@@ -70,8 +75,8 @@ export function nameTasks(tasks: Tasks<never>, uncounted: Uncounted<never>): str
 }
 
 /**
- * One pass of the sweeper: the tasks in their order, then the tasks without a count. Passes may overlap; a failed task
- * does not stop the others, and the next pass retries it. A pass has one deadline, and every task has a part of it.
+ * One pass of the sweeper: the tasks in order, then the tasks without a number. Passes may overlap. A failed task does
+ * not stop the others, and the next pass retries it. A pass has one deadline, and every task has a part of that time.
  */
 export async function runPass<Ctx extends Deps, Name extends string>(
   ctx: Ctx,
@@ -84,7 +89,7 @@ export async function runPass<Ctx extends Deps, Name extends string>(
   let left = Object.keys(tasks).length + Object.keys(others).length + 1;
   const run = async <T>(name: string, task: Task<Ctx, T>, fallback: T): Promise<T> => {
     left -= 1;
-    // A process that closes begins no further task.
+    // A closing process begins no further task.
     if (ctx.endRuns.aborted) return fallback;
     const untilMs = Math.min(performance.now() + TASK_MAX_MS, startedAt + PASS_MAX_MS - left * TASK_MIN_MS);
     try {
@@ -114,7 +119,7 @@ export function isIdle(report: SweepReport): boolean {
   return nothingDone && report.chainsBroken === 0 && Object.keys(report.failures).length === 0;
 }
 
-/** Adds seal jobs for overdue Pending events, as far as the queue has room; returns the number of vouchers. */
+/** Adds seal jobs for overdue Pending events, while the queue has room. Returns the number of vouchers. */
 async function requestSeals({ pool, sealRequests }: Deps): Promise<number> {
   return sealRequests.add(await selectOverdueSeals(pool, OVERDUE_AFTER_MS, EVENTS_MAX));
 }

@@ -11,12 +11,12 @@ const LINK_CODE_SYMBOLS = 12;
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
 
-/** A full stop, a low line, and the asterisk that frames a code in some barcodes. */
+/** A full stop, an underscore, and the asterisk that encloses a code in some barcodes. */
 const MARKS = "*._";
 
 /**
- * Characters that people and scanners add to codes and tickets: white space, dashes, and invisible characters. U+30FC
- * is the character that a Japanese keyboard types for a dash.
+ * Characters that people and scanners add to codes and tickets: white space, dashes and invisible characters. A
+ * Japanese keyboard types U+30FC for a dash.
  */
 const SEPARATORS = /[\p{White_Space}\p{Dash}\u30fc\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 const SEPARATORS_AND_MARKS = new RegExp(`${SEPARATORS.source}|[${MARKS}]`, "gu");
@@ -41,10 +41,11 @@ function multiply(a: number, b: number): number {
   return product;
 }
 
-// All sixteen weights differ and none is zero, so the check detects any one wrong symbol and any swap of two symbols.
+// All sixteen weights differ, and none is zero. So the check detects any single wrong symbol and any swap of two
+// symbols.
 /**
- * The sum over GF(32) of symbol i, counted from 1, times alpha^i. The sixteenth, the check symbol, has the weight
- * alpha^0. It is the sum of the fifteen before it, so that the sum of all sixteen is zero.
+ * The sum over GF(32) of symbol i, counted from 1, times alpha^i. The sixteenth symbol is the check symbol, with the
+ * weight alpha^0. It is the weighted sum of the first fifteen, so the sum of all sixteen is zero.
  */
 function weightedSum(values: readonly number[]): number {
   return values.reduce((sum, value, at) => sum ^ multiply(value, ALPHA_POWER[(at + 1) % CODE_SYMBOLS] as number), 0);
@@ -56,7 +57,7 @@ export function makeVoucherCode(randomBytes: RandomBytes): string {
   return inGroups([...values, weightedSum(values)]);
 }
 
-/** Makes the code that a redemption gives to the customer: three groups of four symbols. */
+/** Makes the code that the customer gets for a redemption: three groups of four symbols. */
 export function makeRedeemCode(randomBytes: RandomBytes): string {
   return inGroups(symbolValues(REDEEM_CODE_SYMBOLS, randomBytes));
 }
@@ -94,11 +95,12 @@ export function hasValidCheckSymbol(code: string): boolean {
 }
 
 /**
- * Number of symbols at a code's end that pages may show, and the minimum of hidden symbols: 12 are too many to guess.
+ * Maximum number of symbols at a code's end that pages may show, and minimum number of hidden symbols. 12 hidden
+ * symbols are too many to guess.
  */
 const END = { shown: 4, hiddenMin: 12 };
 
-/** The end of a code, by which people tell vouchers apart. For a code that is too short, only an ellipsis. */
+/** The end of a code, by which people tell vouchers apart. If the code is too short, only an ellipsis. */
 export function codeEnd(code: string): string {
   const symbols = cleanTyped(code, SEPARATORS_AND_MARKS) ?? "";
   return symbols.length < END.shown + END.hiddenMin ? "…" : `…${symbols.slice(-END.shown)}`;
@@ -107,42 +109,42 @@ export function codeEnd(code: string): string {
 /** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. */
 const PATH_WORDS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
 
-/** Whether a normalised code is a word of the API's paths: a voucher with this code cannot be looked up. */
+/** Whether a normalised code is a word in the API's paths. A voucher with such a code cannot be looked up. */
 export function isPathWord(codeKey: string): boolean {
   return PATH_WORDS.has(codeKey);
 }
 
 /**
- * Replaces the compatibility forms of characters, such as full-width letters (NFKC), and removes `removed`. Null for a
- * text that is too long to be normalised.
+ * Replaces the compatibility forms of characters, such as full-width letters (NFKC), and removes what `removed`
+ * matches. Returns null for a text that is too long to be normalised.
  */
 function cleanTyped(input: string, removed: RegExp): string | null {
   return normaliseText(input, "NFKC")?.replace(removed, "") ?? null;
 }
 
 /**
- * Returns the form in which codes are compared: without separators and marks, upper case, O read as 0, I and L as 1.
- * Returns null for a normalised length outside 4–64 and for text with characters other than visible ASCII, which no
- * code has.
+ * Returns the form in which codes are compared: without separators and marks, in upper case, O read as 0, I and L read
+ * as 1. Returns null if the normalised length is outside 4–64, or if the text has characters other than visible ASCII,
+ * which no code has.
  */
 export function normaliseCode(input: string): string | null {
   const cleaned = cleanTyped(input, SEPARATORS_AND_MARKS);
-  // Before the change to upper case, which can turn another character into ASCII (dotless i).
+  // Before the change to upper case, which can turn a non-ASCII character into ASCII (dotless i).
   if (cleaned === null || !/^[\x21-\x7e]*$/.test(cleaned)) return null;
   const key = cleaned.toUpperCase().replace(/O/g, "0").replace(/[IL]/g, "1");
   return key.length >= CODE_KEY_MIN && key.length <= CODE_KEY_MAX ? key : null;
 }
 
 /**
- * What other layouts type for keys of a US keyboard, as which most scanners send their symbols: the key, then its
- * characters. Only keys of the alphabet that differ, and the hyphen. Letters in either case.
+ * Most scanners send keystrokes of a US keyboard. For other keyboard layouts, each entry has the US key, and then the
+ * characters that the layout types for it. Lists only keys of the alphabet that differ, and the hyphen, in either case.
  */
 const LAYOUTS: readonly ReadonlyMap<string, string>[] = [
   "-ß Yz Zy", // German
   "-' Yz Zy", // Swiss, Croatian, Slovene
   "-'", // Italian, Spanish, Portuguese
   "-+", // Nordic
-  "-+ Yz Zy", // Polish, as typewriters have it
+  "-+ Yz Zy", // Polish (typewriter layout)
   "0ö -ü Yz Zy", // Hungarian
   "1+ 2ě 3š 4č 5ř 6ž 7ý 8á 9í 0é -= Yz Zy", // Czech
   "1+ 2ľ 3š 4č 5ť 6ž 7ý 8á 9í 0é -= Yz Zy", // Slovak
@@ -153,8 +155,9 @@ const LAYOUTS: readonly ReadonlyMap<string, string>[] = [
 ].map((layout) => new Map(layout.split(" ").flatMap(([key = "", ...typed]) => typed.map((c) => [fold(c), key]))));
 
 /**
- * Returns the normalised code that a scanner sent to a host with another keyboard layout. Null unless the check symbol
- * is wrong as typed, and right for exactly one reading. Callers first look up what {@link normaliseCode} returns.
+ * Returns the normalised code that a scanner has sent to a host with another keyboard layout. Returns null unless the
+ * check symbol is wrong as typed and right for exactly one layout. Callers must first look up what {@link
+ * normaliseCode} returns.
  */
 export function repairCode(typed: string): string | null {
   const text = normaliseText(typed.trim(), "NFKC");
@@ -171,8 +174,8 @@ function fold(character: string): string {
 }
 
 /**
- * Returns a ticket as it was issued, from any spelling with other separators or in capitals. Returns all other text
- * unchanged.
+ * Returns a ticket as it was issued, even if it was typed with other separators or in upper case. Returns all other
+ * text unchanged.
  */
 export function normaliseTicket(input: string): string {
   const cleaned = cleanTyped(input, SEPARATORS) ?? "";

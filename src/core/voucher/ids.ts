@@ -1,6 +1,6 @@
 import { TypeID, typeidUnboxed } from "typeid-js";
 
-/** The prefix of an id, which shows the kind of entity. */
+/** The prefix of an id. It shows the kind of entity. */
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr" | "opr";
 
 /**
@@ -10,21 +10,24 @@ type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | 
 const DEPLOYMENT = "00";
 
 /**
- * Makes a TypeID (https://github.com/jetify-com/typeid). Byte order is the order of creation by the processes' clocks,
- * to the millisecond.
+ * Makes a TypeID (https://github.com/jetify-com/typeid). Ids sort, byte by byte, in the order of their creation by the
+ * processes' clocks, to the millisecond.
  */
 export function newId(prefix: IdPrefix): string {
   const id = typeidUnboxed(prefix);
   return prefix === "vch" || prefix === "rsv" ? id.slice(0, -DEPLOYMENT.length) + DEPLOYMENT : id;
 }
 
-/** The first id in byte order that a process could have made at this time. */
+/** The lowest id, in byte order, that a process could have made at this time. */
 export function firstIdAt(prefix: IdPrefix, time: Date): string {
   const ms = time.getTime().toString(16).padStart(12, "0");
   return TypeID.fromUUID(prefix, `${ms.slice(0, 8)}-${ms.slice(8)}-0000-0000-000000000000`).toString();
 }
 
-/** Whether a `codeOrTicket` is a ticket. Check this before normalising, which writes the prefix in upper case. */
+/**
+ * Whether a `codeOrTicket` is a ticket. Check this before normalising, because normalising changes the prefix to upper
+ * case.
+ */
 export function isTicket(codeOrTicket: string): boolean {
   return codeOrTicket.startsWith("rsv_");
 }

@@ -2,8 +2,8 @@ import { isLongerThan, NORMALISED_MAX, normaliseText } from "../../platform/text
 
 /**
  * The form in which an `externalRef` is stored and compared: without format characters (Unicode category Cf), in NFC,
- * without white space at its ends. Texts that look the same, such as a decomposed `ä` or one with a zero-width space,
- * are the same reference. A text that is too long for any reference stays as it is.
+ * without white space at its ends. Texts that look the same are then the same reference, for example with a decomposed
+ * `ä` or a zero-width space. A text that is too long for any reference is returned unchanged.
  */
 export function normaliseReference(text: string): string {
   if (isLongerThan(text, NORMALISED_MAX)) return text;
@@ -11,8 +11,9 @@ export function normaliseReference(text: string): string {
 }
 
 /**
- * The form in which releases up to 0.1.0 stored a reference, if it differs. A redemption of such a release keeps its
- * reference, because its sealed event contains it. A read or a retry with the same text must still find the redemption.
+ * The form in which releases up to 0.1.0 stored a reference. Null if it is the same. A redemption of such a release
+ * keeps its reference, because the sealed event contains it. A read or a retry with the same text must still find that
+ * redemption.
  */
 export function earlierFormOf(text: string): string | null {
   const earlier = text.trim();
@@ -20,8 +21,8 @@ export function earlierFormOf(text: string): string | null {
 }
 
 /**
- * The forms under which a redemption of this reference may be stored. The first that is found counts. Empty if Postgres
- * cannot store the text, or if it is too long for any reference.
+ * The forms under which a redemption of this reference may be stored. The first form with a redemption counts. Empty if
+ * Postgres cannot store the text, or if the text is too long for any reference.
  */
 export function formsOf(text: string): string[] {
   if (isLongerThan(text, NORMALISED_MAX) || text.includes("\0") || !text.isWellFormed()) return [];
@@ -30,8 +31,8 @@ export function formsOf(text: string): string[] {
 }
 
 /**
- * Whether every proxy leaves this reference unchanged in a path. Many decode a path or merge its slashes, but none
- * changes a query.
+ * Whether every proxy passes this reference on unchanged in a path. Many proxies decode a path or merge its slashes,
+ * but none changes a query.
  */
 export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);

@@ -20,20 +20,20 @@ export type ReservationOutcome =
   | { kind: "refused"; code: VoucherRefusal | "reservation_ended" | "voucher_reserved" };
 
 export interface ReservationRequest {
-  /** The ticket by which the caller names the voucher, or null if it sent the code. */
+  /** The ticket with which the caller named the voucher. Null if the caller sent the code. */
   namedTicket: string | null;
   /** The ticket of the new reservation, if one is opened. */
   ticket: string;
   keyId: string;
   tokenSecretId: string;
-  /** Duration of the new reservation. */
+  /** Duration of the new reservation in seconds. */
   seconds: number;
 }
 
 /**
- * Decides one reserve call at `now`, first on what was read without a lock, and then on what was read under the
- * voucher's lock. Checks in this order: used, voided, expired, ended reservation, reserved. A repeat by the same key
- * gets its live reservation. Pure.
+ * Decides one reserve call at `now`. It runs first on state that was read without a lock, and then on state that was
+ * read under the voucher's lock. Checks in this order: used, voided, expired, ended reservation, reserved. A repeat by
+ * the same key gets its live reservation. Pure.
  */
 export function decideReservation(
   voucher: VoucherState,

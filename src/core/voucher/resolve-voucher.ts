@@ -16,8 +16,8 @@ import { ENTITY_TYPE, statusAt } from "./voucher.ts";
 /** Maximum number of look-ups in one statement. */
 const BATCH_MAX = 256;
 /**
- * Statements that run at the same time. With two, the database runs one while the process reads the result of the
- * other.
+ * Maximum number of statements that run at the same time. With two, the database runs one while the process reads the
+ * result of the other.
  */
 const CONCURRENCY = 2;
 /** Maximum number of look-ups that may wait in one process. */
@@ -27,7 +27,7 @@ const WAITING_MAX = 10_000;
 export type VoucherReads = Batcher<WantedVoucher, ResolvedVoucher>;
 
 /**
- * Opens the batcher for look-ups, for the first read of reserve, redeem, release and events, and for reads of acquired
+ * Opens the batcher for look-ups, for the first reads of reserve, redeem, release and events, and for reads of acquired
  * vouchers.
  */
 export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherReads {
@@ -43,10 +43,10 @@ export function openVoucherReads(ctx: Observing & { pool: pg.Pool }): VoucherRea
 
 /**
  * Reads the voucher that a code or ticket names within the caller's organization. Malformed codes run through the same
- * statement, so that a response never distinguishes another organization's voucher from an unknown voucher. A code that
- * matches no voucher, neither as typed nor {@link repairCode repaired}, is one miss. Above the limit of misses, a
- * look-up by code only returns the redemption of one of `externalRefs`, if there is one. Text that cannot be a code and
- * unknown tickets do not count as misses, because neither guesses a code.
+ * statement, so a response never distinguishes a voucher of another organization from an unknown voucher. A code counts
+ * as one miss if it matches no voucher, neither as typed nor {@link repairCode repaired}. Above the limit of misses, a
+ * look-up by code only returns the redemption of one of `externalRefs`, if there is one. Texts that cannot be codes,
+ * and unknown tickets, do not count as misses: they guess no code.
  * @throws AppError `too_many_misses`.
  */
 export async function resolveVoucher(
@@ -83,10 +83,7 @@ export async function resolveVoucher(
 
 const isMiss = ({ voucher, redeemed }: ResolvedVoucher) => voucher === null && redeemed === null;
 
-/**
- * Runs a search for codes, unless the key has missed too often.
- * @throws AppError `too_many_misses`.
- */
+/** Runs a search for codes, unless the key has too many misses. @throws AppError `too_many_misses`. */
 export async function guardMisses<Found>(
   { limits: { misses } }: MissGuard,
   { keyId }: Pick<Caller, "keyId">,
@@ -120,7 +117,7 @@ export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
   });
 }
 
-/** Where anyone who knows a voucher's id can verify its chain. */
+/** The address at which anyone who knows a voucher's id can verify its chain. */
 export function verifyUrl({ config }: { config: Pick<Config, "baseUrl"> }, voucherId: string): string {
   return `${config.baseUrl}/integrity/events/${ENTITY_TYPE}/${voucherId}`;
 }

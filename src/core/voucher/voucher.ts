@@ -10,8 +10,9 @@ export type Audience = (typeof AUDIENCES)[number];
 /** The status that a voucher's row stores. Redeemed and Voided are final. */
 export type StoredStatus = "Active" | "Redeemed" | "Voided";
 /**
- * The status that readers see. An Active voucher past `validUntil` is Expired, even before the sweeper has recorded it.
- * Before that, one that is suspended, alone or with its batch, is Suspended.
+ * The status that readers see. An Active voucher past `validUntil` is shown as Expired, even before the sweeper has
+ * recorded it. An Active voucher that has not expired is shown as Suspended if it is suspended, alone or with its
+ * batch.
  */
 export type VoucherStatus = StoredStatus | "Expired" | "Suspended";
 
@@ -38,7 +39,7 @@ const REFUSALS = {
   Suspended: "voucher_suspended",
 } as const satisfies Record<VoucherStatus, string | null>;
 
-/** Whether a voucher is Redeemed or Voided, which never changes. */
+/** Whether a voucher is Redeemed or Voided. These statuses never change. */
 export function hasFinalStatus({ status }: Pick<VoucherState, "status">): boolean {
   return status !== "Active";
 }
@@ -54,7 +55,10 @@ export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal
   return REFUSALS[statusAt(voucher, now)];
 }
 
-/** What a wanted end does to a voucher. `unchanged`: it has this end. `tooEarly`: the end must be after `floor`. */
+/**
+ * The effect of a requested end on a voucher. `unchanged`: the voucher already has this end. `tooEarly`: the end must
+ * be after `floor`.
+ */
 export type Extension =
   | { kind: "extended" }
   | { kind: "unchanged" }
@@ -63,7 +67,7 @@ export type Extension =
 
 /**
  * Decides whether a voucher gets another end. An Active, Suspended or Expired voucher does, if the new end is later
- * than its present end and `now`.
+ * than both its current end and `now`.
  */
 export function decideExtension(voucher: VoucherState, validUntil: Date, now: Date): Extension {
   const code = hasFinalStatus(voucher) ? voucherRefusal(voucher, now) : null;
@@ -76,16 +80,16 @@ export function decideExtension(voucher: VoucherState, validUntil: Date, now: Da
 /** How a voucher was suspended according to its history: alone (`own`), or with its batch. */
 export type Suspension = "own" | "batch";
 
-/** The facts that decide which event a voucher's history lacks about the suspension of its batch. */
+/** The facts that decide whether a voucher's history lacks an event about the suspension of its batch, and which. */
 interface SuspensionState extends Pick<VoucherState, "status"> {
-  /** Null if the history has no suspension, or ends with a resumption. */
+  /** Null if the history contains no suspension, or if a resumption followed the last one. */
   suspension: Suspension | null;
-  /** Since when the batch is suspended; null while it is not. */
+  /** The time since which the batch is suspended. Null if it is not suspended. */
   batchSuspendedAt: Date | null;
 }
 
 /**
- * Whether a voucher is suspended with its batch, and its history lacks the event. A voucher that was suspended alone
+ * Whether a voucher is suspended with its batch while its history lacks the event. A voucher that was suspended alone
  * stays suspended when its batch is resumed.
  */
 export function lacksSuspension(voucher: SuspensionState): boolean {
@@ -93,8 +97,8 @@ export function lacksSuspension(voucher: SuspensionState): boolean {
 }
 
 /**
- * Whether a voucher's batch was resumed, and the voucher's history lacks the event. Until that event, the voucher is
- * still suspended.
+ * Whether a voucher's batch was resumed while the voucher's history lacks the event. Until it has that event, the
+ * voucher is still suspended.
  */
 export function lacksResumption(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === "batch" && voucher.batchSuspendedAt === null;

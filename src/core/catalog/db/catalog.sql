@@ -56,8 +56,8 @@ SELECT b.voucher_count AS count FROM batches AS b WHERE b.id = $1::text;
 SELECT w.kind, w.opens_at AS "opensAt", w.closes_at AS "closesAt" FROM batch_windows AS w WHERE w.batch_id = $1::text;
 
 -- name: find_batch(id)
--- A batch with the number of its vouchers in each status. left: vouchers that users can acquire while a window is open, reserved ones
--- included; 0 when the batch has expired. Reads all vouchers of the batch.
+-- A batch with the number of its vouchers in each status. left: the vouchers that users can acquire while a window is
+-- open, including reserved ones. It is 0 when the batch has expired. Reads all vouchers of the batch.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.retail_price_usd AS "retailPriceUsd", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        b.usage_unit_label AS "usageUnitLabel", b.created_at AS "createdAt", b.suspended_at AS "suspendedAt", o.sandbox,
@@ -86,8 +86,9 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
   FROM brands AS b JOIN organizations AS o ON o.id = ANY (ARRAY[b.organization_id]) WHERE b.organization_id = $1::text ORDER BY b.id;
 
 -- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
--- The newest batches of an organization before an id, newest first. left: as in find_batch, but the count includes
--- expired batches (isValid is false) and vouchers that were suspended alone, and stops at counted_max.
+-- The newest batches of an organization before an id, newest first. left: as in find_batch, with two differences. The
+-- count includes expired batches (isValid is false) and vouchers that were suspended alone, and it stops at
+-- counted_max.
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil", b.suspended_at
           FROM brands AS br JOIN products AS p ON p.brand_id = br.id JOIN batches AS b ON b.product_id = p.id
@@ -100,7 +101,7 @@ SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_ti
  ORDER BY o.id DESC;
 
 -- name: find_lineage(id)
--- The entity with an id, and the entities that it belongs to: a voucher's batch, product, brand and organization.
+-- The entity with an id, and the entities above it: a voucher's batch, product, brand and organization.
 SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id AS "brandId", br.name AS "brandName", p.id AS "productId",
        p.name AS "productName", b.id AS "batchId", b.voucher_count AS "voucherCount", b.valid_until AS "validUntil", b.price_usd AS "priceUsd",
        v.id AS "voucherId", v.code, c.id AS "contractId", c.user_id AS "userId",
@@ -121,7 +122,8 @@ SELECT o.id AS "organizationId", o.name AS "organizationName", o.sandbox, br.id 
 SELECT $1::timestamptz <= clock_timestamp() AS past;
 
 -- name: extend_batch(id, valid_until)
--- Moves the end of a batch to a later time. Its vouchers keep theirs. Without a change if it ends then or later.
+-- Moves the end of a batch to a later time. Its vouchers keep their ends. Changes nothing if the batch already ends at
+-- this time or later.
 UPDATE batches AS b SET valid_until = $2::timestamptz, issued_until = coalesce(b.issued_until, b.valid_until)
  WHERE b.id = $1::text AND b.valid_until < $2::timestamptz;
 

@@ -23,7 +23,7 @@ const BATCH_TERMS = {
   productKey: text,
   retailPriceUsd: numeric,
   priceUsd: numeric,
-  /** The time by the database's clock. */
+  /** The time of the issue on the database's clock. */
   issuedAt: timestamptz,
 };
 export type BatchTerms = Row<typeof BATCH_TERMS>;
@@ -40,7 +40,7 @@ const BATCH = {
   benefitMonths: integer,
   usageUnitLabel: orNull(text),
   createdAt: timestamptz,
-  /** Since when the batch is suspended; null while it is not. */
+  /** The time since which the batch is suspended. Null if it is not suspended. */
   suspendedAt: orNull(timestamptz),
   active: bigint,
   suspended: bigint,
@@ -82,7 +82,7 @@ const BATCH_OF_ORGANIZATION = {
 };
 export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
 
-/** An entity and the entities that it belongs to, from the organization down. A field that does not apply is null. */
+/** An entity and the entities above it, from the organization down. A field that does not apply is null. */
 const LINEAGE = {
   organizationId: text,
   organizationName: text,
@@ -125,7 +125,10 @@ export const insertBrand = sql.execute("insert_brand", { id: text, organizationI
 export const updateBrandName = sql.executeOne("update_brand_name", { id: text, name: text });
 export const countIssuedVouchers = sql.requiredValue("count_issued_vouchers", { count: bigint });
 export const findBatchSize = sql.value("find_batch_size", { count: integer }, { id: text });
-/** Moves the end of a batch to a later time, without its vouchers' ends. Returns false if it ends then or later. */
+/**
+ * Moves the end of a batch to a later time. The ends of its vouchers stay. Returns false if the batch already ends at
+ * this time or later.
+ */
 export const extendBatchRow = sql.executeOne("extend_batch", { id: text, validUntil: timestamptz });
 export const selectOrganizationNames = sql.rows("select_organization_names", ORGANIZATION_NAME, { limit: integer });
 export const selectBrandsOfOrganization = sql.rows("select_brands_of_organization", BRAND, { organizationId: text });
@@ -190,7 +193,7 @@ export function insertBatch(db: Queryable, batch: NewBatch): Promise<BatchTerms 
   });
 }
 
-/** A batch's window of each kind; null for a kind that it does not have. */
+/** The batch's window of each kind, or null if the batch has none of this kind. */
 export async function selectWindows(db: Queryable, batchId: string): Promise<Record<WindowKind, Window | null>> {
   const rows = await selectWindowRows(db, batchId);
   const windows = new Map<WindowKind, Window>(rows.map(({ kind, ...window }) => [kind, window]));
@@ -202,7 +205,9 @@ export interface BatchSummary extends Row<typeof BATCH> {
   /** Present for a batch of a sandbox organization. */
   sandbox?: true;
   windows: Record<WindowKind, Window | null>;
-  /** Vouchers that can still be acquired through the windows, reserved ones included; null when there is no window. */
+  /**
+   * Vouchers that can still be acquired through the windows, including reserved ones. Null if the batch has no window.
+   */
   left: number | null;
 }
 
@@ -211,7 +216,7 @@ export async function findBatch(db: Queryable, id: string): Promise<BatchSummary
   const row = await findBatchRow(db, id);
   if (row === null) return null;
   const { left, sandbox, ...batch } = row;
-  // A second statement finds the same windows, because a batch gets them when it is issued.
+  // The second statement finds the same windows, because a batch gets its windows only when it is issued.
   const windows = await selectWindows(db, id);
   const hasWindow = windows.claim !== null || windows.buy !== null;
   return { ...batch, ...markSandbox(sandbox), windows, left: hasWindow ? left : null };

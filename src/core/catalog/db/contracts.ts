@@ -39,7 +39,7 @@ export const moveContract = sql.executeOne("move_contract", {
   status: textOf<ContractStatus>(),
   allowed: arrayOf(textOf<ContractStatus>()),
 });
-/** The recorded status: an Active contract may be past its end. */
+/** The recorded status. A contract that is past its end may still be recorded as Active. */
 export const findContractStatus = sql.value("find_contract_status", { status: textOf<ContractStatus>() }, { id: text });
 export const endOverdueContracts = withLatest(sql.execute("end_overdue_contracts", { limit: integer, ...LATEST }));
 export const insertLink = sql.executeOne("insert_link", { code: text, contractId: text, productId: text });

@@ -124,7 +124,7 @@ export type PartnerChain = z.output<typeof partnerChain>;
 export const publicChain = chainOf(publicEvent).meta({ id: "PublicChain" });
 export type PublicChain = z.output<typeof publicChain>;
 
-/** Seals one event of the example voucher. */
+/** Seals one event of the example voucher's chain. */
 function exampleEvent(
   content: Pick<EventContent, "sequence" | "eventType" | "actorConnectedId" | "data">,
   at: string,

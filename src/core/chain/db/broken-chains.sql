@@ -5,7 +5,8 @@ SELECT statement_timestamp(), c.voucher_id FROM unnest($1::text[]) AS c (voucher
     ON CONFLICT (voucher_id) DO UPDATE SET found_at = excluded.found_at, whole_at = NULL WHERE b.whole_at IS NOT NULL;
 
 -- name: mark_whole_chains(after, last, broken)
--- Records that chains of an id range are intact again, if they were recorded as broken. Leaves out the chains that are still broken.
+-- Records that chains in an id range are intact again, if they were recorded as broken. Excludes the chains in
+-- `broken`.
 UPDATE broken_chains AS b SET whole_at = statement_timestamp()
  WHERE b.whole_at IS NULL AND b.voucher_id > $1::text AND b.voucher_id <= $2::text AND b.voucher_id <> ALL ($3::text[]);
 
@@ -15,8 +16,8 @@ SELECT count(*)::int AS broken
   FROM (SELECT 1 FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int) AS l;
 
 -- name: find_damaged(voucher_id)
--- Returns the locked vouchers whose chains accept no further event: the events after the sealed head are not exactly the Pending events up to the
--- head. OFFSET 0 keeps a plan that was made for few events from reading all of them.
+-- The locked vouchers whose chains accept no further event: the events after the sealed head are not exactly the
+-- Pending events up to the head. A plan that was made for few events would read all events. OFFSET 0 prevents this.
 SELECT v.id FROM vouchers AS v
  CROSS JOIN LATERAL (SELECT count(*) AS unsealed, count(*) FILTER (WHERE e.record_hash IS NULL AND e.sequence <= v.last_sequence) AS pending
                        FROM voucher_events AS e WHERE e.voucher_id = v.id AND e.sequence > v.sealed_sequence OFFSET 0) AS c

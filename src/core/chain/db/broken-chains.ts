@@ -5,14 +5,17 @@ import { Statements } from "../../../platform/db/statements.ts";
 export const sql = new Statements(new URL("./broken-chains.sql", import.meta.url));
 
 export const countBrokenChains = sql.requiredValue("count_broken_chains", { broken: integer }, { limit: integer });
-/** The locked vouchers whose chains accept no further event. Leave them out: they would fail their batch. */
+/**
+ * The locked vouchers whose chains accept no further event. The caller must leave them out, because they would fail the
+ * whole batch.
+ */
 export const findDamaged = sql.values("find_damaged", { id: text }, { voucherId: arrayOf(text) });
 export const markBrokenChains = sql.prepare("mark_broken_chains", { voucherId: arrayOf(text) });
 const markWholeChains = sql.execute("mark_whole_chains", { after: text, last: text, broken: arrayOf(text) });
 
 /**
- * Records a check of the chains of the vouchers after `afterId` up to `lastId`. Those in `broken` are broken; all
- * others are intact.
+ * Records a check of the chains of the vouchers after `afterId` and up to `lastId`. The chains in `broken` are broken,
+ * and all others are intact.
  */
 export async function recordChainCheck(
   db: Queryable,

@@ -12,7 +12,7 @@ export interface NewVoucher {
   serial: number;
   code: string;
   codeKey: string;
-  /** Whether users can acquire it, because its batch has windows. */
+  /** Whether users can acquire the voucher, because its batch has windows. */
   pickable: boolean;
   issued: Omit<SealedEvent, "logSlot">;
 }
@@ -23,7 +23,8 @@ const COPY_EVENTS = `COPY voucher_events (voucher_id, sequence, event_type, occu
   previous_hash, record_hash, payload, log_slot) FROM STDIN`;
 
 /**
- * Inserts vouchers and their first events with COPY, the fastest way to insert, and adds the events to the log's batch.
+ * Inserts vouchers and their first events with COPY, which is the fastest way to insert, and adds the events to the
+ * log's batch.
  */
 export async function copyVouchers(tx: Transaction, vouchers: readonly NewVoucher[], batch: LeafBatch): Promise<void> {
   await copy(

@@ -84,14 +84,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: select_logged_in_order
 -- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload. Otherwise
--- it tells whether a later sealed event with an intact payload, which names only earlier events, names it as erased.
--- Events without a leaf come last. The result is large, so read it with a cursor. Postgres sorts it in temporary files.
+-- it tells whether the payload was erased properly: a later sealed event with an intact payload, which lists only
+-- earlier events, lists this event. Events without a leaf come last. The result is large, so read it with a cursor.
+-- Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        CASE WHEN e.payload IS NULL
             THEN EXISTS (SELECT FROM voucher_events AS t
                           WHERE t.voucher_id = e.voucher_id AND t.sequence = e.erased_by AND t.sequence > e.sequence
                             AND t.event_type = 'voucher.instance.erased' AND t.seal_status = 'Sealed'
-                            -- A changed payload is perhaps not valid JSON, so it is not parsed.
+                            -- A payload that was changed may be invalid JSON, so it is not parsed.
                             AND CASE WHEN sha256(convert_to(t.payload, 'UTF8')) = t.record_hash
                                      THEN t.payload::jsonb ->> 'eventType' = t.event_type
                                           AND (t.payload::jsonb #> '{data,erasedSequences}') @> to_jsonb(e.sequence)
@@ -112,7 +113,7 @@ SELECT e.voucher_id AS "voucherId", e.sequence, encode(e.record_hash, 'hex') AS 
  ORDER BY e.voucher_id, e.sequence LIMIT $3::int;
 
 -- name: write_log_slots(voucher_id, sequence, log_slot)
--- Gives sealed events their slots in a batch of leaves. Raises VS001 when one has a slot already.
+-- Gives sealed events their slots in a batch of leaves. Raises VS001 when an event already has a slot.
 WITH logged AS (
   UPDATE voucher_events AS e SET log_slot = w.log_slot
     FROM unnest($1::text[], $2::int[], $3::bigint[]) AS w (voucher_id, sequence, log_slot)
@@ -126,8 +127,8 @@ SELECT assert_row_count(count(*), cardinality($1::text[]), 'events without a pos
 SELECT d.canon_preserved_since AS "canonPreservedSince" FROM deployment AS d;
 
 -- name: next_log_batch
--- The id of a new batch of leaves. Must run after the transaction has locked the vouchers whose events the batch will have. Then the batches
--- with events of one voucher have ids in the order of its chain.
+-- The id of a new batch of leaves. Must run after the transaction has locked the vouchers of the batch's events. Then
+-- the batches that contain events of one voucher have ids in the order of its chain.
 SELECT nextval('log_batch_ids') AS id;
 
 -- name: insert_log_batch(id, leaves, hashes)

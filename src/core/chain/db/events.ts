@@ -39,12 +39,12 @@ const LOGGED_HASH = {
   recordHash: bytea,
   /** Whether the event belongs to a batch of leaves. The batch may still wait for its position in the log. */
   hasSlot: boolean,
-  /** Null if the event has a payload. Otherwise whether a later sealed event lists the event as erased. */
+  /** Null if the event has a payload. Otherwise, whether a later sealed event lists this event as erased. */
   isErased: orNull(boolean),
   logIndex: orNull(bigint),
   /**
-   * The hash in the event's slot of a waiting batch. Null unless the batch waits; empty if the slot is past the batch's
-   * end.
+   * The hash in the event's slot, if its batch still waits. Null if the batch does not wait. Empty if the slot is past
+   * the batch's end.
    */
   waitingHash: orNull(bytea),
 };
@@ -191,8 +191,8 @@ export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHa
 }
 
 /**
- * Sealed events that belong to no batch of leaves, after this voucher and sequence: at most as many as a batch has
- * leaves.
+ * Sealed events that belong to no batch of leaves, in order after this voucher and sequence. At most as many as fit in
+ * one batch.
  */
 export function selectUnloggedEvents(
   tx: Transaction,
@@ -218,12 +218,12 @@ export interface LeafBatch {
   hashes: string[];
 }
 
-/** Opens the batch of a transaction. Must be sent after the statement that locks its vouchers. */
+/** Opens the batch of a transaction. Must be sent after the statement that locks the transaction's vouchers. */
 export async function openLeafBatch(tx: Transaction): Promise<LeafBatch> {
   return { id: await nextLogBatch(tx), hashes: [] };
 }
 
-/** Adds an event to a batch. Returns its slot: the batch and the leaf's position in it, as one number. */
+/** Adds an event to a batch. Returns its slot, which is one number: the batch and the leaf's position in the batch. */
 export function addLeaf({ id, hashes }: LeafBatch, recordHash: string): number {
   if (hashes.length === BATCH_LEAVES_MAX) throw new Error(`a batch of the log has at most ${BATCH_LEAVES_MAX} leaves`);
   return id * BATCH_LEAVES_MAX + hashes.push(recordHash) - 1;

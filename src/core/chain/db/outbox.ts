@@ -11,12 +11,12 @@ export const hasEnabledTargets = sql.requiredValue("find_enabled_endpoints", { h
 const announceSealed = sql.prepareAll("announce_events", { voucherId: text, sequence: integer });
 const announceExpired = sql.prepare("announce_expired_reservations", { ticket: arrayOf(text) });
 
-/** Statements that announce sealed events of locked vouchers, in their order. */
+/** Statements that write sealed events of locked vouchers to the outbox, in order. */
 export function announceEvents(events: readonly { voucherId: string; sequence: number }[]): PreparedStatements {
   return portionsOf(events, ROW_EVENTS_MAX).flatMap((portion) => announceSealed(portion));
 }
 
-/** Statements that announce reservations that the transaction has expired. */
+/** Statements that write reservations that the transaction has expired to the outbox. */
 export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
   return portionsOf(tickets, ROW_EVENTS_MAX).map((portion) => announceExpired(portion));
 }

@@ -7,10 +7,10 @@ import { EVENT_TYPES, type EventType } from "../../chain/chain.ts";
 
 /** Maximum number of events on one page. */
 const EVENTS_LIMIT_MAX = 1_000;
-/** Longest wait for an event. Proxies wait for a response for 30 seconds or longer. Seconds. */
+/** Maximum wait for an event. Proxies wait for a response for at least 30 seconds. Seconds. */
 const WAIT_MAX_S = 20;
 
-/** The value of `after` that means the present end of the feed. */
+/** The value of `after` that stands for the current end of the feed. */
 export const NOW = "now";
 
 const noTypes = problem("notSomeOf", { values: EVENT_TYPES.join(", ") });

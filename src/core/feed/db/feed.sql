@@ -12,14 +12,14 @@ SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot <= $1::bigint ORDER BY e.log_slot DESC LIMIT 1;
 
 -- name: find_scanned_place(after_slot, last_slot, scanned)
--- The event at which a scan of so many events ends. No row if the scan reaches last_slot.
+-- The event at which a scan of this many events ends. No row if the scan reaches last_slot.
 SELECT e.log_slot AS slot, encode(e.record_hash, 'hex') AS "recordHash"
   FROM voucher_events AS e WHERE e.log_slot > $1::bigint AND e.log_slot <= $2::bigint
  ORDER BY e.log_slot OFFSET $3::int - 1 LIMIT 1;
 
 -- name: select_feed_events(organization_id, after_slot, last_slot, event_types, scanned, limit)
--- An organization's events among the next events of the feed, of all types if none is given. The scan is bounded: the feed has the events of all
--- organizations.
+-- The organization's events among the next events of the feed. No given type means all types. The feed contains the
+-- events of all organizations, so the scan is bounded.
 SELECT e.log_slot AS slot, e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,

@@ -7,7 +7,7 @@ const FEED_END = { lastSlot: bigint, completeUntil: timestamptz };
 export type FeedEnd = Row<typeof FEED_END>;
 
 const FEED_PLACE = { slot: bigint, recordHash: text };
-/** An event of the feed, after which a caller continues. */
+/** An event of the feed, from which a caller continues. */
 export type FeedPlace = Row<typeof FEED_PLACE>;
 
 const FEED_EVENT = { ...SEEN_EVENT, recordHash: text, slot: bigint };

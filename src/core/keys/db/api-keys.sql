@@ -1,8 +1,8 @@
 -- name: find_keys_by_secret(secret_hash, latest?)
--- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row.
--- usableMs: milliseconds until the key or the secret expires; null if neither does.
--- useIsDue: whether the last recorded use of this kind of secret is more than a minute old or missing. sandbox: whether the key's
--- organization is a sandbox. capped: whether the key has a daily limit.
+-- Finds keys by the hashes of their secrets. Revoked or expired keys and expired secrets give no row. usableMs:
+-- milliseconds until the key or the secret expires. Null if neither expires. useIsDue: whether the last use of this
+-- kind of secret was recorded more than a minute ago, or never. sandbox: whether the key's organization is a sandbox.
+-- capped: whether the key has a daily limit.
 SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS "organizationId", k.scopes,
        k.allow_ips::text[] AS "allowIps",
        (extract(epoch FROM least(k.expires_at, s.expires_at) - clock.now) * 1000)::float8 AS "usableMs",
@@ -19,8 +19,8 @@ SELECT encode(s.secret_hash, 'hex') AS "secretHash", k.id, k.organization_id AS 
    AND (s.expires_at IS NULL OR s.expires_at > clock.now);
 
 -- name: record_key_usage(secret_hash)
--- Records that secrets are in use, apart for the current secret of a key and its previous ones. Writes each of these at most once a minute, and
--- in the order of ids, so that concurrent calls cannot deadlock.
+-- Records that secrets are in use, separately for a key's current secret and its previous secrets. Writes each at most
+-- once a minute, in the order of ids, so that concurrent calls cannot deadlock.
 INSERT INTO api_key_uses AS u (key_id, last_used_at, old_secrets_used_at)
 SELECT s.key_id, max(statement_timestamp()) FILTER (WHERE s.expires_at IS NULL),
        max(statement_timestamp()) FILTER (WHERE s.expires_at IS NOT NULL)
@@ -43,12 +43,13 @@ INSERT INTO api_keys (id, organization_id, label, scopes, allow_ips, expires_at,
 VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timestamptz, $7::integer, $8::numeric);
 
 -- name: lock_key_caps(key_id)
--- Locks the caps of keys until the transaction ends: no other transaction redeems by them. Later statements see what others have redeemed. Keys
--- must be distinct and in order.
+-- Locks the caps of keys until the transaction ends. Meanwhile no other transaction redeems with these keys. Later
+-- statements see the redemptions of other transactions. Keys must be distinct and in order.
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
 -- name: select_key_caps(key_id, day_of)
--- What locked keys may still redeem on the day of a time, UTC: redemptions and cents. Null: without a limit. Keys without a cap give no row.
+-- What locked keys may still redeem on the day (UTC) of a given time: redemptions and cents. Null means no limit. Keys
+-- without a cap give no row.
 SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemptions,
        ((k.max_amount_per_day_usd - coalesce(d.amount_usd, 0)) * 100)::bigint AS cents
   FROM api_keys AS k
@@ -59,11 +60,12 @@ SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemption
 SELECT k.max_per_day AS "maxPerDay", k.max_amount_per_day_usd AS "maxAmountPerDayUsd" FROM api_keys AS k WHERE k.id = $1::text;
 
 -- name: change_key_caps(id, max_per_day?, max_amount_per_day_usd?)
--- Gives a locked key other caps.
+-- Replaces the caps of a locked key.
 UPDATE api_keys AS k SET max_per_day = $2::integer, max_amount_per_day_usd = $3::numeric WHERE k.id = $1::text;
 
 -- name: count_key_day(key_id)
--- Counts what a locked key has redeemed today, UTC, when it may not have had a cap. Without a redemption there is no row.
+-- Counts what a locked key has redeemed today, UTC. Needed when the key may have had no cap until now. No row if it has
+-- redeemed nothing.
 INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd)
 SELECT k.id, today.day, count(*), sum(b.price_usd)
   FROM (SELECT o.id, o.organization_id FROM api_keys AS o WHERE o.id = $1::text OFFSET 0) AS k
@@ -86,8 +88,8 @@ SELECT FROM api_keys AS k JOIN organizations AS o ON o.id = ANY (ARRAY[k.organiz
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);
 
 -- name: retire_secrets(key_id, grace_ms)
--- Makes the secrets of a key expire after a grace period. Secrets that expire sooner keep their time. Writes no row if the key is revoked or
--- expired.
+-- Makes the secrets of a key expire after a grace period. Secrets that expire sooner keep their time. Returns no row if
+-- the key is revoked or expired.
 UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
   FROM api_keys AS k, (SELECT statement_timestamp() + make_interval(secs => $2::float8 / 1000) AS ends_at) AS grace
  WHERE s.key_id = $1::text AND (s.expires_at IS NULL OR s.expires_at > grace.ends_at) AND k.id = s.key_id AND k.revoked_at IS NULL
@@ -95,13 +97,13 @@ UPDATE api_key_secrets AS s SET expires_at = grace.ends_at
 RETURNING s.expires_at AS "expiresAt";
 
 -- name: revoke_key(id)
--- Revokes a key. A second revocation keeps the time of the first revocation.
+-- Revokes a key. A key that is already revoked keeps the time of its first revocation.
 UPDATE api_keys AS k SET revoked_at = coalesce(k.revoked_at, statement_timestamp()) WHERE k.id = $1::text;
 
 -- name: select_keys(organization_id, before?, limit?)
--- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is counted while it has a cap.
--- oldSecretsUntil: when the last replaced secret expires; null if all have expired. A use before the current secret was made is one of its
--- predecessors.
+-- The keys of an organization before an id, newest first, without their secrets. What a key has redeemed today is
+-- counted only while it has a cap. oldSecretsUntil: when the last replaced secret expires. Null if all have expired. A
+-- use before the current secret was made counts for its predecessors.
 SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt", k.expires_at AS "expiresAt",
        k.revoked_at AS "revokedAt", greatest(u.last_used_at, u.old_secrets_used_at) AS "lastUsedAt",
        CASE WHEN u.last_used_at >= c.created_at THEN u.last_used_at END AS "currentSecretUsedAt",
@@ -117,7 +119,8 @@ SELECT k.id, k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at 
  WHERE $2::text IS NULL OR k.id < $2::text ORDER BY k.id DESC LIMIT $3::int;
 
 -- name: find_key_place(key_id, page_size)
--- A key's organization, and the `before` for which select_keys returns this key; null for the newest page.
+-- A key's organization, and the `before` with which select_keys returns the page with this key. Null for the newest
+-- page.
 SELECT k.organization_id AS "organizationId",
        (SELECT n.id FROM api_keys AS n WHERE n.organization_id = k.organization_id AND n.id > k.id ORDER BY n.id OFFSET $2::int - 1 LIMIT 1) AS before
   FROM api_keys AS k WHERE k.id = $1::text;

@@ -17,18 +17,18 @@ import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 import type { Scope } from "../api-keys.ts";
 
-/** A key that works at the moment it is read. */
+/** A key that is usable at the time of the read. */
 const API_KEY = {
   id: text,
   organizationId: orNull(text),
   scopes: arrayOf(textOf<Scope>()),
   /** Allowed addresses as CIDRs; an empty array allows every address. */
   allowIps: arrayOf(text),
-  /** How long the key keeps working if nothing changes it, in milliseconds; null if it has no end. */
+  /** How long the key stays usable, in milliseconds. Null if it never expires. */
   usableMs: orNull(double),
   useIsDue: boolean,
   sandbox: boolean,
-  /** Whether it has a daily limit. */
+  /** Whether the key has a daily limit. */
   capped: boolean,
 };
 export type ApiKey = Row<typeof API_KEY>;
@@ -108,7 +108,7 @@ const selectKeyPage = sql.rows("select_keys", LISTED_KEY, {
   limit: orNull(integer),
 });
 
-/** The working keys of these secrets (SHA-256 in hex), by the hash. A hash without a working key is left out. */
+/** The usable keys of these secrets (SHA-256 in hex), by the hash. A hash without a usable key is left out. */
 export async function findKeysBySecret(db: Queryable, hashes: readonly string[]): Promise<Map<string, ApiKey>> {
   const rows = await selectWorkingKeys(db, { secretHash: hashes.map(bytesOf) });
   return new Map(rows.map(({ secretHash, ...key }) => [secretHash, key]));
@@ -119,7 +119,7 @@ export async function recordKeyUsage(db: Queryable, hashes: readonly string[]): 
   await recordUsage(db, hashes.map(bytesOf));
 }
 
-/** What a key may redeem on one day, UTC. Null: without a limit. */
+/** What a key may redeem on one day, UTC. Null means no limit. */
 export interface KeyCaps {
   maxPerDay: number | null;
   maxAmountPerDayUsd: number | null;
@@ -141,15 +141,15 @@ export async function insertKey(db: Queryable, key: NewApiKey): Promise<void> {
   await insertKeyRow(db, key);
 }
 
-/** What a key may still redeem on a day. Null: without a limit. */
+/** What a key may still redeem on a day. Null means no limit. */
 export interface CapLeft {
   redemptions: number | null;
   cents: number | null;
 }
 
 /**
- * Locks the caps (daily limits) of keys until the transaction ends, and reads how much of each is left on the day of a
- * time. Keys without a cap are left out.
+ * Locks the caps (daily limits) of keys until the transaction ends. Reads how much of each cap is left on the day of a
+ * given time. Keys without a cap are left out.
  */
 export async function lockKeyCaps(
   tx: Transaction,
@@ -162,8 +162,8 @@ export async function lockKeyCaps(
 }
 
 /**
- * Gives a key other daily limits, which count all that the key has redeemed today. Waits for transactions that redeem
- * by it.
+ * Replaces the daily limits of a key. All redemptions of the key today count against the new limits. Waits for
+ * transactions that redeem with the key.
  */
 export async function changeKeyCaps(tx: Transaction, id: string, caps: KeyCaps): Promise<void> {
   await lockCaps(tx, [id]);
@@ -176,7 +176,9 @@ export async function insertSecret(db: Queryable, keyId: string, hash: string): 
   await insertSecretRow(db, { keyId, secretHash: bytesOf(hash) });
 }
 
-/** The keys of an organization, newest first: all of them, or at most `limit` that are older than the key `before`. */
+/**
+ * The keys of an organization, newest first: all of them, or at most `limit` keys that are older than the key `before`.
+ */
 export function selectKeys(
   db: Queryable,
   organizationId: string,

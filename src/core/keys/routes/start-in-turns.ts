@@ -4,20 +4,23 @@ import type { KeyAuthenticator } from "../authenticate-key.ts";
 
 declare module "node:http" {
   interface IncomingMessage {
-    /** When the request arrived, if it did not start at once, on the monotonic clock. Milliseconds. */
+    /** When the request arrived, on the monotonic clock, if it did not start at once. Milliseconds. */
     arrivedAtMs?: number;
   }
 }
 
-/** Requests that start as soon as they are read, in one turn of the event loop. They take about ten milliseconds. */
+/**
+ * Number of requests that start in one turn of the event loop as soon as they are read. They take about ten
+ * milliseconds.
+ */
 const AT_ONCE = 64;
-/** Further requests that start in one turn. One owner has half of these starts. */
+/** Number of further requests that start in one turn. One owner may have half of these starts. */
 const IN_TURN = 128;
 
 /**
- * Starts requests in turns: a turn of the event loop reads from all connections, and a thousand requests together would
- * stop the process for a tenth of a second. After the first starts of a turn, organizations take turns with each other
- * and with all users and visitors.
+ * Starts requests in turns. One turn of the event loop reads from all connections, so a thousand requests at once would
+ * block the process for a tenth of a second. The first requests of a turn start at once. For the rest, each
+ * organization is one owner, and all users and visitors together are one more; the owners take turns.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const slots = new FairSlots(IN_TURN);
@@ -28,15 +31,15 @@ export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestL
     if (started <= AT_ONCE && slots.waiting === 0) return app(request, response);
     request.arrivedAtMs = performance.now();
     void slots.startInTurn(ownerOf(keys, request)).then(() => {
-      // A request whose caller has left is not handled.
+      // The caller has disconnected, so the request is not handled.
       if (!request.socket.destroyed) app(request, response);
     });
   };
 }
 
 /**
- * The organization of a key that worked before; otherwise, how the caller signs in. All callers with unknown keys share
- * one turn.
+ * The organization of a key that worked before. Otherwise the way in which the caller signs in. All callers with
+ * unknown keys share one turn.
  */
 function ownerOf(keys: KeyAuthenticator, { headers }: IncomingMessage): string {
   const secret = headers["x-api-key"];

@@ -14,7 +14,7 @@ import {
 import { partnerEvent } from "../../chain/api/events.ts";
 import { voucherView } from "../../voucher/api/voucher.ts";
 
-// Only operators, and partners in the portal, see these objects, so the API reference does not describe them.
+// The API reference does not describe these objects, because only operators, and partners in the portal, see them.
 
 /** A voucher as operators find it in any organization, and partners in their own. */
 export const foundVoucher = z.object({
@@ -45,8 +45,8 @@ export interface FoundVouchers {
 const pastReservation = z.object({
   ticket: z.string(),
   /**
-   * Live: it still reserves the voucher. Consumed: a redemption ended it. Released: a release or a voiding ended it.
-   * Expired: it was not used in time.
+   * Live: it still reserves the voucher. Consumed: a redemption used it. Released: a release, or voiding the voucher,
+   * ended it. Expired: it was not used in time.
    */
   state: z.enum(["Live", "Consumed", "Released", "Expired"]),
   keyId: z.string(),
@@ -64,7 +64,7 @@ export type PastReservation = z.output<typeof pastReservation>;
 export const voucherHistory = z.object({
   voucher: foundVoucher.extend({ verifyUrl }),
   events: z.array(partnerEvent),
-  /** The newest 1 000 reservations, the oldest of them first. */
+  /** The newest 1 000 reservations, listed from oldest to newest. */
   reservations: z.array(pastReservation),
   redemption: z
     .object({

@@ -1,5 +1,6 @@
 -- name: record_process(id, role, host, pid, version, queues, busy, problem?)
--- Records that a process runs. Waits only for the disk of this server, because a missing synchronous standby is itself a fault.
+-- Records that a process runs. Waits only for the disk of this server, not for standbys, because a missing synchronous
+-- standby is a fault to be reported too.
 INSERT INTO processes AS p (id, role, host, pid, version, queues, busy, problem)
 SELECT $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text[], $7::real, $8::text
   FROM set_config('synchronous_commit', 'local', true)
@@ -7,7 +8,7 @@ SELECT $1::text, $2::text, $3::text, $4::integer, $5::text, $6::text[], $7::real
     DO UPDATE SET seen_at = clock_timestamp(), queues = excluded.queues, busy = excluded.busy, problem = excluded.problem;
 
 -- name: end_process(id)
--- Records that a process ends: it counts as unseen from now on.
+-- Records that a process ends. From then on, it counts as not seen.
 UPDATE processes AS p SET seen_at = 'epoch' FROM set_config('synchronous_commit', 'local', true) WHERE p.id = $1::text;
 
 -- name: remove_unseen_processes
@@ -15,9 +16,9 @@ UPDATE processes AS p SET seen_at = 'epoch' FROM set_config('synchronous_commit'
 DELETE FROM processes AS p WHERE p.seen_at < clock_timestamp() - interval '10 minutes';
 
 -- name: answer_canaries(process_id)
--- Records that the canaries of these processes are committed. Writes no row of the other tables, but waits for the same locks on them as a redemption.
--- Skips locked rows, because a redemption in the transaction must wait for none of them, and returns the processes whose rows it wrote: only a write
--- shows that the transaction can be committed.
+-- Records that the canaries of these processes are committed. Writes no other table, but waits for the same locks on
+-- the tables as a redemption. Skips locked rows, because a redemption in the same transaction must wait for none of
+-- them. Returns the processes whose rows were written, because only a write shows that the transaction can commit.
 WITH redeemed AS (INSERT INTO redemptions SELECT r.* FROM redemptions AS r WHERE false),
      sealed AS (INSERT INTO voucher_events SELECT e.* FROM voucher_events AS e WHERE false),
      changed AS (UPDATE vouchers SET status = 'Redeemed' WHERE false)

@@ -27,12 +27,12 @@ const PROCESS = {
   problem: orNull(text),
   canaryAt: orNull(timestamptz),
   isUp: boolean,
-  /** The time since a worker last committed one of its canaries. */
+  /** The time since a worker last committed a canary of this process. */
   canaryAgeMs: orNull(bigint),
 };
 export type ServiceProcess = Row<typeof PROCESS>;
 
-/** A process that was not seen for this long is gone: two of its records are missing. Milliseconds. */
+/** A process that was not seen for this long is considered gone: it has missed two records. Milliseconds. */
 const UP_MS = 25_000;
 
 export const sql = new Statements(new URL("./processes.sql", import.meta.url));
@@ -49,7 +49,7 @@ export const recordProcess = sql.executeOne("record_process", {
 });
 export const endProcess = sql.execute("end_process", { id: text });
 export const removeUnseenProcesses = sql.execute("remove_unseen_processes");
-/** Records the answers to canaries of these processes. Returns the processes for which it did. */
+/** Records the answers to canaries of these processes. Returns the processes whose rows were written. */
 export const answerCanaries = sql.values("answer_canaries", { id: text }, { processId: arrayOf(text) });
 const select = sql.rows("read_processes", PROCESS, { upMs: integer });
 

@@ -62,7 +62,7 @@ export const redeemRequest = z
 
 export type RedeemRequest = z.output<typeof redeemRequest>;
 
-/** The JSON Schema of a request that contains the first field and not the second, which may be null. */
+/** The JSON Schema of a request that contains the first field but not the second. The second may be null. */
 function onlyOne(given: string, absent: string) {
   return {
     title: `By its ${given}`,
@@ -120,7 +120,7 @@ export type RedeemResponse = z.output<typeof redeemResponse>;
 
 const REDEEMED = sampleOf(redeemResponse, { redeemed: true, alreadyConfirmed: false });
 
-/** The example of a response to a read of a reference's redemption. */
+/** The examples of responses to a read of a reference's redemption. */
 export const REDEMPTION_EXAMPLES: Examples<RedeemResponse> = {
   redeemed: { summary: "Redeemed under this reference", value: { ...REDEEMED, alreadyConfirmed: true } },
 };

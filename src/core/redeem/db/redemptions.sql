@@ -1,6 +1,6 @@
 -- name: read_redemptions(organization_id, external_ref)
--- The redemptions with the given references, with all their fields in responses, and the database's time. One row per
--- given reference, in no order. The redemption is null where the reference is not redeemed.
+-- The redemptions with the given references, with all fields of responses, and the database's time. Returns one row per
+-- given reference, in no particular order. The redemption is null if the reference is not redeemed.
 SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", rd.attempt_id AS "redemption.attemptId",
        rd.redeem_code AS "redemption.redeemCode", v.code_key AS "redemption.codeKey", v.serial AS "redemption.serial", p.name AS "redemption.productName",
        p.key AS "redemption.productKey", b.price_usd AS "redemption.priceUsd", b.benefit_months AS "redemption.benefitMonths",
@@ -15,14 +15,15 @@ SELECT (w.n - 1)::int AS n, clock.now, rd.voucher_id AS "redemption.voucherId", 
   LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]);
 
 -- name: move_closed_until(latest)
--- Moves closed_until to two seconds ago, or to a given time if this is earlier. After the commit, inserting a redemption with an earlier time fails. From reading its time to its
--- insert, a redemption takes a small part of two seconds. A redemption that takes longer is decided again.
+-- Moves closed_until to two seconds ago, or to a given time if that is earlier. After the commit, no redemption with an
+-- earlier time can be inserted. From reading its time to its insert, a redemption takes a small part of two seconds. A
+-- slower redemption is decided again.
 UPDATE redemptions_closed AS c SET closed_until = w.until
   FROM (SELECT date_trunc('milliseconds', least(statement_timestamp() - interval '2 seconds', $1::timestamptz)) AS until) AS w
  WHERE c.singleton AND c.closed_until < w.until;
 
 -- name: trust_clock
--- Records that the clock is right: moves closed_until to two seconds ago, even back from the future.
+-- Records that the clock is right. Moves closed_until to two seconds ago, and back if it is in the future.
 UPDATE redemptions_closed AS c
    SET clock_trusted_at = clock_timestamp(),
        closed_until = CASE WHEN c.closed_until BETWEEN w.until AND clock_timestamp() THEN c.closed_until ELSE w.until END
@@ -30,16 +31,18 @@ UPDATE redemptions_closed AS c
  WHERE c.singleton;
 
 -- name: find_closed_until
--- The time before which redemptions are refused, and when an operator last said that the clock is right.
+-- The time before which redemptions are refused, and the time when an operator last said that the clock is right.
 SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: prove_complete_until
--- Moves complete_until forward to the time before which the redemptions are complete: later statements see every earlier redemption, and none is ever
--- added. It is closed_until, or the time of the earliest redemption in an open transaction if that is earlier. Before its insert ends, a transaction
--- takes an advisory lock whose key contains the time of its redemptions, and then reads closed_until (check_redemption_times). pg_locks is read after
--- this statement has taken its snapshot. So a transaction without such a lock has ended, or will read this closed_until or a later one, and fail if
--- its redemptions are earlier. If another process changes the row meanwhile, the time that was found here still counts (MATERIALIZED). complete_until
--- stands still while closed_until is ahead of the clock.
+-- Moves complete_until forward to the time before which the redemptions are complete. Later statements see every
+-- earlier redemption, and none is added afterwards. The new value is closed_until, or the time of the earliest
+-- redemption in an open transaction if that is earlier. Why it is safe: before its insert ends, a transaction takes an
+-- advisory lock whose key contains the time of its redemptions. It then reads closed_until (check_redemption_times).
+-- pg_locks is read after this statement has taken its snapshot. A transaction without such a lock has therefore ended,
+-- or it has yet to read closed_until. It will then find this value or a later one, and fail if its redemptions are
+-- earlier. MATERIALIZED: the time found here counts even if another process changes the row meanwhile. complete_until
+-- does not move while closed_until is ahead of the clock.
 WITH found AS MATERIALIZED (
   SELECT least(o.closed_until, (
            SELECT min(timestamptz 'epoch' + (((l.classid::bigint << 32) | l.objid::bigint) - (21092::bigint << 48)) * interval '1 millisecond')
@@ -54,11 +57,12 @@ UPDATE redemptions_closed AS c SET complete_until = f.until
  WHERE c.singleton AND c.complete_until < f.until AND c.closed_until <= clock_timestamp();
 
 -- name: find_complete_until
--- The time before which the redemptions are complete, as it was last proved.
+-- The last proved time before which the redemptions are complete.
 SELECT c.complete_until AS "completeUntil" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: select_redemptions(organization_id, after_time, after_voucher_id, before, limit)
--- A page of an organization's redemptions in order of time and voucher. The page is cut before the joins, from one index.
+-- A page of an organization's redemptions in order of time and voucher. The page is read from one index before the
+-- joins.
 SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem_code AS "redeemCode", v.serial,
        p.name AS "productName", p.key AS "productKey", b.price_usd AS "priceUsd", b.benefit_months AS "benefitMonths",
        rd.redeemed_at AS "redeemedAt", rd.ticket, rd.key_id AS "keyId", k.label AS "keyLabel"
@@ -94,7 +98,8 @@ SELECT rd.external_ref AS "externalRef", rd.redeem_code AS "redeemCode", rd.rede
   FROM redemptions AS rd LEFT JOIN api_keys AS k ON k.id = ANY (ARRAY[rd.key_id]) WHERE rd.voucher_id = $1::text;
 
 -- name: select_last_redemptions(organization_id, before_time?, before_voucher_id, limit)
--- A page of an organization's redemptions, newest first, before a time and voucher. The page is cut before the joins, from one index.
+-- A page of an organization's redemptions before a time and voucher, newest first. The page is read from one index
+-- before the joins.
 SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_at AS "redeemedAt",
        p.name AS "productName", b.price_usd AS "priceUsd"
   FROM (SELECT o.* FROM redemptions AS o
@@ -107,9 +112,10 @@ SELECT rd.voucher_id AS "voucherId", rd.external_ref AS reference, rd.redeemed_a
  ORDER BY rd.redeemed_at DESC, rd.voucher_id DESC;
 
 -- name: sum_redemptions(organization_id, bounds)
--- The number and the value of an organization's redemptions per period, product and key, and the times of the first and the last redemption. Period n
--- begins at bound n and ends before the next bound. Groups by batch before the other joins, so that each redemption costs one look-up of its voucher.
--- Values are in cents, so that sums of them are exact in every program.
+-- The number and the value of an organization's redemptions per period, product and key, and the times of the first and
+-- the last redemption. Period n begins at bound n and ends before the next bound. Groups by batch before the other
+-- joins, so that each redemption costs only one look-up of its voucher. Values are in cents, so that their sums are
+-- exact in every program.
 SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS "productKey", br.name AS brand,
        s.key_id AS "keyId", k.label AS "keyLabel",
        sum(s.redemptions)::bigint AS redemptions, sum(s.redemptions * b.price_usd * 100)::bigint AS cents,
@@ -129,7 +135,8 @@ SELECT s.period, b.product_id AS "productId", p.name AS "productName", p.key AS 
  ORDER BY s.period, p.name, b.product_id, k.label, s.key_id;
 
 -- name: select_statement_rows(organization_id, after_time, after_voucher_id, before, limit)
--- A page of what a statement's hash covers, in order of time and voucher. The page is cut before the joins, from one index.
+-- A page of the rows that a statement's hash covers, in order of time and voucher. The page is read from one index
+-- before the joins.
 SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd AS "priceUsd", encode(e.record_hash, 'hex') AS "recordHash"
   FROM (SELECT o.* FROM redemptions AS o
          WHERE (o.organization_id || '') = $1::text AND (o.redeemed_at, o.voucher_id) > ($2::timestamptz, $3::text)
@@ -151,14 +158,15 @@ SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.o
     ON CONFLICT (organization_id, month) DO NOTHING;
 
 -- name: lock_references(organization_id, external_ref)
--- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of those that another transaction is
--- ending. Later statements see every end that was committed before a lock was granted, and none is committed while it is held.
+-- Locks references in shared mode until the transaction ends, without waiting. Returns the positions of the references
+-- that another transaction is ending. Later statements see every end that was committed before the locks were granted.
+-- While the locks are held, no further end is committed.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock_shared(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: find_references(organization_id, external_ref, seen_end, generation)
--- One row for each attempt whose reference is redeemed, or that is ended. Two things end an attempt: its reference has
--- another end than the attempt has seen, or such an end may have been deleted.
+-- One row for each attempt that is ended or whose reference is redeemed. An attempt is ended if its reference has
+-- another end than the attempt has seen, or if such an end may have been deleted.
 SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.generation < g.generation - 1 AS "isEnded",
        rd.attempt_id AS "confirmation.attemptId", rd.redeem_code AS "confirmation.redeemCode", rd.redeemed_at AS "confirmation.redeemedAt"
   FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
@@ -169,7 +177,8 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
  WHERE rd.voucher_id IS NOT NULL OR e.version <> w.seen_end OR w.generation < g.generation - 1;
 
 -- name: keep_generation
--- Prevents a new generation of ends until the transaction ends. Waits only while a generation begins.
+-- Prevents a new generation of ends until the transaction ends. Waits only while another transaction begins a
+-- generation.
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
@@ -179,7 +188,8 @@ SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY A
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 
 -- name: end_references(organization_id, external_ref)
--- Writes the ends of locked references without a redemption. Runs after keep_generation. References must be distinct.
+-- Writes the ends of those locked references that have no redemption. Runs after keep_generation. References must be
+-- distinct.
 WITH ended AS (
   INSERT INTO reference_ends (generation, organization_id, external_ref)
   SELECT g.generation, w.organization_id, w.external_ref
@@ -191,13 +201,14 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'ended references') FROM ended;
 
 -- name: begin_generation(latest?)
--- Begins the next generation of ends, once an hour. A trigger waits for transactions that ran keep_generation.
+-- Begins the next generation of ends, at most once an hour. A trigger waits for transactions that ran keep_generation.
 UPDATE reference_generation AS g SET generation = g.generation + 1, started_at = clock.now
   FROM (SELECT least(clock_timestamp(), $1::timestamptz) AS now) AS clock
  WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
--- Deletes ends of two generations ago. An attempt that has not seen them redeems nothing. Does not wait for a call that ends a reference again.
+-- Deletes ends of two generations ago. An attempt that has not seen them redeems nothing. Does not wait for a call that
+-- ends the same reference again.
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

@@ -35,7 +35,7 @@ export type Redemption = Row<typeof REDEMPTION>;
 const LISTED_REDEMPTION = { ...RESULT, externalRef: text, ticket: orNull(text), keyId: text, keyLabel: orNull(text) };
 export type ListedRedemption = Row<typeof LISTED_REDEMPTION>;
 
-/** A redemption with the voucher's normalized code, to compare it with the code in a request. */
+/** A redemption with the voucher's normalized code, which is compared with the code in a request. */
 const CODED_REDEMPTION = { ...REDEMPTION, ...LISTED_REDEMPTION, codeKey: text };
 
 const LAST_REDEMPTION = {
@@ -48,7 +48,7 @@ const LAST_REDEMPTION = {
 export type LastRedemption = Row<typeof LAST_REDEMPTION>;
 
 const STATEMENT_ROW = { voucherId: text, redeemedAt: timestamptz, priceUsd: numeric, recordHash: text };
-/** What a statement's hash covers of a redemption. */
+/** The fields of a redemption that a statement's hash covers. */
 export type StatementRow = Row<typeof STATEMENT_ROW>;
 
 /** The number of redemptions of one period, product and key, and their value in cents. The first period is 1. */
@@ -70,8 +70,8 @@ export type RedemptionSum = Row<typeof REDEMPTION_SUM>;
 export const sql = new Statements(new URL("./redemptions.sql", import.meta.url));
 
 /**
- * The time before which redemptions are complete: statements that begin later see all of them, and none is ever added.
- * It never goes back.
+ * The time before which redemptions are complete. Statements that begin later see all of them, and none is added
+ * afterwards. The time never goes back.
  */
 export const findCompleteUntil = sql.requiredValue("find_complete_until", { completeUntil: timestamptz });
 export const findClosedUntil = sql.requiredRow("find_closed_until", {
@@ -171,13 +171,13 @@ export function refKey(ref: ExternalRef): string {
   return `${ref.organizationId}\0${ref.externalRef}`;
 }
 
-/** The redemption of one reference, or null, and the time of the read by the database's clock. */
+/** The redemption of one reference, or null, and the time of the read on the database's clock. */
 export interface ReadRedemption {
   now: Date;
   redemption: Row<typeof CODED_REDEMPTION> | null;
 }
 
-/** Reads the redemptions of many references in one statement; results are in the order of `refs`. */
+/** Reads the redemptions of many references in one statement. The results are in the order of `refs`. */
 export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[]): Promise<ReadRedemption[]> {
   const results: ReadRedemption[] = new Array(refs.length);
   for (const { n, ...read } of await selectByReference(db, columnsOf(refs, "organizationId", "externalRef")))
@@ -186,23 +186,27 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * Refuses further redemptions with a time more than two seconds ago, and at most until `latest`. Then moves {@link
- * findCompleteUntil} as far as open transactions allow. Each statement is a transaction of its own, because the second
- * must see the first one committed.
+ * From now on refuses redemptions whose time is more than two seconds ago, or before `latest` if that is earlier. Then
+ * moves {@link findCompleteUntil} as far as open transactions allow. Each statement is a separate transaction, because
+ * the second must see the commit of the first.
  */
 export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);
   await proveCompleteUntil(pool);
 }
 
-/** As {@link advanceCompleteUntil}, up to now by the clock that ignores jumps ahead: other times would be refused. */
+/**
+ * As {@link advanceCompleteUntil}, up to the present by the clock that ignores jumps ahead. Otherwise, after a jump,
+ * the database would refuse redemptions with the right time.
+ */
 export async function moveCompleteUntil(ctx: { pool: pg.Pool; deployment: { clock: DatabaseClock } }): Promise<void> {
   await ctx.deployment.clock.ready();
   await advanceCompleteUntil(ctx.pool, ctx.deployment.clock.steadyNow());
 }
 
 /**
- * A redemption's position in the list of an organization. With an empty id, it is before all redemptions of that time.
+ * A position in the list of an organization's redemptions. With an empty id, the position is before all redemptions of
+ * that time.
  */
 interface ListPosition {
   redeemedAt: Date;
@@ -225,7 +229,7 @@ const pagesOf =
 /** At most `limit` redemptions of an organization after a position and before a time, in order of time and voucher. */
 export const selectRedemptions = pagesOf(selectPage);
 
-/** The same, with what a statement's hash covers. */
+/** As {@link selectRedemptions}, with the fields that a statement's hash covers. */
 export const selectStatementRows = pagesOf(selectStatementPage);
 
 export interface NewRedemption extends ExternalRef {
@@ -237,8 +241,8 @@ export interface NewRedemption extends ExternalRef {
 }
 
 /**
- * Statements that insert redemptions. They raise when another transaction has redeemed one of the references, or has
- * moved `closed_until` past `redeemedAt`.
+ * Statements that insert redemptions. They raise an error when another transaction has redeemed one of the references,
+ * or has moved `closed_until` past `redeemedAt`.
  */
 export function insertRedemptions(redemptions: readonly NewRedemption[], redeemedAt: Date): PreparedStatements {
   if (redemptions.length === 0) return [];
@@ -247,8 +251,8 @@ export function insertRedemptions(redemptions: readonly NewRedemption[], redeeme
 }
 
 /**
- * For operators: at most `limit` redemptions of an organization, newest first; if `before` is given, only redemptions
- * that are older than it.
+ * At most `limit` redemptions of an organization, newest first, for operators. If `before` is given, only older
+ * redemptions.
  */
 export function selectLastRedemptions(
   db: Queryable,
@@ -264,18 +268,20 @@ export function selectLastRedemptions(
   });
 }
 
-/** A reference and its last end, as an attempt's first read saw them. If the reference was ended again since, the
- * attempt is too late. */
+/**
+ * A reference and its last end when the attempt first read them. If the reference has been ended again since, the
+ * attempt is too late.
+ */
 interface SeenReference extends ExternalRef {
-  /** The version of the reference's last end; 0 without one. */
+  /** The version of the reference's last end. 0 if there is none. */
   seenEnd: number;
   generation: number;
 }
 
 /**
- * Locks the references of attempts against an end, until the transaction ends, and reads their redemptions and ends.
- * Does not wait. Each result has the attempt's reference; `isEnded` if the reference was ended since the attempt's
- * first read, or is being ended.
+ * Locks the references of attempts until the transaction ends, so that no other transaction ends them. Then reads their
+ * redemptions and ends. Does not wait. Each result has the attempt's reference. `isEnded`: the reference was ended
+ * since the attempt's first read, or another transaction is ending it.
  */
 export async function lockReferences(
   tx: Transaction,
@@ -289,8 +295,8 @@ export async function lockReferences(
 }
 
 /**
- * Locks references so that no other transaction redeems or ends them before this transaction has ended. Does not wait:
- * returns the positions of the references that another transaction has locked. The references must be distinct.
+ * Locks references so that no other transaction redeems or ends them before this transaction has ended. Does not wait.
+ * Returns the positions of the references that another transaction has locked. The references must be distinct.
  */
 export async function lockReferencesToEnd(tx: Transaction, refs: readonly ExternalRef[]): Promise<Set<number>> {
   const [held] = await Promise.all([
@@ -301,14 +307,14 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 }
 
 /**
- * Statements that end the attempts of references that {@link lockReferencesToEnd} has locked and that no later
- * statement found redeemed.
+ * Statements that end the attempts of references. {@link lockReferencesToEnd} must have locked the references, and a
+ * later statement must have found no redemption of them.
  */
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /**
- * Begins a generation of ends if the present one is an hour old. Deletes at most `limit` ends of generations that are
- * too old for any attempt; returns how many.
+ * Begins a generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that no
+ * attempt needs any more. Returns how many.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool, latestTime(pool));

@@ -36,7 +36,7 @@ export const releaseResponse = z
 
 type ReleaseResponse = z.output<typeof releaseResponse>;
 
-/** The same response for ended tickets, unknown tickets and tickets of other organizations. */
+/** One response for ended tickets, unknown tickets and tickets of other organizations. */
 export function nothingReleased(language: Language): ReleaseResponse {
   return { released: false, reason: translateInto(language)("nothingReleased") };
 }

@@ -1,6 +1,7 @@
 -- name: open_reservations(ticket, voucher_id, organization_id, key_id, started_at, expires_at, token_secret_id)
--- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a Live row, or when a ticket exists:
--- the caller decided on state that was not read under the lock.
+-- Opens reservations of locked vouchers. Raises VS001 when a voucher is not Active, is suspended, has expired or has a
+-- Live row, or when a ticket exists. Any of these means that the caller decided on state that was not read under the
+-- lock.
 WITH opened AS (
   INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state, token_secret_id)
   SELECT w.started_at, w.expires_at, w.ticket, w.voucher_id, w.organization_id, w.key_id, 'Live', w.token_secret_id
@@ -29,8 +30,8 @@ WITH ended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'live reservations') FROM ended;
 
 -- name: select_overdue_reservations(after, after_ticket, limit, latest?)
--- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks; the caller
--- locks the vouchers before it ends a row.
+-- Rows in state Live whose expires_at has passed, in order of expires_at, after the last row seen. Takes no locks. The
+-- caller must lock the vouchers before it ends a row.
 SELECT r.ticket, r.voucher_id AS "voucherId", r.expires_at AS "expiresAt" FROM reservations AS r
  WHERE r.ended_at IS NULL AND r.expires_at <= (SELECT least(clock_timestamp(), $4::timestamptz)) AND r.expires_at >= $1::timestamptz
    AND (r.expires_at, r.ticket) > ($1::timestamptz, $2::text)
@@ -43,8 +44,8 @@ SELECT count(*)::int AS live
          ORDER BY r.expires_at LIMIT $1::int) AS l;
 
 -- name: select_reservations_of_voucher(voucher_id, limit)
--- The newest reservations of a voucher, newest first, with the labels of their keys. A row in state Live whose expires_at has passed is
--- returned as Expired with that end.
+-- The newest reservations of a voucher, newest first, with the labels of their keys. A row in state Live whose
+-- expires_at has passed is shown as Expired at that time.
 SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN 'Expired' ELSE r.state END AS state,
        r.key_id AS "keyId", k.label AS "keyLabel", r.started_at AS "startedAt", r.expires_at AS "expiresAt",
        CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN r.expires_at ELSE r.ended_at END AS "endedAt",
@@ -59,8 +60,8 @@ SELECT r.ticket, CASE WHEN r.state = 'Live' AND r.expires_at <= clock.now THEN '
  ORDER BY r.started_at DESC, r.ticket DESC LIMIT $2::int;
 
 -- name: delete_old_reservations(after_ticket, before_ticket, ended_before, limit)
--- Reads the next reservations in the order of tickets, which is that of their starts, and deletes those that ended unused before a time. Returns how
--- many it has read and deleted, and the last ticket.
+-- Reads the next reservations in the order of tickets, which is the order of their starts. Deletes those that ended
+-- unused before a given time. Returns how many it has read and deleted, and the last ticket.
 WITH page AS (
   SELECT r.ticket, r.state, r.ended_at FROM reservations AS r
    WHERE r.ticket > $1::text AND r.ticket < $2::text ORDER BY r.ticket LIMIT $4::int

@@ -5,7 +5,7 @@ import { type PreparedStatements, Statements } from "../../../platform/db/statem
 import { announceExpiredReservations } from "../../chain/db/outbox.ts";
 import type { Reservation } from "../../voucher/reservation.ts";
 
-/** The state of a reservation's row. All but Live are final. */
+/** The state of a reservation's row. Every state except Live is final. */
 type ReservationState = "Live" | "Consumed" | "Released" | "Expired";
 
 export const sql = new Statements(new URL("./reservations.sql", import.meta.url));
@@ -74,7 +74,7 @@ export interface EndedReservation {
   reason?: string | null;
 }
 
-/** Statements that end Live reservations of locked vouchers, and announce the expired ones. */
+/** Statements that end Live reservations of locked vouchers, and write the expired ones to the outbox. */
 export function endReservations(reservations: readonly EndedReservation[], endedAt: Date): PreparedStatements {
   const expired = reservations.filter(({ state }) => state === "Expired").map(({ ticket }) => ticket);
   const ended = reservations.map(({ ticket, state, reason = null }) => ({ ticket, state, reason }));

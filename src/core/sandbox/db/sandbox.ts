@@ -10,9 +10,9 @@ export const moveSandbox = sql.requiredRow(
     /** Reservations that the move has ended, and their vouchers in the same order. */
     endedTickets: arrayOf(text),
     endedVoucherIds: arrayOf(text),
-    /** Batches that the move has expired. Their vouchers' expiry events are not inserted yet. */
+    /** Batches that the move has expired. The expiry events of their vouchers are not inserted yet. */
     expiredBatchIds: arrayOf(text),
-    /** Number of active vouchers in these batches, and of extended vouchers, that the move has expired. */
+    /** Number of vouchers that the move has expired: active vouchers of these batches, and extended vouchers. */
     vouchersExpired: bigint,
   },
   { organizationId: text, seconds: integer, keyId: text, osUser: text, host: text },

@@ -2,7 +2,8 @@ import { bigint, text, textOf } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
 
 /**
- * A sweeper task that walks all rows or keys over several passes. Each pass continues where the previous one stopped.
+ * A sweeper task that goes through all rows or keys in several passes. Each pass continues where the previous one
+ * stopped.
  */
 export type ResumableTask = "remove_reservations" | "check_chains";
 

@@ -9,7 +9,7 @@ import { isPathSegment, normaliseReference } from "../references.ts";
 
 const REFERENCE_MAX = 128;
 
-/** The rules of a caller's own reference, for the form in which it is stored. */
+/** The rules for the stored form of a caller's own reference. */
 const storedReference = input
   .refine((value) => !isLongerThan(value, NORMALISED_MAX), {
     error: problem("tooLong", { max: REFERENCE_MAX }),
@@ -29,8 +29,8 @@ const TRIMMED =
   "so is a text that begins with `erased:`.";
 
 /**
- * The id of a payment in a request, trimmed and not normalised further: a payment provider makes it, and no person
- * types it.
+ * The id of a payment in a request, trimmed but not normalised further, because it comes from a payment provider and is
+ * not typed by a person.
  */
 export function paymentReference(description: string, example: string) {
   return storedReference.meta({
@@ -40,7 +40,7 @@ export function paymentReference(description: string, example: string) {
   });
 }
 
-/** A caller's own reference in a request, as it was sent: {@link normaliseReference} makes the stored text. */
+/** A caller's own reference in a request, exactly as sent. {@link normaliseReference} makes the stored text. */
 export function reference(description: string, example: string) {
   return input
     .superRefine((value, issues) => {
@@ -58,7 +58,7 @@ rest is compared in Unicode's form NFC. \`.\` and \`..\` are rejected.`,
 }
 
 /**
- * Maximum input length of a code or ticket. A normalized code has at most 64 characters; the rest allows for spaces and
+ * Maximum input length of a code or ticket. A normalized code has at most 64 characters. The rest is for spaces and
  * hyphens.
  */
 const CODE_INPUT_MAX = 256;

@@ -15,7 +15,7 @@ import { Statements } from "../../../platform/db/statements.ts";
 import type { StoredStatus, Suspension } from "../voucher.ts";
 import { CHAIN_HEAD } from "./vouchers.ts";
 
-/** A batch that was suspended or resumed, and whose histories do not all have the event yet. */
+/** A batch that was suspended or resumed, and some of whose vouchers' histories lack the event. */
 const DUE = { batchId: text, dueAt: timestamptz };
 export type DueSuspension = Row<typeof DUE>;
 
@@ -57,7 +57,10 @@ export const selectChainHeadsOfRange = sql.rows(
   { voucherId: text, ...CHAIN_HEAD },
   { after: text, last: text },
 );
-/** Null if each batch with expiries to record is locked, or none exists. Those up to `recordedTo` are recorded. */
+/**
+ * Null if no batch has expiries to record, or if all such batches are locked. Expiries up to the serial `recordedTo`
+ * are recorded.
+ */
 export const lockExpiredBatch = withLatest(
   sql.row(
     "lock_expired_batch",
@@ -77,7 +80,7 @@ export const advanceExpiry = sql.requiredValue(
 );
 export const lockOwnExpiries = withLatest(sql.values("lock_own_expiries", { id: text }, { limit: integer, ...LATEST }));
 export const endOwnExpiries = sql.execute("end_own_expiries", { voucherId: arrayOf(text) });
-/** Returns false if the batch is suspended already. */
+/** Returns false if the batch is already suspended. */
 export const suspendBatchRow = sql.executeOne("suspend_batch", { id: text, reason: text, followMs: integer });
 /** Returns false if the batch is not suspended. */
 export const resumeBatchRow = sql.executeOne("resume_batch", {
@@ -129,7 +132,9 @@ const findVouchers = sql.rows(
   },
 );
 
-/** What vouchers are searched by. Either one field is not null, or the two fields `batchId` and `serial`. */
+/**
+ * The criteria of a search for vouchers. Either one field is set, or both `batchId` and `serial`. The others are null.
+ */
 export interface VoucherCriteria {
   codeKey: string | null;
   ticket: string | null;
@@ -140,7 +145,7 @@ export interface VoucherCriteria {
   serial: number | null;
 }
 
-/** At most `limit` vouchers of these organizations that meet the criteria, with the database's time. */
+/** At most `limit` vouchers of these organizations that meet the criteria, and the database's time. */
 export function selectVouchersBy(
   db: Queryable,
   organizationIds: readonly string[],

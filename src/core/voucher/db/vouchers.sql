@@ -1,9 +1,10 @@
 -- name: resolve_vouchers(organization_id, code_key?, ticket?, external_ref?)
--- Reads many vouchers, each by code or by ticket and always within one organization, so that a voucher of another organization gives the same result
--- as an unknown voucher. One row per wanted entry, in no order; the voucher is null where nothing matches. The same snapshot also gives the
--- reservation that is live at the database's time, the redemption of an external reference of the organization, and the version of the reference's
--- last end (0 without one) with the generation of ends. The database's time and the closed time stand only in the first wanted entry's row, because
--- writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
+-- Reads many vouchers, each by code or by ticket and always within one organization. So a voucher of another
+-- organization gives the same result as an unknown voucher. Returns one row per wanted entry, in no particular order.
+-- The voucher is null if nothing matches. The same snapshot also gives the reservation that is live at the database's
+-- time, the redemption of an external reference of the organization, and the version of the reference's last end (0 if
+-- there is none) with the generation of ends. Only the row of the first wanted entry has the database's time and the
+-- closed time, because writing and reading a time costs more than most columns. OFFSET 0 as in read_locked_vouchers.
 SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now", CASE WHEN w.n = 1 THEN clock.closed_until END AS "clock.closedUntil", clock.generation, coalesce(e.version, 0) AS "seenEnd", v.id AS "voucher.id", v.code AS "voucher.code", v.serial AS "voucher.serial",
        v.status AS "voucher.status", v.redeemed_at AS "voucher.redeemedAt", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "voucher.validUntil",
        voucher_suspended(v.suspension, b.suspended_at) AS "voucher.suspended",
@@ -34,8 +35,8 @@ SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now",
   LEFT JOIN reference_ends AS e ON e.organization_id = w.organization_id AND e.external_ref = w.external_ref;
 
 -- name: lock_free_vouchers(voucher_id)
--- Locks the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no state, because a joined row could be
--- older than the lock.
+-- Locks those of the vouchers that no other transaction has locked, in id order, and returns their ids. Returns no
+-- state, because a joined row could be older than the lock.
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_voucher(voucher_id)
@@ -43,16 +44,17 @@ SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR N
 SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
 -- name: select_voucher_lockers(among?)
--- The transactions that have locked vouchers to change them; of some if given. A transaction is named by a virtual id, which is never used again.
+-- The transactions that have locked vouchers in order to change them. With `among`, only transactions of that list. A
+-- transaction is named by a virtual id, which is never used again.
 SELECT l.virtualtransaction AS id FROM pg_locks AS l
  WHERE l.locktype = 'relation' AND l.relation = 'vouchers'::regclass AND l.mode = 'RowShareLock' AND l.granted
    AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
    AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1::text[]));
 
 -- name: read_locked_vouchers(voucher_id)
--- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes the reservation in
--- state Live, even past its end. Inserting a redemption before closedUntil fails.
--- One row per voucher. OFFSET 0 keeps a plan that was made while there were no reservations from reading all of them.
+-- The state of locked vouchers on which changes are decided, and the one time that the whole transaction uses. Includes
+-- the reservation in state Live, even after its end. Inserting a redemption before closedUntil fails. One row per
+-- voucher. A plan that was made while there were no reservations would read all of them. OFFSET 0 prevents this.
 SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id AS "organizationId", v.code, v.code_key AS "codeKey", v.serial,
        v.status, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequence", encode(v.sealed_hash, 'hex') AS "sealedHash",
        voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil",
@@ -121,8 +123,8 @@ WITH extended AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an earlier end and an unchanged chain') FROM extended;
 
 -- name: suspend_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?, suspension?)
--- Sets what the histories of locked, Active vouchers say about their suspension, and writes their chain heads. Raises VS001 when one is not Active,
--- its history says so already, or its chain has changed.
+-- Sets the state of suspension in the histories of locked, Active vouchers, and writes their chain heads. Raises VS001
+-- when one is not Active, already has this state, or its chain has changed.
 WITH suspended AS (
   UPDATE vouchers AS v
      SET suspension = $6::text, last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')

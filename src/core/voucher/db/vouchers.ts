@@ -17,7 +17,7 @@ import { columnsOf, type PreparedStatements, Statements } from "../../../platfor
 import type { Reservation } from "../reservation.ts";
 import type { ChainHead, StoredStatus, Suspension, VoucherType } from "../voucher.ts";
 
-/** A voucher with its terms, as partners see it. Prices are US dollars. */
+/** A voucher with its terms, as shown to partners. Prices are US dollars. */
 const VOUCHER = {
   id: text,
   code: text,
@@ -60,14 +60,17 @@ const LOCKED_VOUCHER = {
   validUntil: timestamptz,
   /** Whether the voucher or its batch is suspended. */
   suspended: boolean,
-  /** The suspension in the voucher's history, which may still lack the event of a suspended or resumed batch. */
+  /**
+   * The state of suspension in the voucher's history. The history may still lack the event of a suspended or resumed
+   * batch.
+   */
   suspension: orNull(textOf<Suspension>()),
-  /** Since when the batch is suspended; null while it is not. */
+  /** The time since which the batch is suspended. Null if it is not suspended. */
   batchSuspendedAt: orNull(timestamptz),
   retailPriceUsd: numeric,
   priceUsd: numeric,
   sandbox: boolean,
-  /** The reservation row in state Live, even past its end. */
+  /** The reservation row in state Live, even after its end. */
   reservation: RESERVATION,
 };
 export type LockedVoucher = Row<typeof LOCKED_VOUCHER>;
@@ -76,7 +79,7 @@ export const sql = new Statements(new URL("./vouchers.sql", import.meta.url));
 
 /** Returns whether the voucher exists. @throws DatabaseError 55P03 when it waits longer than `lock_timeout`. */
 export const lockVoucher = sql.executeOne("lock_voucher", { voucherId: text });
-/** The chain heads of vouchers, in no order. Leaves out ids without a voucher. */
+/** The chain heads of vouchers, in no particular order. Ids without a voucher are left out. */
 export const readChainHeads = sql.rows("read_chain_heads", { id: text, ...CHAIN_HEAD }, { voucherId: arrayOf(text) });
 const selectResolved = sql.rows(
   "resolve_vouchers",
@@ -130,30 +133,32 @@ const voidRows = sql.prepare("void_vouchers", ADVANCE);
 const extendRows = sql.prepare("extend_vouchers", { ...ADVANCE, validUntil: timestamptz });
 const suspendRows = sql.prepare("suspend_vouchers", { ...ADVANCE, suspension: orNull(textOf<Suspension>()) });
 
-/** A voucher named by its normalized code or by a ticket; the other one is null. If both are null, nothing matches. */
+/**
+ * A voucher named by its normalized code or by a ticket. The other field is null. If both are null, nothing matches.
+ */
 export interface WantedVoucher {
   organizationId: string;
   codeKey: string | null;
   ticket: string | null;
-  /** A reference whose redemption is read from the same snapshot, or null. */
+  /** A reference whose redemption is read in the same snapshot, or null. */
   externalRef: string | null;
 }
 
-/** One wanted voucher as one snapshot shows it. */
+/** One wanted voucher, as read in one snapshot. */
 export interface ResolvedVoucher {
-  /** The time by which to decide. */
+  /** The time on which decisions must be based. */
   now: Date;
   voucher: Voucher | null;
   /** The reservation that is live at `now`. */
   reservation: Reservation | null;
-  /** The version of the last end of the wanted `externalRef`, 0 without one, and the generation of ends. */
+  /** The version of the last end of the wanted `externalRef`, or 0 if there is none. Also the generation of ends. */
   seenEnd: number;
   generation: number;
   /** The redemption of the wanted `externalRef`. It may be of another voucher. */
   redeemed: { voucherId: string; attemptId: string; redeemCode: string; redeemedAt: Date } | null;
 }
 
-/** Resolves many wanted vouchers in one statement; results are in the order of `wanted`. */
+/** Resolves many wanted vouchers in one statement. The results are in the order of `wanted`. */
 export async function resolveVouchers(db: Queryable, wanted: readonly WantedVoucher[]): Promise<ResolvedVoucher[]> {
   const columns = columnsOf(wanted, "organizationId", "codeKey", "ticket", "externalRef");
   const rows = await selectResolved(db, columns);
@@ -166,20 +171,22 @@ export async function resolveVouchers(db: Queryable, wanted: readonly WantedVouc
   return resolved;
 }
 
-/** Locks the vouchers that no other transaction has locked, in id order and without waiting; returns their ids. */
+/**
+ * Locks those of the vouchers that no other transaction has locked, in id order and without waiting. Returns their ids.
+ */
 export async function lockFreeVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   return new Set(await lockFree(tx, voucherIds));
 }
 
-/** Vouchers by id, and the one time that the transaction uses for all its decisions and rows. */
+/** Vouchers by id, and the one time that the transaction uses for all decisions and rows. */
 export interface LockedVouchers {
   now: Date;
   vouchers: Map<string, LockedVoucher>;
 }
 
 /**
- * Reads vouchers that this transaction has locked, and the database's time; omits unknown ids. The ids must be
- * distinct.
+ * Reads the vouchers that this transaction has locked, and the database's time. Unknown ids are left out. The ids must
+ * be distinct.
  * @throws Error when no id has a voucher.
  */
 export async function readLockedVouchers(tx: Transaction, voucherIds: readonly string[]): Promise<LockedVouchers> {
@@ -190,14 +197,16 @@ export async function readLockedVouchers(tx: Transaction, voucherIds: readonly s
   return { now: timeOf(tx, now, closedUntil), vouchers: new Map(rows.map((row) => [row.id, row])) };
 }
 
-/** A change of a chain head since it was read. */
+/** A chain head as it was read, and as it is to be written. */
 export interface ChainAdvance {
   voucherId: string;
   lastSequenceBefore: number;
   after: ChainHead;
 }
 
-/** Columns for a statement: the vouchers as they were read, and the given fields of their new chain heads. */
+/**
+ * Columns for a statement: the vouchers with their chain heads as read, and the given fields of the new chain heads.
+ */
 function advanceColumns<Field extends keyof ChainHead>(advances: readonly ChainAdvance[], ...fields: readonly Field[]) {
   const heads = advances.map(({ after }) => after);
   return { ...columnsOf(advances, "voucherId", "lastSequenceBefore"), ...columnsOf(heads, ...fields) };
@@ -209,37 +218,37 @@ export function advanceChains(advances: readonly ChainAdvance[]): PreparedStatem
   return [advanceRows(advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
-/** Statements that set locked, Active vouchers to Redeemed. Their chains are sealed up to the new head. */
+/** Statements that set locked, Active vouchers to Redeemed. Their chains must be sealed up to the new head. */
 export function redeemVouchers(advances: readonly ChainAdvance[], redeemedAt: Date): PreparedStatements {
   if (advances.length === 0) return [];
   return [redeemRows({ ...advanceColumns(advances, "lastSequence", "sealedHash"), redeemedAt })];
 }
 
-/** Statements that set locked, Active vouchers to Voided. The caller inserts the events up to the new heads. */
+/** Statements that set locked, Active vouchers to Voided. The caller must insert the events up to the new heads. */
 export function voidVouchers(advances: readonly ChainAdvance[]): PreparedStatements {
   if (advances.length === 0) return [];
   return [voidRows(advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"))];
 }
 
-/** Statements that give locked, Active vouchers a later end. The caller inserts the events up to the new heads. */
+/** Statements that give locked, Active vouchers a later end. The caller must insert the events up to the new heads. */
 export function extendVouchers(advances: readonly ChainAdvance[], validUntil: Date): PreparedStatements {
   if (advances.length === 0) return [];
   return [extendRows({ ...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"), validUntil })];
 }
 
 /**
- * Statements that set what the histories of locked, Active vouchers say about their suspension; null for a resumption.
- * The caller inserts the events up to the new heads.
+ * Statements that set the state of suspension in the histories of locked, Active vouchers. Null for a resumption. The
+ * caller must insert the events up to the new heads.
  */
 export function suspendVouchers(advances: readonly ChainAdvance[], suspension: Suspension | null): PreparedStatements {
   if (advances.length === 0) return [];
   return [suspendRows({ ...advanceColumns(advances, "lastSequence", "sealedSequence", "sealedHash"), suspension })];
 }
 
-/** A voucher's chain head, or null when there is no such voucher. */
+/** A voucher's chain head. Null if there is no such voucher. */
 export async function findChainHead(db: Queryable, voucherId: string): Promise<ChainHead | null> {
   return (await readChainHeads(db, [voucherId]))[0] ?? null;
 }
 
-/** Whether a voucher belongs to a sandbox; null when there is no such voucher. */
+/** Whether a voucher belongs to a sandbox. Null if there is no such voucher. */
 export const findVoucherSandbox = sql.value("find_voucher_sandbox", { sandbox: boolean }, { voucherId: text });
