@@ -8,7 +8,7 @@ import { closeOnSignal, configureProcess, failStart } from "../src/platform/proc
 import { openTraces } from "../src/platform/traces/open-traces.ts";
 import { prepareWorkers } from "./prepare-workers.ts";
 
-// Runs a worker process for the queues that WORKER_QUEUES names. Any number of such processes may run.
+// Runs a worker process for the queues in WORKER_QUEUES. Any number of such processes may run.
 const given = configureProcess((env) => readWorkerConfig(env, CONFIG_PARTS));
 try {
   const config = await learnRedis(given);

@@ -5,7 +5,7 @@ import type { DepsOf } from "../src/platform/http/endpoint.ts";
 import type { Lifetime } from "../src/platform/lifetime.ts";
 import { startWorker } from "../src/platform/queues/worker.ts";
 
-/** What the worker takes from its process. */
+/** What the worker gets from its process. */
 type Deps = WorkerDeps &
   Pick<Lifetime, "use"> &
   DepsOf<typeof openRedeemCommitter> &

@@ -10,7 +10,7 @@ import { FinishedJobs } from "../src/platform/queues/finished-jobs.ts";
 import { Schedule } from "../src/platform/queues/schedule.ts";
 import { type RunningWorker, startWorker } from "../src/platform/queues/worker.ts";
 
-/** What the worker takes from its process. */
+/** What the worker gets from its process. */
 type Deps = Omit<DepsOf<typeof openSweepTasks>, "queueLinks">;
 
 /**

@@ -2,8 +2,8 @@ import { isIP, isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /**
- * Parses an IPv6 address without a zone. The URL parser writes dotted quads in hex: ipaddr.js takes `::203.0.113.7` for
- * a mapped address, which it is not.
+ * Parses an IPv6 address without a zone. First, the URL parser rewrites dotted quads in hex, because ipaddr.js mistakes
+ * `::203.0.113.7` for an IPv4-mapped address.
  */
 export function parseIPv6(text: string): ipaddr.IPv6 {
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1));
@@ -16,7 +16,9 @@ export function isNetwork(text: string): boolean {
   return Number(bits ?? 0) <= (isIPv6(address) ? 128 : 32);
 }
 
-/** Whether the text is an address, or a network without bits after its prefix, as Postgres takes it for `cidr`. */
+/**
+ * Whether the text is an address, or a network without bits after its prefix. Postgres accepts only these as `cidr`.
+ */
 export function isExactNetwork(text: string): boolean {
   if (!isNetwork(text) || !text.includes("/")) return isNetwork(text);
   const [address = "", bits] = text.split("/");
@@ -25,12 +27,12 @@ export function isExactNetwork(text: string): boolean {
   return ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${bits}`).toString() === parsed;
 }
 
-/** The only IPv6 network of public addresses. */
+/** The only IPv6 network with public addresses. */
 const PUBLIC_IPV6 = ipaddr.parseCIDR("2000::/3");
-/** The host services of Azure's virtual machines, at an otherwise public address. */
+/** The address of host services for Azure's virtual machines. It looks like a public address. */
 const AZURE_HOST = "168.63.129.16";
 
-/** An IPv6 network whose addresses lead to IPv4 addresses, with the offsets of the bytes that may be one. */
+/** An IPv6 network whose addresses contain IPv4 addresses, and the possible offsets of the IPv4 bytes. */
 interface Carrier {
   network: ReturnType<typeof ipaddr.parseCIDR>;
   layouts: number[][];
@@ -40,9 +42,9 @@ const LAST_FOUR = [12, 13, 14, 15];
 const CARRIERS: Carrier[] = [
   // IPv4-mapped (RFC 4291).
   { network: ipaddr.parseCIDR("::ffff:0:0/96"), layouts: [LAST_FOUR] },
-  // NAT64: name servers of networks without IPv4 make such addresses (RFC 6052, RFC 6147).
+  // NAT64. Name servers of networks without IPv4 make such addresses (RFC 6052, RFC 6147).
   { network: ipaddr.parseCIDR("64:ff9b::/96"), layouts: [LAST_FOUR] },
-  // NAT64 with a prefix of the network's own length, 48, 56, 64 or 96 bits (RFC 8215).
+  // NAT64 with a network's own prefix of 48, 56, 64 or 96 bits (RFC 8215).
   {
     network: ipaddr.parseCIDR("64:ff9b:1::/48"),
     layouts: [[6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], LAST_FOUR],
@@ -52,13 +54,13 @@ const CARRIERS: Carrier[] = [
 ];
 
 /**
- * 0.0.0.0/8 and 240.0.0.0/4, which lead nowhere. Prefixes of 96 bits such as `64:ff9b:1:fffe::` look like them in other
- * layouts.
+ * 0.0.0.0/8 and 240.0.0.0/4, which are not routed. If read in a wrong layout, prefixes of 96 bits such as
+ * `64:ff9b:1:fffe::` look like them.
  */
 const NOWHERE = /^(0|2[45]\d)\./;
 
 /**
- * Whether a text is an IP address of the public internet. An address that leads to an IPv4 address is judged by that
+ * Whether a text is an IP address of the public internet. An address that contains an IPv4 address is judged by that
  * IPv4 address.
  */
 export function isPublicAddress(text: string): boolean {
@@ -69,6 +71,7 @@ export function isPublicAddress(text: string): boolean {
   if (carrier === undefined) return address.range() === "unicast" && address.match(PUBLIC_IPV6);
   const bytes = address.toByteArray();
   const inside = carrier.layouts.map((offsets) => offsets.map((offset) => bytes[offset]).join("."));
-  // The layout that the network uses is not known, so every layout must lead to a public address or nowhere.
+  // The layout that the network uses is unknown. So at least one layout must give a public address, and every other
+  // layout a public or unrouted address.
   return inside.some(isPublicAddress) && inside.every((each) => NOWHERE.test(each) || isPublicAddress(each));
 }

@@ -1,39 +1,39 @@
-/** Something that the servers do not have as the code needs it. */
+/** A requirement of the code that the servers do not meet. */
 export interface UnmetCheck {
   code: string;
-  /** What is wrong: the setting, its value and the wanted value; and what to do. Sentences for an operator. */
+  /** Sentences for an operator: the setting, its value and the wanted value; then what to do. */
   message: string;
   effect: Effect;
 }
 
 /**
  * `refused`: no process can use the servers, and waiting does not help. `waits`: no process can use them now. `risk`:
- * work can get lost or slow.
+ * work may be lost or slow.
  */
 type Effect = "refused" | "waits" | "risk";
 
-/** One thing that the code needs. `query` reads it from what a server said about itself. */
+/** One requirement of the code. `query` reads the value from what a server has reported about itself. */
 export interface Check<Found> {
   what: string;
-  /** What needs it, as a sentence. */
+  /** Why the code needs it, as a sentence. */
   why: string;
   wanted: string;
   query(found: Found): string;
-  /** By default, the value must be the wanted one. */
+  /** By default, the value must equal the wanted one. */
   isMet?(value: string, found: Found): boolean;
   sentence(value: string, found: Found): string;
   code: string;
   effect: Effect;
 }
 
-/** A check, and what was found. */
+/** A check and its result. */
 export interface Checked extends Pick<Check<never>, "what" | "why" | "wanted"> {
-  /** Each different value among the servers. */
+  /** The different values among the servers. */
   actual: string;
   problems: UnmetCheck[];
 }
 
-/** Checks what several servers said, or parts of one. */
+/** Checks the reports of several servers, or several parts of one report. */
 export function runCheck<Found>(check: Check<Found>, all: readonly Found[]): Checked {
   const { what, why, wanted, code, effect, query, sentence, isMet = (value) => value === wanted } = check;
   const values = all.map((found) => ({ found, value: query(found) }));

@@ -21,10 +21,10 @@ import { withPassword } from "./redis/addresses.ts";
 
 type Environment = Record<string, string | undefined>;
 
-/** The environment is invalid. `message` has one line per problem, which starts with the variable's name. */
+/** The error for an invalid environment. `message` has one line per problem, which starts with the variable's name. */
 export class ConfigError extends Error {}
 
-/** A file that a variable or an option names cannot be used. The message is for an operator. */
+/** The error for a file, named by a variable or an option, that cannot be used. The message is for an operator. */
 export class UnusableFile extends Error {}
 
 /** Reads and validates a process's configuration. @throws ConfigError when a variable is missing or invalid. */
@@ -48,9 +48,9 @@ export function readConfig(env: Environment, parts: ConfigParts) {
     queues: parts.queues,
     /** Without a trailing slash. */
     baseUrl,
-    /** The path of `baseUrl`, which a proxy removes from requests. Empty when there is none. */
+    /** The path of `baseUrl`, which a proxy removes from requests. Empty if there is none. */
     basePath: new URL(baseUrl).pathname.replace(/\/$/, ""),
-    /** The longest reservation that a process can have made, also one with another RESERVATION_SECONDS. */
+    /** The longest reservation that any process can have made, even with another RESERVATION_SECONDS. */
     reservationMaxMs: RESERVATION_MAX * 1_000,
     ops: opsSettings(values),
     issuer: { databaseUrl: issuerDatabaseUrl(values) },
@@ -61,7 +61,7 @@ export function readConfig(env: Environment, parts: ConfigParts) {
 /** The configuration of a process. Durations are milliseconds unless the name says otherwise. */
 export type Config = ReturnType<typeof readConfig>;
 
-/** What is wrong with a public address that only this machine can reach, and the remedy. Null for another address. */
+/** The problem with a public address that only this machine can reach, and the remedy. Null for any other address. */
 export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string | null {
   if (!/^(localhost|127\..*|\[::1\])$|\.localhost$/.test(new URL(baseUrl).hostname)) return null;
   return (
@@ -71,8 +71,8 @@ export function describeLocalAddress({ baseUrl }: { baseUrl: string }): string |
 }
 
 /**
- * The database address of the issuer API. Null turns the API off: ISSUER_API is off, or the address is missing in
- * production.
+ * The database address of the issuer API. Null turns the API off, because ISSUER_API is off, or because the address is
+ * missing in production.
  */
 function issuerDatabaseUrl({ issuer, ops, production, databaseUrl }: VariableValues<typeof VARIABLES>): string | null {
   if (!issuer.on) return null;
@@ -110,7 +110,7 @@ function refuseBadAlertUrl({ alerts, privateReceivers }: Pick<Config, "alerts" |
   );
 }
 
-/** Traces are on when an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
+/** Traces are on if an exporter or an endpoint is set, unless the SDK is disabled or the exporter is `none`. */
 function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   const { disabled, exporters, endpoint, tracesEndpoint, serviceName, attributes } = given;
   const isOff = disabled?.trim().toLowerCase() === "true" || exporters.includes("none");
@@ -121,7 +121,7 @@ function traceSettings(given: VariableValues<typeof VARIABLES.traces>) {
   };
 }
 
-/** @throws ConfigError when tokens would be signed with the public development secret in production. */
+/** @throws ConfigError in production if tokens would be signed with the public development secret. */
 function requirePrivateSecret(config: Config): void {
   if (config.production && config.reservationTokenSecrets.includes(DEVELOPMENT_TOKEN_SECRET)) {
     throw new ConfigError(
@@ -138,8 +138,8 @@ export function readApiConfig(env: Environment, parts: ConfigParts): Config {
 }
 
 /**
- * Whether the configuration alone shows that operators can sign in. Without a token or a JWKS, a process in production
- * starts only with named operators or with its pages off.
+ * Whether the configuration alone shows that operators can sign in. If neither a token nor a JWKS is configured, a
+ * process in production starts only if operators exist in the database, or if its pages are off.
  */
 export function hasConfiguredSignIn({ ops, production }: Pick<Config, "ops" | "production">): boolean {
   return ops.token !== null || ops.jwksUrl !== null || (production && !ops.isOff);
@@ -153,7 +153,10 @@ export function missingSignIn(): ConfigError {
   );
 }
 
-/** As {@link readConfig}, for a worker process. @throws ConfigError also if it lacks what each of its queues needs. */
+/**
+ * As {@link readConfig}, for a worker process.
+ * @throws ConfigError also if something that one of its queues needs is missing.
+ */
 export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   const config = readConfig(env, parts);
   const { workerQueues } = config;
@@ -167,7 +170,7 @@ export function readWorkerConfig(env: Environment, parts: ConfigParts): Config {
   return config;
 }
 
-// Commands read only the variables that they use. Each function throws a ConfigError when one of them is missing or
+// Commands read only the variables that they use. Each function throws a ConfigError if one of them is missing or
 // invalid.
 
 /** The configuration of a command that uses a wing. */
@@ -212,8 +215,8 @@ export function readGranteePasswords(env: Environment): VariableValues<typeof RO
 }
 
 /**
- * Servers that the environment names. Null means the embedded server, but a command with DATABASE_URL and without
- * REDIS_URL uses no Redis.
+ * Servers that the environment names. Null means the embedded server. Exception: a command with DATABASE_URL and
+ * without REDIS_URL uses no Redis.
  */
 export interface GivenServers {
   databaseUrl: string | null;
@@ -227,8 +230,10 @@ export function readGivenServers(env: Environment): GivenServers {
 }
 
 /**
- * Reads a variable. The value of a secret may be in the file that NAME_FILE names. Editors and shells leave white space
- * at the ends, and compose files and shells pass unset variables as empty ones. @throws ConfigError
+ * Reads a variable. The value of a secret may be in the file that NAME_FILE names. White space at the ends is removed,
+ * because editors and shells add it. An empty variable counts as unset, because compose files and shells pass unset
+ * variables as empty ones.
+ * @throws ConfigError
  */
 function readText(env: Environment, name: string, isSecret = true): string | undefined {
   const given = env[name]?.trim() || undefined;
@@ -242,7 +247,7 @@ function readText(env: Environment, name: string, isSecret = true): string | und
   return text;
 }
 
-/** The environment of processes that get the values of files, and not their names. @throws ConfigError */
+/** Returns the environment for processes that get the contents of files instead of their names. @throws ConfigError */
 export function resolveFiles(env: Environment, parts: ConfigParts): Environment {
   const resolved = { ...env };
   for (const name of secretNames(parts)) {
@@ -259,21 +264,21 @@ export function namesOfSecrets(env: Environment, parts: ConfigParts): string[] {
   return processSecrets(parts).filter((name) => readText(env, name) !== undefined);
 }
 
-/** Variables that differ between the processes of a service. */
+/** Variables that differ between the processes of one service. */
 const OF_ONE_PROCESS = ["PORT", "BASE_URL", "METRICS_PORT"];
 
-/** The variables of an environment that every process of a service gets, without secrets. */
+/** The variables, except secrets, that every process of a service gets from an environment. */
 export function settingsOf(env: Environment, parts: ConfigParts): Record<string, string> {
   const names = settingNames(parts).filter((name) => !OF_ONE_PROCESS.includes(name));
   return Object.fromEntries(names.flatMap((name) => (env[name]?.trim() ? [[name, env[name]]] : [])));
 }
 
-/** Variables of Node and of libraries with which every process would give secrets away. */
+/** Finds variables of Node and of libraries that would make a process reveal secrets. */
 function* findUnsafe({ NODE_TLS_REJECT_UNAUTHORIZED, DEBUG = "" }: Environment): Iterable<string> {
   if (NODE_TLS_REJECT_UNAUTHORIZED === "0")
     yield "NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could read what this process sends; unset it, and name your " +
       "authority in NODE_EXTRA_CA_CERTS";
-  // The client of Redis prints its commands, which contain the password, to debug channels of this name.
+  // The Redis client prints its commands, including the password, to debug channels of this name.
   const reaches = (pattern: string) =>
     pattern.startsWith(REDIS_CHANNEL) ||
     (pattern.includes("*") && REDIS_CHANNEL.startsWith(pattern.split("*", 1)[0] ?? ""));
@@ -292,7 +297,7 @@ function readSecretFile(name: string, file: string): string {
   throw new ConfigError(`${name} names ${file}, which is empty`);
 }
 
-/** Reads the variables of a table. @throws ConfigError that names each bad one. */
+/** Reads the variables of a table. @throws ConfigError that names each invalid one. */
 function readVariables<Table extends Variables>(table: Table, env: Environment): VariableValues<Table> {
   const problems: string[] = [];
   const read = (entry: Variables[string]): unknown => {

@@ -1,12 +1,12 @@
-/** The deployment that a process's jobs, replies and leases belong to. */
+/** The deployment to which a process's jobs, replies and leases belong. */
 export interface DeploymentIdentity {
-  /** The deployment's id. @throws Error until the process has reached the database once. */
+  /** The deployment's id. @throws Error until the process has once reached the database. */
   readonly id: string;
   /**
    * The id with a fingerprint of server and database, the server's timeline and its start.
-   * @throws Error until the process has reached the database once.
+   * @throws Error until the process has once reached the database.
    */
   readonly serverId: string;
-  /** Resolves once both are known and the database is usable. */
+  /** Resolves once the identity is known and the database is usable. */
   ready(): Promise<void>;
 }

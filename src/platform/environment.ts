@@ -9,7 +9,7 @@ import type { QueueSettings } from "./queues/queue-settings.ts";
 import { SHARDS_MAX } from "./queues/shards.ts";
 import { BadRedisUrl, parseRedisUrl } from "./redis/addresses.ts";
 
-/** The default secret for reservation tokens. It is public, so production refuses it. */
+/** The default secret for reservation tokens. It is public, so it is refused in production. */
 export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secret";
 
 /** Maximum duration of a reservation. Seconds. */
@@ -20,16 +20,16 @@ export const OPS_OFF = "off";
 
 /**
  * Schemas of variables, in groups where that helps. The title of a schema is the variable's name. The value of a secret
- * variable may be in a file instead, which the variable NAME_FILE names.
+ * variable may be in a file instead, whose path is in the variable NAME_FILE.
  */
 export type Variables = { [key: string]: z.ZodType | Variables };
 
-/** The types of the values that the variables of a table are read as. */
+/** The types of the values of a table's variables. */
 export type VariableValues<Table> = {
   [Key in keyof Table]: Table[Key] extends z.ZodType ? z.output<Table[Key]> : VariableValues<Table[Key]>;
 };
 
-/** Null for a variable that is not set. */
+/** Null if the variable is not set. */
 export const orNull = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
@@ -65,14 +65,17 @@ const databaseUrl = z
     if (problem !== null) issues.addIssue(`cannot be used: ${problem}`);
   });
 
-/** Names the mode as which the client of Postgres takes three others, with a warning on standard error. */
+/**
+ * The Postgres client treats three modes as a fourth one, with a warning on standard error. This function names the
+ * fourth mode instead.
+ */
 function nameVerification(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, "$1verify-full");
 }
 
-/** How tokens are verified. Null accepts any issuer and any audience. Without keys, every token is refused. */
+/** How tokens are verified. Null accepts any issuer or any audience. Without keys, every token is refused. */
 const tokens = (prefix: string) => ({
   jwksUrl: orNull(
     z.url({ protocol: /^(https?|file)$/, error: "must be an address that begins with https:, http: or file:" }),
@@ -90,11 +93,11 @@ const production = z
   .transform((name) => name === "production")
   .meta({ title: "NODE_ENV" });
 
-/** The variables of a process. Durations are milliseconds unless the name says otherwise. */
+/** The variables of a process. Durations are in milliseconds unless the name says otherwise. */
 export const VARIABLES = {
   production,
   port: integer(0, 65_535).default(3000).meta({ title: "PORT" }),
-  /** The address on which PORT and METRICS_PORT listen. Null: all interfaces. */
+  /** The address on which PORT and METRICS_PORT listen. Null means all interfaces. */
   host: orNull(
     z.string().refine((text) => isIP(text) !== 0, "must be an IP address, such as 127.0.0.1 or 0.0.0.0"),
   ).meta({ title: "HOST" }),
@@ -117,8 +120,8 @@ export const VARIABLES = {
     .meta(secret("REDIS_URL")),
   redisPassword: orNull(z.string()).meta(secret("REDIS_PASSWORD")),
   /**
-   * How many shards each queue has. Two numbers while this is being changed: jobs are added to the first, workers serve
-   * both.
+   * How many shards each queue has. During a change, there are two numbers: jobs are added to the first number of
+   * shards, and workers serve both.
    */
   queueShards: list
     .prefault("1")
@@ -140,8 +143,8 @@ export const VARIABLES = {
     .meta(secret("RESERVATION_TOKEN_SECRET")),
   redeemWaitMs: integer(100, 60_000).default(10_000).meta({ title: "REDEEM_WAIT_MS" }),
   /**
-   * A key's limit in calls per second, for reads and for changes separately. The other limits per second derive from
-   * it. 0 turns them all off.
+   * A key's limit in calls per second, separately for reads and for changes. The other limits per second are derived
+   * from it. 0 turns all of them off.
    */
   rateLimitRps: integer(0, 1_000_000).default(200).meta({ title: "RATE_LIMIT_RPS" }),
   /** Look-ups of unknown codes per minute and key. 0 turns the limit off. */
@@ -154,7 +157,7 @@ export const VARIABLES = {
     )
     .default([])
     .meta({ title: "TRUST_PROXY" }),
-  /** Origins whose pages may call the marketplace and the public routes. */
+  /** Origins whose pages may call the marketplace routes and the public routes. */
   corsOrigins: list
     .refine(
       (entries) => entries.length > 0 && entries.every(isOrigin),
@@ -170,7 +173,10 @@ export const VARIABLES = {
   workerConcurrency: integer(1, 1000).default(64).meta({ title: "WORKER_CONCURRENCY" }),
   /** How users' tokens are verified. */
   users: tokens("AUTH"),
-  /** The operator pages and the queue dashboard: how to sign in, whether they may write, and their database. */
+  /**
+   * Operator pages and queue dashboard: how operators sign in, whether they may change anything, and the database to
+   * use.
+   */
   ops: {
     token: orNull(
       z
@@ -180,7 +186,7 @@ export const VARIABLES = {
           `must be at least 16 characters long, or ${OPS_OFF}`,
         ),
     ).meta(secret("OPS_TOKEN")),
-    /** The JWTs of a proxy: their header, and the claims that name the operator and the role. */
+    /** The JWTs that a proxy sends: their header, and the claims that name the operator and the role. */
     ...tokens("OPS"),
     jwtHeader: z
       .string()
@@ -190,7 +196,7 @@ export const VARIABLES = {
       .meta({ title: "OPS_JWT_HEADER" }),
     nameClaim: z.string().default("email").meta({ title: "OPS_NAME_CLAIM" }),
     roleClaim: z.string().default("roles").meta({ title: "OPS_ROLE_CLAIM" }),
-    /** The role of each value of the role claim. Null: the values are the names of roles. */
+    /** The role for each value of the role claim. Null: the values themselves are names of roles. */
     roleMap: orNull(
       list
         .refine((entries) => entries.length > 0 && entries.every((entry) => /.=./.test(entry)), {
@@ -207,13 +213,13 @@ export const VARIABLES = {
     databaseUrl: databaseUrl.optional().meta(secret("OPS_DATABASE_URL")),
   },
   issuer: { on: flag.meta({ title: "ISSUER_API" }) },
-  /** Where to report a vulnerability, in /.well-known/security.txt. */
+  /** Where to report a vulnerability, published in /.well-known/security.txt. */
   securityContact: orNull(z.url({ protocol: /^(mailto|https)$/, error: "must begin with mailto: or https:" })).meta({
     title: "SECURITY_CONTACT",
   }),
   /**
-   * Where the button of a referral link's page leads; `{code}` stands for the link's code. Null: the page has no
-   * button.
+   * The address to which the button on a referral link's page leads. `{code}` stands for the link's code. Null: the
+   * page has no button.
    */
   storefrontUrl: orNull(
     z
@@ -223,38 +229,43 @@ export const VARIABLES = {
         "must be an https: address with {code} after its host, like https://shop.example.com/r/{code}",
       ),
   ).meta({ title: "STOREFRONT_URL" }),
-  /** At most a fifth of the time after which a sweeper without a pass is a fault. */
+  /** The maximum is a fifth of the time without a pass after which the overview shows a fault of the sweeper. */
   sweepIntervalMs: integer(100, 60_000).default(5_000).meta({ title: "SWEEP_INTERVAL_MS" }),
-  /** How long ended reservations without a redemption are kept: longer than webhook deliveries, which read them. */
+  /**
+   * How long ended reservations without a redemption are kept. Must be longer than for webhook deliveries, which read
+   * them.
+   */
   reservationRetentionMs: integer(31, 3_650)
     .default(90)
     .transform((days) => days * 86_400_000)
     .meta({ title: "RESERVATION_RETENTION_DAYS" }),
-  /** The sweeper verifies every chain once in about this time. */
+  /** The sweeper verifies every chain once in roughly this time. */
   chainCheckMs: integer(1, 8_760)
     .default(168)
     .transform((hours) => hours * 3_600_000)
     .meta({ title: "CHAIN_CHECK_HOURS" }),
   /**
-   * How long servers keep an idle connection open. A balancer must close it first, or it may send a request on a
-   * connection that has just ended: some keep them for ten minutes.
+   * How long servers keep an idle connection open. A load balancer must close its idle connections sooner, or it may
+   * send a request on a connection that has just been closed. Some balancers keep them for ten minutes.
    */
   keepAliveMs: integer(1, 86_400)
     .default(620)
     .transform((seconds) => seconds * 1_000)
     .meta({ title: "KEEP_ALIVE_SECONDS" }),
-  /** The room for a request's line and headers. A request may carry a JWT of many groups in two headers. Bytes. */
+  /**
+   * Maximum size of a request's line and headers. A request may carry a JWT with many groups, in two headers. Bytes.
+   */
   headersMax: integer(8, 256)
     .default(32)
     .transform((kilobytes) => kilobytes * 1_024)
     .meta({ title: "MAX_HEADER_KB" }),
   /** The port of the metrics endpoint. Null turns metrics off. */
   metricsPort: orNull(integer(0, 65_535)).meta({ title: "METRICS_PORT" }),
-  /** Whether requests to others' servers may go to any address and port, and without TLS. Never in production. */
+  /** Whether requests to other parties' servers may use any address and port, and no TLS. Never in production. */
   privateReceivers: flag.meta({ title: "WEBHOOK_ALLOW_PRIVATE" }),
   /** Where messages about red faults are sent. */
   alerts: {
-    /** Null: messages are not sent. The address contains a password. */
+    /** Null: no messages are sent. The address contains a password. */
     url: orNull(z.string()).meta(secret("ALERT_URL")),
     /** The secret that signs requests to ALERT_URL. Null: the requests are not signed. */
     secret: orNull(
@@ -264,8 +275,8 @@ export const VARIABLES = {
     ).meta(secret("ALERT_SECRET")),
   },
   /**
-   * The variables that decide whether to load OpenTelemetry and to set the service's name. OpenTelemetry reads these
-   * and others itself.
+   * The variables that decide whether to load OpenTelemetry, and whether to set the service's name. OpenTelemetry
+   * itself reads these and others.
    */
   traces: {
     disabled: z.string().optional().meta({ title: "OTEL_SDK_DISABLED" }),
@@ -283,14 +294,14 @@ export interface WingVariables {
   table: Variables;
 }
 
-/** Declares the variables of a wing. `of` finds their values in a configuration that was read with them. */
+/** Declares the variables of a wing. `of` finds their values in a configuration that includes them. */
 export const wingVariables = <Table extends Variables>(name: string, table: Table) => ({
   name,
   table,
   of: ({ ofWings }: { ofWings: Readonly<Record<string, unknown>> }) => ofWings[name] as VariableValues<Table>,
 });
 
-/** What the rooms above the platform add to a configuration. */
+/** What rooms above the platform add to a configuration. */
 export interface ConfigParts {
   /** All queues of the service. */
   queues: readonly QueueSettings[];
@@ -322,7 +333,7 @@ function splitList(text: string): string[] {
 
 const password = orNull(z.string().regex(/^[\x21-\x7e]{16,}$/, "must be 16 or more visible ASCII characters"));
 
-/** The passwords that `voucherctl db roles` sets. Null sets none. */
+/** The passwords that `voucherctl db roles` sets. A null password is not set. */
 export const ROLE_PASSWORDS = {
   api: password.meta(secret("PVA_API_PASSWORD")),
   log: password.meta(secret("PVA_LOG_PASSWORD")),

@@ -1,5 +1,5 @@
 /**
- * How long a run may continue once the process closes: long enough for usual runs, and a third of the time that a
+ * How long a run may continue after the process begins to close. Enough for usual runs, and a third of the time that a
  * process has to close. Milliseconds.
  */
 const RUNS_MAX_MS = 5_000;
@@ -14,13 +14,13 @@ export interface Closable {
 export interface Lifetime {
   /** Closes a resource with the process, before those that were opened earlier. Returns the resource. */
   use<Resource extends Closable>(resource: Resource): Resource;
-  /** Aborts a while after the close has begun: a long run must end, because what it uses closes soon. */
+  /** Aborts some time after the close has begun. A long run must end, because the resources that it uses close soon. */
   endRuns: AbortSignal;
 }
 
 /**
- * Opens a lifetime. Its `close` closes the resources in reverse order, one after the other, each one even if another
- * fails, and then rejects with the errors.
+ * Opens a lifetime. Its `close` closes the resources in reverse order, one after the other. If one fails, it still
+ * closes the rest, and then rejects with the errors.
  */
 export function openLifetime(runsMaxMs = RUNS_MAX_MS): Lifetime & Closable {
   const resources = new AsyncDisposableStack();
@@ -35,7 +35,7 @@ export function openLifetime(runsMaxMs = RUNS_MAX_MS): Lifetime & Closable {
   };
 }
 
-/** Closes resources that do not use each other, all together. Rejects with the errors once all have ended. */
+/** Closes resources that do not use each other, all at the same time. Rejects with the errors after all have ended. */
 export async function closeAll(resources: readonly Closable[]): Promise<void> {
   const ended = await Promise.allSettled(resources.map((resource) => resource.close()));
   const errors = ended.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));

@@ -1,17 +1,20 @@
 import { constants, fstatSync, openSync } from "node:fs";
 import { type DestinationStream, destination, type Logger, pino, stdSerializers } from "pino";
 
-/** The total size of buffered lines at which they are written at once. Bytes. */
+/** When the buffered lines have this total size, they are written at once. Bytes. */
 const BUFFER_MIN_BYTES = 16_000;
-/** Maximum size of lines that wait while the output accepts none: some seconds of a busy process. Bytes. */
+/**
+ * Maximum size of the lines that wait while the output accepts none. A busy process writes as much in some seconds.
+ * Bytes.
+ */
 const BUFFER_MAX_BYTES = 4 * 1_024 * 1_024;
-/** Pause before an output that accepted nothing is tried again. Milliseconds. */
+/** Pause before the next attempt at an output that accepted nothing. Milliseconds. */
 const TRY_AGAIN_MS = 100;
-/** The longest wait of an exiting process for its reader. Milliseconds. */
+/** Maximum time that an exiting process waits for the reader of its output. Milliseconds. */
 const EXIT_MAX_MS = 500;
 
 /**
- * Opens a logger of JSON lines. Leaves out an error's `detail` and `where` from Postgres, which may contain callers'
+ * Opens a logger of JSON lines. Omits `detail` and `where` of Postgres errors, because they may contain callers'
  * values.
  */
 export function openLogger(level: string, role: string): Logger {
@@ -42,14 +45,13 @@ export function openLogger(level: string, role: string): Logger {
 /** Shared by all loggers of the process so that their lines keep their order. */
 let standardOutput: DestinationStream | undefined;
 
-/** Lines of this process that could not be written and were dropped. */
+/** The number of lines of this process that could not be written and were dropped. */
 export const droppedLines = (): number => dropped;
 
 let dropped = 0;
 
 /**
- * Makes writes to standard output fail instead of waiting for its reader, where that is possible, and returns its file
- * descriptor.
+ * Where possible, makes writes to standard output fail instead of waiting for its reader. Returns its file descriptor.
  */
 function openWithoutWaiting(): number {
   try {
@@ -60,16 +62,16 @@ function openWithoutWaiting(): number {
   } catch {
     // This system is not Linux, or the output belongs to another user.
   }
-  // Node sets the mode of a socket or a pipe when it opens the stream, for every process with the same output, and
-  // resets it at its end.
+  // Reading this property opens the stream. For a socket or a pipe, Node then sets the mode for every process with the
+  // same output, and resets it when the process ends.
   void process.stdout;
   return 1;
 }
 
 /**
- * Buffers lines and writes them once per turn of the event loop, and when the process exits. While the output accepts
- * nothing, because its reader is stopped or the disk is full, lines wait in a bounded buffer; further lines are dropped
- * and counted. So no call waits for the log.
+ * Buffers lines and writes them once per turn of the event loop, and when the process exits. If the output's reader is
+ * stopped or the disk is full, lines wait in a bounded buffer. Further lines are dropped and counted. So no call waits
+ * for the log.
  */
 function openStandardOutput(): DestinationStream {
   const fd = openWithoutWaiting();
@@ -77,7 +79,7 @@ function openStandardOutput(): DestinationStream {
   const output = destination({ dest: fd, sync: true, ...bounds, retryEAGAIN: () => false });
   let pendingBytes = 0;
   let isFlushScheduled = false;
-  /** Why the last attempt failed, until the next attempt. */
+  /** The error of the last attempt. Reset when the next attempt begins. */
   let failure: NodeJS.ErrnoException | null = null;
   const flush = () => {
     failure = null;
@@ -98,7 +100,7 @@ function openStandardOutput(): DestinationStream {
     const giveUpAt = performance.now() + EXIT_MAX_MS;
     while (pendingBytes > 0 && performance.now() < giveUpAt) {
       flush();
-      // A slow reader gets a moment for the last lines.
+      // Gives a slow reader a moment to accept the last lines.
       if (failure !== null) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
     }
   });

@@ -1,55 +1,65 @@
 /**
- * A random id that is committed at a position of the database's past. Every later state of the same database has it.
+ * A random id that was committed at a position in the database's past. Every later state of the same database contains
+ * it.
  */
 export interface Mark {
   readonly position: number;
   readonly id: string;
 }
 
-/** One run of a database server. Another start, or another timeline, may be another server with the same files. */
+/** One run of a database server. Another start or another timeline may belong to another server with the same files. */
 export interface ServerStart {
   readonly deploymentId: string;
-  /** In hex with a fixed length, so that timelines can be compared as text. Every promotion raises it. */
+  /** A hex text of fixed length, so that timelines can be compared as text. Every promotion raises it. */
   readonly timeline: string;
   readonly started: string;
-  /** Where operators find it. Decides nothing. */
+  /** Where operators find the server. No decision depends on it. */
   readonly host: string;
 }
 
-/** What a process remembers of the deployment's database, and of the server in use. Never changed, only replaced. */
+/**
+ * What a process remembers of the deployment's database and of the server in use. Never changed in place, only
+ * replaced.
+ */
 export interface Memory extends ServerStart {
-  /** The newest mark whose COMMIT, or that of a later transaction, returned without a warning. */
+  /**
+   * The newest mark that is known to be committed: its own COMMIT, or the COMMIT of a later transaction, returned
+   * without a warning.
+   */
   readonly newest: Mark | null;
   /** The newest mark that every promoted standby must have. */
   readonly lasting: Mark | null;
-  /** All accepted losses that were committed before the newest mark, and perhaps later losses. */
+  /** All accepted losses that were committed before the newest mark. May contain later losses. */
   readonly acceptedLosses: readonly string[];
 }
 
-/** What a server still has of a {@link Memory}: the ids of the marks at its positions, and facts about the server. */
+/**
+ * What a server still has of a {@link Memory}: the ids of the marks at the remembered positions, and facts about the
+ * server.
+ */
 export interface Recollection {
   readonly timeline: string;
   readonly newestId: string | null;
   readonly lastingId: string | null;
-  /** The position of the server's oldest mark. Null without marks. */
+  /** The position of the server's oldest mark. Null if it has no marks. */
   readonly oldestPosition: number | null;
   readonly acceptedLosses: readonly string[];
 }
 
 /**
- * How a server compares with a memory.
+ * The result of comparing a server with a memory.
  *
- * - `known`: it has all that was seen committed.
- * - `promoted`: a standby that was promoted without the last marks, which no synchronous standby had confirmed.
- * - `accepted`: it has lost marks, and an operator has accepted that since.
+ * - `known`: it has everything that was seen committed.
+ * - `promoted`: a standby that was promoted without the last marks. No synchronous standby had confirmed those.
+ * - `accepted`: it has lost marks, and an operator has accepted this since.
  * - `former`: it was the primary before a standby was promoted.
- * - `setBack`: it has lost marks, and no operator has accepted that.
+ * - `setBack`: it has lost marks, and no operator has accepted this.
  */
 export type ServerVerdict = "known" | "promoted" | "accepted" | "former" | "setBack";
 
 export function judgeServer(memory: Memory | null, found: Recollection): ServerVerdict {
   if (memory === null) return "known";
-  // Marks are deleted after a day. A process without a newer mark counts as one that has just started.
+  // Marks are deleted after a day. A process without a newer mark is treated like one that has just started.
   const has = (mark: Mark | null, id: string | null) =>
     mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
   if (found.timeline >= memory.timeline && has(memory.newest, found.newestId)) return "known";
@@ -58,7 +68,7 @@ export function judgeServer(memory: Memory | null, found: Recollection): ServerV
   return found.timeline < memory.timeline ? "former" : "setBack";
 }
 
-/** The memory that is kept, or shared, when a server is admitted. */
+/** The memory to keep, or to share, after a server was admitted. */
 export function keepAfter(
   verdict: ServerVerdict,
   memory: Memory | null,
@@ -71,20 +81,20 @@ export function keepAfter(
   return { ...server, newest: null, lasting: null, acceptedLosses: union(memory.acceptedLosses, acceptedLosses) };
 }
 
-/** The state of a server that one reading has found. */
+/** The state of a server in one reading. */
 export interface ServerReading {
   readonly timeline: string;
   readonly started: string;
   readonly newest: Mark;
-  /** The newest mark that is old enough for every promoted standby to have it. */
+  /** The newest mark that is old enough to exist on every promoted standby. */
   readonly older: Mark | null;
-  /** Whether the COMMIT waited for a synchronous standby. */
+  /** Whether the COMMIT has waited for a synchronous standby. */
   readonly isReplicated: boolean;
   /** Read after the COMMIT. */
   readonly acceptedLosses: readonly string[];
 }
 
-/** The new memory after the server that the memory names has confirmed a mark. */
+/** The new memory after the server of the memory has confirmed a mark. */
 export function remember(memory: Memory, { newest, older, isReplicated, acceptedLosses }: ServerReading): Memory {
   const confirmed = isReplicated ? newest : older;
   const lasting = isNewer(confirmed, memory.lasting) ? confirmed : memory.lasting;
@@ -97,28 +107,37 @@ export function isNewer(mark: Mark | null, other: Mark | null | undefined): bool
 
 const union = (some: readonly string[], others: readonly string[]) => [...new Set([...some, ...others])];
 
-/** What the processes of a deployment share: what they saw last, and on which server. They all use this server. */
+/**
+ * The state that the processes of a deployment share: what they saw last, and on which server. All of them use this
+ * server.
+ */
 export interface SharedText {
-  /** Empty when nothing is there. */
+  /** Empty if nothing is shared. */
   readonly text: string;
-  /** Null when nothing is there, or nothing that this release can read. */
+  /** Null if nothing is shared, or if this release cannot read it. */
   readonly memory: Memory | null;
 }
 
-/** After this time without a new mark, another server may replace the server that shared the marks. Milliseconds. */
+/**
+ * If no new mark is shared for this long, another server may replace the server that shared the marks. Milliseconds.
+ */
 export const SERVER_GONE_MS = 4_000;
-/** The same for a server that lacks the last marks, so that a server with the marks comes first. Milliseconds. */
+/**
+ * The same time for a server that lacks the last marks. It is longer, so that a server with the marks comes first.
+ * Milliseconds.
+ */
 export const LACKING_SERVER_GONE_MS = 8_000;
 
-/** Whether a memory names this start of a server. */
+/** Whether a memory belongs to this start of a server. */
 export function isOf(memory: Memory | null, { timeline, started }: Pick<ServerStart, "timeline" | "started">): boolean {
   return memory?.timeline === timeline && memory.started === started;
 }
 
 /**
- * Whether a server may be used beside what is shared: it shared the last mark, or the server that did is silent. Where
- * nothing is shared, another server may be about to do so, unless no server of the deployment ever made a mark.
- * @param silentMs for how long the process that asks has seen the same text.
+ * Whether a server may be used, given the shared state. It may if it shared the last mark, or if the shared state has
+ * not changed for long enough. If nothing is shared, another server may be about to share a mark. So a server with
+ * marks of its own must wait then too.
+ * @param silentMs how long the process that asks has seen the same text.
  */
 export function mayUse(
   told: SharedText,
@@ -132,15 +151,15 @@ export function mayUse(
 }
 
 /**
- * Where the processes of a deployment share their memory, outside of its database. It may be lost, and proves nothing
- * when it is empty.
+ * Where the processes of a deployment share their memory, outside its database. It may be lost. If it is empty, that
+ * proves nothing.
  */
 export interface SharedMemory {
-  /** Null when it cannot be read. Takes at most some seconds. */
+  /** Returns null if it cannot be read. Takes at most some seconds. */
   read(deploymentId: string): Promise<SharedText | null>;
-  /** Writes a memory as JSON, unless another process has written since `before` was read. Returns false then. */
+  /** Writes a memory as JSON. Returns false without writing if another process has written since `before` was read. */
   replace(memory: Memory, before: SharedText): Promise<boolean>;
 }
 
-/** The shared memory of a process without Redis: none. */
+/** The shared memory of a process without Redis: nothing is shared. */
 export const NOTHING_SHARED: SharedMemory = { read: async () => null, replace: async () => true };

@@ -3,19 +3,22 @@ import { uptimeMs } from "./uptime.ts";
 
 /** How often the process reads its clocks. Milliseconds. */
 const TICK_MS = 250;
-/** A process whose timer is late by this much was paused: frozen, suspended, or without CPU. Milliseconds. */
+/**
+ * If a process's timer is late by this much, the process was paused: frozen, suspended, or without CPU time.
+ * Milliseconds.
+ */
 const PAUSE_MS = 2_000;
 /**
- * After a pause, requests count as current once this many ticks in a row were on time: by then, the sockets have been
- * read.
+ * After a pause, requests count as current once this many ticks in a row were on time. By then, the process has read
+ * its sockets.
  */
 const CALM_TICKS = 4;
-/** The longest time from a request's last byte to the first read for it. Milliseconds. */
+/** Maximum time from a request's last byte to the first read for it. Milliseconds. */
 const FIRST_READ_MS = 5_000;
 
 /**
- * Clocks in milliseconds that cannot be set. The monotonic clock stands still while a machine is suspended; the time
- * since the machine's start continues.
+ * Clocks in milliseconds that cannot be set. While a machine is suspended, the monotonic clock stands still, and the
+ * time since the machine's start continues.
  */
 interface Clocks {
   monotonicMs(): number;
@@ -25,15 +28,18 @@ interface Clocks {
 const CLOCKS: Clocks = { monotonicMs: () => performance.now(), uptimeMs };
 
 /**
- * Notices when the process was paused. A request that waited in its socket during a pause was sent long ago: its sender
- * may have given up, and another process may have answered it differently since.
+ * Detects when the process was paused. A request that waited in its socket during a pause was sent long ago. Its sender
+ * may have given up, and another process may have answered a repeat differently.
  */
 export class PauseWatch {
   readonly #log: Pick<Logger, "warn">;
   readonly #clocks: Clocks;
   readonly #timer: NodeJS.Timeout;
   #tickedAt: { monotonic: number; uptime: number };
-  /** Requests received since this time did not wait for the process. Infinity from a pause until it is calm again. */
+  /**
+   * Requests received since this time did not wait during a pause. Infinity from a pause until enough ticks were on
+   * time.
+   */
   #currentSince = Number.NEGATIVE_INFINITY;
   #calmTicks = 0;
 
@@ -45,7 +51,7 @@ export class PauseWatch {
   }
 
   /**
-   * Whether a request may be much older than the process knows.
+   * Whether a request may be much older than the process can tell.
    * @param receivedAtMs when its last byte was read, on the monotonic clock.
    */
   isOutdated(receivedAtMs: number): boolean {

@@ -2,11 +2,11 @@ import type { Logger } from "pino";
 import { type Config, ConfigError } from "./config.ts";
 import type { Closable } from "./lifetime.ts";
 
-/** Longest time from the first signal to the end of the process. Milliseconds. */
+/** Maximum time from the first signal to the end of the process. Milliseconds. */
 export const CLOSE_MAX_MS = 15_000;
 /**
- * Signals within this time count as one. One Ctrl-C arrives twice: the terminal signals the whole process group, and
- * npm forwards its own signal. Milliseconds.
+ * Signals within this time count as one. A single Ctrl-C arrives twice: the terminal signals the whole process group,
+ * and npm forwards its own signal. Milliseconds.
  */
 const ONE_SIGNAL_MS = 2_000;
 
@@ -21,7 +21,8 @@ export function configureProcess(read: (env: NodeJS.ProcessEnv) => Config): Conf
 }
 
 /**
- * Prints why the process cannot start, and exits: with 78, EX_CONFIG of sysexits(3), if the environment is the reason.
+ * Prints why the process cannot start, and exits. The exit status is 78, EX_CONFIG of sysexits(3), if the environment
+ * is invalid.
  */
 export function failStart(error: unknown): never {
   process.stderr.write(`${(error as Error).message}\n`);
@@ -29,9 +30,9 @@ export function failStart(error: unknown): never {
 }
 
 /**
- * Closes what is `open` at SIGTERM, SIGINT or the end of the parent, and exits. Exits at once on a later signal or
- * after {@link CLOSE_MAX_MS}. Does the same, with exit code 1, once `mustEnd` resolves with a reason, so that the
- * process is started again.
+ * At SIGTERM, SIGINT or the end of the parent, closes `open` and exits. Exits at once on a later signal or after {@link
+ * CLOSE_MAX_MS}. If `mustEnd` resolves with a reason, does the same with exit status 1, so that a supervisor starts the
+ * process again.
  */
 export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<string>): void {
   let closingSince: number | null = null;
@@ -58,7 +59,7 @@ export function closeOnSignal(log: Logger, open: Closable, mustEnd?: Promise<str
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-  // The IPC channel to the parent has closed. `npm start` opens one.
+  // The IPC channel to the parent has closed. `npm start` opens such a channel.
   process.on("disconnect", () => end("disconnect"));
   void mustEnd?.then((reason) => {
     exitCode = 1;

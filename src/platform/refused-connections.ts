@@ -1,4 +1,4 @@
-/** Why a connection to a server fails although the server is there: what an operator must change. */
+/** A reason why a server refuses a connection, and what an operator must change. */
 interface Remedy {
   /** Matches the code or the words of the error. */
   of: RegExp;
@@ -32,16 +32,16 @@ const REMEDIES: readonly Remedy[] = [
   { of: /^(53|57|58|XX)/, remedy: "It must take connections again.", mayPass: true },
 ];
 
-/** Why a connection failed, and whether the same one may succeed later. */
+/** Why a connection failed, and whether the same connection may succeed later. */
 export interface Refusal {
   sentence: string;
   mayPass: boolean;
 }
 
 /**
- * Explains an error of a connection to a server that is there.
+ * Explains the error of a connection to a server that answered.
  * @param server such as `Postgres at db:5432`.
- * @returns null for an error that the list does not have.
+ * @returns null for an unknown error.
  */
 export function explainRefusal(server: string, error: Error & { code?: string }): Refusal | null {
   const found = REMEDIES.find(({ of }) => of.test(`${error.code ?? ""} ${error.message}`.trimStart()));

@@ -1,16 +1,16 @@
 const DAY_MS = 86_400_000;
 
-/** What a date without a time means, as milliseconds after its first moment in UTC. */
+/** The moment that a date without a time stands for, in milliseconds after the start of the day in UTC. */
 const DATE_MEANS_MS = {
-  /** A beginning: the first moment of the day. */
+  /** As a beginning: the first moment of the day. */
   start: 0,
-  /** An end of validity: the last moment of the day. */
+  /** As an end of validity: the last moment of the day. */
   end: DAY_MS - 1,
-  /** The end of a range, which the range does not include: the first moment of the next day. */
+  /** As the exclusive end of a range: the first moment of the next day. */
   rangeEnd: DAY_MS,
 };
 
-/** How a time is used, which decides what a date without a time means. */
+/** The use of a time. It decides what a date without a time stands for. */
 export type TimeUse = keyof typeof DATE_MEANS_MS;
 
 const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-]\d\d:[0-5]\d))?$/;
@@ -22,7 +22,7 @@ const TIME = /^(\d{4}-\d\d-\d\d)(T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?
 export function readTime(text: string, use: TimeUse): Date | null {
   const [, date = "", time] = TIME.exec(text) ?? [];
   const day = new Date(`${date}T00:00:00Z`);
-  // JavaScript reads February 30 as a day in March.
+  // JavaScript would read February 30 as a day in March.
   if (Number.isNaN(day.getTime()) || !day.toISOString().startsWith(date)) return null;
   const moment = time === undefined ? new Date(day.getTime() + DATE_MEANS_MS[use]) : new Date(text);
   return Number.isNaN(moment.getTime()) ? null : moment;

@@ -2,11 +2,14 @@ import { uptime } from "node:os";
 
 /** The maximum age of a reading. Milliseconds. */
 const KEPT_MS = 250;
-/** The wall clock and the monotonic clock may differ by this much between two readings. Milliseconds. */
+/**
+ * Maximum difference between the wall clock and the monotonic clock over two readings, for them to count as equal.
+ * Milliseconds.
+ */
 const SAME_MS = 10;
 
 /**
- * Where times come from, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` keeps
+ * The sources of time, in milliseconds. `monotonicMs` stands still while the machine is suspended. `uptimeMs` keeps
  * running and cannot be set, but on Linux each call reads a file, which takes 20 µs. `wallMs` keeps running and can be
  * set.
  */
@@ -23,10 +26,10 @@ const SOURCES: Sources = {
 };
 
 /**
- * Makes a clock of the time since the machine's start, which keeps running while the machine is suspended. It adds the
- * monotonic time to the last reading. It reads again when the reading is old, or when the wall clock shows another
- * difference: after a suspension, or when the wall clock was set. If both happened and cancel out, a suspension is seen
- * when the reading is old. In milliseconds, accurate to 10.
+ * Makes a clock of the time since the machine's start. It keeps running while the machine is suspended. It adds
+ * monotonic time to the last reading of `uptimeMs`, and reads again when that reading is old, or when the wall clock
+ * shows a different amount of time. The latter happens after a suspension, or when the wall clock was set. If both
+ * happen and cancel out, the suspension is detected only when the reading is old. In milliseconds, accurate to 10.
  */
 export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
   const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });

@@ -1,12 +1,12 @@
 import { setInterval } from "node:timers/promises";
 
-/** Time between two checks, so that an end is noticed within a second. Milliseconds. */
+/** Time between two checks, so that an end is detected within a second. Milliseconds. */
 const LOOK_EVERY_MS = 400;
 
 /**
- * Checks again and again, until the signal aborts, whether the key or sign-in that a long act depends on has ended. A
- * check that fails has no effect: the next check follows.
- * @returns a signal that aborts once a check has found an end.
+ * A long act depends on a key or a sign-in. Until `until` aborts, this checks repeatedly whether it has ended. A check
+ * that fails has no effect, because the next one follows.
+ * @returns a signal that aborts when a check has found the end.
  */
 export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): AbortSignal {
   const ended = new AbortController();

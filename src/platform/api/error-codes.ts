@@ -10,7 +10,7 @@ function describe(status: number, retryAfterSeconds?: number): ErrorDescription 
   return { status, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Why a voucher that the caller may see cannot be reserved or redeemed. */
+/** Why a voucher cannot be reserved or redeemed, for a caller that may see the voucher. */
 const REFUSALS = {
   voucher_used: describe(409),
   voucher_voided: describe(409),
@@ -22,8 +22,8 @@ const REFUSALS = {
 };
 
 /**
- * Every code of the core that an error body may carry; wings declare their own codes. Codes are stable: partners branch
- * on them. docs/errors.md explains when the API sends each code, `src/locales` has the sentences.
+ * Every code of the core that an error body may contain. Wings declare their own codes. Codes are stable, because
+ * partners branch on them. docs/errors.md explains when the API sends each code. `src/locales` has the sentences.
  */
 export const ERRORS = {
   invalid_http: describe(400),
@@ -69,14 +69,14 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** An error code, and what goes with it. */
+/** An error code and everything that is declared with it. */
 export interface ErrorKind extends ErrorDescription {
   code: string;
   /** The sentence of an error with this code, unless the error has a more specific sentence. */
   sentence: Sentence;
   /** The heading of the error's page, if it differs from the heading of the status. */
   heading?: Sentence;
-  /** Set if the cause ends by itself within seconds: the error's page then reloads. */
+  /** Set if the cause usually ends within seconds. The error's page then reloads itself. */
   looksAgain?: true;
 }
 
@@ -87,7 +87,7 @@ const KINDS = new Map(
   ]),
 );
 
-/** The kind of an error that a code of the core or a wing names. */
+/** The kind of an error, given by its code in the core or by a wing's own declaration. */
 export function errorKind(error: ErrorCode | ErrorKind): ErrorKind {
   return typeof error === "string" ? (KINDS.get(error) as ErrorKind) : error;
 }

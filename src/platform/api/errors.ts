@@ -7,23 +7,26 @@ import { type Language, type Sentence, type Translate, translateInto, type Value
 
 export { ERRORS, type ErrorCode, type ErrorKind, REFUSAL_CODES };
 
-/** The code whose sentence must name the problem: each `AppError` has its own sentence. The table has an example. */
+/**
+ * The code whose sentence must name the problem. Each such `AppError` has its own sentence, and the table has an
+ * example.
+ */
 type NamingCode = "invalid_request";
 
 interface ErrorOptions {
-  /** Never shown to the caller. Logged if the status is 500 or more. */
+  /** Never shown to the caller. Logged if the status is at least 500. */
   cause?: unknown;
   /** Overrides the default in {@link ERRORS}. */
   retryAfterSeconds?: number;
   /** Additional fields of the body. */
   details?: Record<string, string>;
-  /** A 5xx that is part of normal operation. It is not logged as a warning. */
+  /** Set for a 5xx that is part of normal operation. It is not logged as a warning. */
   isExpected?: boolean;
 }
 
 /**
- * An error that is reported to the caller. `message` is public, in English. A sentence that is given as a string is for
- * operators and exists in English only.
+ * An error that is reported to the caller. `message` is public and English. A sentence that is given as a string is for
+ * operators and exists only in English.
  */
 export class AppError extends Error {
   readonly kind: ErrorKind;
@@ -65,12 +68,12 @@ function say(t: Translate, sentence: string | Sentence): string {
   return typeof sentence === "string" ? sentence : sentence(t);
 }
 
-/** The kinds of errors by their codes. */
+/** Kinds of errors, indexed by their codes. */
 export function errorsByCode(errors: readonly (ErrorCode | ErrorKind)[]): ReadonlyMap<string, ErrorKind> {
   return new Map(errors.map(errorKind).map((kind) => [kind.code, kind]));
 }
 
-/** Maximum number of fields that one error names. */
+/** Maximum number of fields that one error lists. */
 const NAMED_MAX = 10;
 
 /** The error for invalid fields, with the problem of each. An empty name stands for the request as a whole. */
@@ -100,8 +103,8 @@ export function invalidField<Key extends ProblemKey>(
 }
 
 /**
- * An error without a stack. Refusals are frequent, and the stack takes 13 of the 14 µs that it takes to create an
- * error.
+ * An error without a stack trace. Refusals are frequent, and the stack trace takes 13 of the 14 µs that it takes to
+ * create an error.
  */
 export function refusal(code: RefusalCode): AppError {
   const { stackTraceLimit } = Error;
@@ -114,7 +117,7 @@ export function refusal(code: RefusalCode): AppError {
 }
 
 /**
- * One error for vouchers that do not exist and vouchers of other organizations, so that no response confirms a guessed
+ * The same error for unknown vouchers and for vouchers of other organizations, so that no response confirms a guessed
  * code.
  */
 export function voucherNotFound(): AppError {
@@ -131,7 +134,7 @@ export const knownErrorCode = z
   .enum(Object.keys(ERRORS) as ErrorCode[])
   .meta({ id: "KnownErrorCode", description: "The codes of this release." });
 
-/** The body of an error response. The code is open: clients must accept codes of later releases. */
+/** The body of an error response. The set of codes is open: clients must accept codes of later releases. */
 export const errorResponse = named("Error", {
   error: text("A sentence for a person, in the language of `Content-Language`."),
   code: z.union([knownErrorCode, z.string()]).meta({
@@ -145,11 +148,11 @@ export const errorResponse = named("Error", {
 
 export const VOUCHER_READ = ["voucher_not_found", "too_many_misses", "overloaded", "unavailable"] as const;
 
-/** Errors of each operation of the issuer API on an entity. */
+/** Errors of every operation of the issuer API on an entity. */
 export const ISSUER = ["not_found", "overloaded", "unavailable"] as const;
 
 /**
- * The errors of each operation, without those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}.
+ * The errors of each operation, except those of authentication, of input validation and of {@link ANY_ADDRESS_ERRORS}.
  */
 export const ERRORS_OF = {
   lookUpVoucher: VOUCHER_READ,

@@ -6,7 +6,7 @@ import { problem } from "./problems.ts";
 /** Largest value of a Postgres `integer`. */
 export const INTEGER_MAX = 2_147_483_647;
 
-/** A request or a response under its name in the API reference. */
+/** A request or a response with its name in the API reference. */
 export function named<Shape extends z.ZodRawShape>(id: string, shape: Shape) {
   return z.object(shape).meta({ id });
 }
@@ -41,7 +41,7 @@ export function usd(description: string, example: number) {
     .meta({ description: `${description} US dollars, at most two decimals.`, examples: [example] });
 }
 
-/** A count or an ordinal in a response. At most {@link INTEGER_MAX}. */
+/** A count or an ordinal in a response. Maximum {@link INTEGER_MAX}. */
 export function count(min: number, description: string, example: number) {
   return z
     .int()
@@ -92,14 +92,14 @@ export const verifyUrl = z.string().meta({
   examples: [EXAMPLE_VERIFY_URL],
 });
 
-/** Text that a request must have. */
+/** Required text in a request. */
 export const input = z.string({
   error: (issue) => (issue.input === undefined ? problem("required") : problem("notText")),
 });
 
 /**
- * Text in a request. `max` counts Unicode code points, as JSON Schema `maxLength` does. A longer text is refused before
- * any other rule reads it.
+ * Text in a request. `max` counts Unicode code points, like `maxLength` of JSON Schema. A longer text is refused before
+ * any other rule runs.
  */
 export function textUpTo(max: number, description: string, ...examples: string[]) {
   return input
@@ -124,14 +124,14 @@ export function queryInteger(min: number, max: number, fallback: number, descrip
     .default(fallback)
     .meta({
       description,
-      // Document an integer, although the schema's input is a string.
+      // Documented as an integer, although the schema's input is a string.
       override: { type: "integer", pattern: undefined, minimum: min, maximum: max, default: fallback },
     });
 }
 
 const ISO_TIME = z.iso.datetime({ offset: true });
 
-/** An optional time in a query string. Only years from 2000 to 2999, so that a mistyped one is noticed. */
+/** An optional time in a query string. Only years from 2000 to 2999 are accepted, to detect typing errors. */
 export function queryTime(description: string, example: string) {
   const noTime = problem("noTime", { example: example.replace(/\+.*/, "Z") });
   return z
@@ -147,12 +147,12 @@ export function queryTime(description: string, example: string) {
     .meta({
       description: `${description} ISO 8601 with a time zone; encode a plus sign as %2B.`,
       examples: [example],
-      // Document the text in the query, although the schema returns a Date.
+      // Documented as the text in the query, although the schema returns a Date.
       override: { type: "string", format: "date-time" },
     });
 }
 
-/** Longest accepted cursor. A valid one has fewer than 150 characters. */
+/** Maximum accepted length of a cursor. A valid cursor has fewer than 150 characters. */
 const CURSOR_INPUT_MAX = 512;
 
 /** The cursor of a list in a query string. */
@@ -166,7 +166,7 @@ export function queryCursor(description: string) {
 
 export const ID_INPUT_MAX = 128;
 
-/** Whether an erasure has put this text in place of another text. No caller may choose such a text. */
+/** Whether this is a text that an erasure puts in place of another text. Callers must not send such a text. */
 export function isErasedForm(text: string): boolean {
   return text.startsWith("erased:");
 }
@@ -206,11 +206,12 @@ export const sandbox = z
   .optional()
   .meta({
     description: "Present only for a sandbox organization: its vouchers are for tests and have no value.",
-    // Client generators treat an object of constants as one value, and its optional fields as always present.
+    // Without `const`: client generators treat an object of constants as one value, and its optional fields as always
+    // present.
     override: ({ jsonSchema }) => delete jsonSchema.const,
   });
 
-/** The field as part of a response; nothing for a live organization. */
+/** The field as part of a response. Empty for a live organization. */
 export function markSandbox(isSandbox: boolean): { sandbox?: true } {
   return isSandbox ? { sandbox: true } : {};
 }

@@ -6,38 +6,38 @@ type KeyAfter<Prefix extends string> = SentenceKey extends infer Key
     : never
   : never;
 
-/** The keys of what can be wrong with a field. */
+/** The keys of the sentences about problems with a field. */
 export type ProblemKey = KeyAfter<"problems">;
 
-/** What is wrong with a field, in any language. */
+/** A sentence about a problem with a field, in any language. */
 export function problemIn<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): Sentence {
   return (t) => t(`problems.${key}`, ...values);
 }
 
 /**
- * The message of a schema for what is wrong with a field. A message can only be text, so it has the key and the values
- * of a sentence as JSON, which {@link inAnyLanguage} reads.
+ * A schema's message for a problem with a field. A message can only be text, so it contains the key and the values of a
+ * sentence as JSON. {@link inAnyLanguage} reads them.
  */
 export function problem<Key extends ProblemKey>(key: Key, ...values: ValuesOf<`problems.${Key}`>): string {
   return JSON.stringify([`problems.${key}`, ...values]);
 }
 
-/** The message of a schema for what is wrong with a request as a whole. */
+/** A schema's message for a problem with a request as a whole. */
 export function wholeProblem(key: KeyAfter<"wholes">): string {
   return JSON.stringify([`wholes.${key}`]);
 }
 
-/** What a schema's message says, in any language. Messages of Zod itself are English. */
+/** The sentence of a schema's message, in any language. Messages of Zod itself are English. */
 export function inAnyLanguage(message: string): Sentence {
   if (!message.startsWith("[")) return () => message;
   const [key, ...values] = JSON.parse(message) as [SentenceKey, ...ValuesOf<SentenceKey>];
   return (t) => t(key, ...values);
 }
 
-/** What a schema's message says, for operators. */
+/** The sentence of a schema's message in English, for operators. */
 export function inEnglish(message: string): string {
   return inAnyLanguage(message)(translateInto("en"));
 }
 
-/** Makes a check of the whole request run even if a field is wrong, so that one response names all problems. */
+/** Makes a check of the whole request run even if a field is wrong, so that one response lists all problems. */
 export const always = (): boolean => true;

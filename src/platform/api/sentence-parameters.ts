@@ -9,7 +9,7 @@ export function parametersOf(sentence: string): Map<string, "number" | "string">
     for (const element of elements) {
       const { value } = element as { value?: unknown };
       if (typeof value !== "string" || element.type === 0) continue;
-      // A parameter is a number where its sentence formats it as one or chooses words by it.
+      // A parameter is a number if the sentence formats it as a number or selects words by it.
       if (element.type !== 1 || !found.has(value)) found.set(value, element.type === 1 ? "string" : "number");
       if (element.type === 6) Object.values(element.options).map((option) => read(option.value));
     }

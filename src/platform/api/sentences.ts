@@ -8,7 +8,7 @@ export type Language = (typeof LANGUAGES)[number];
 
 export type SentenceKey = keyof SentenceValues;
 
-/** The values of a sentence. `Text` is what a value that is no number may be. */
+/** The values of a sentence. `Text` is the type of values that are not numbers. */
 export type ValuesOf<Key extends SentenceKey, Text = string | number> = SentenceValues[Key] extends null
   ? []
   : [values: { [Name in keyof SentenceValues[Key]]: SentenceValues[Key][Name] extends number ? number : Text }];
@@ -33,7 +33,9 @@ export function sentencesOf(language: Language): Sentences {
   return SENTENCES[language];
 }
 
-/** Sentences are parsed at their first use: parsing one takes longer than saying it a hundred times. */
+/**
+ * Sentences are parsed at their first use, because parsing a sentence takes longer than formatting it a hundred times.
+ */
 function makeTranslate(language: Language): Translate {
   const sentences = sentencesOf(language);
   const parsed = new Map<SentenceKey, IntlMessageFormat>();
@@ -52,7 +54,7 @@ const TRANSLATES = Object.fromEntries(LANGUAGES.map((language) => [language, mak
   Translate
 >;
 
-/** Says sentences in this language. */
+/** Returns the function that formats sentences in this language. */
 export function translateInto(language: Language): Translate {
   return TRANSLATES[language];
 }

@@ -1,6 +1,6 @@
 import { portionsOf, Shares, splitInTurns } from "./shares.ts";
 
-/** The error for an item when as many items wait as may, in all or of its owner. */
+/** The error for an item when the maximum number of items waits, in total or of its owner. */
 export class BatcherFull extends Error {
   constructor() {
     super("too many items are waiting");
@@ -16,12 +16,12 @@ export class BatcherClosed extends Error {
   }
 }
 
-/** Tracks work that was begun and has not ended. */
+/** Tracks work that has begun and has not ended. */
 export class OpenWork {
   readonly #open = new Set<Promise<unknown>>();
   #closed = false;
 
-  /** Begins work. @throws BatcherClosed after the close, or what the work throws. */
+  /** Begins work. @throws BatcherClosed after the close, or the work's own error. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new BatcherClosed();
     const running = work();
@@ -36,7 +36,7 @@ export class OpenWork {
   }
 }
 
-/** After this many failed runs in a row, the items are not the cause. One bad item among 128 causes half as many. */
+/** After this many failed runs in a row, the items cannot be the cause. One bad item among 128 causes half as many. */
 const FAILURES_MAX = 16;
 
 interface Waiting<Item, Result> {
@@ -50,7 +50,7 @@ interface Waiting<Item, Result> {
 export interface BatchObserver {
   /** Called for each item in the submitter's asynchronous context. */
   submitted(item: unknown): void;
-  /** Runs a batch. Returns what `work` returns and throws what it throws. */
+  /** Runs a batch. Returns or throws the outcome of `work`. */
   run<T>(items: readonly unknown[], work: () => Promise<T>): Promise<T>;
 }
 
@@ -65,27 +65,27 @@ export interface BatcherOptions<Item> {
    */
   concurrency?: number;
   /**
-   * Returns true if a batch that failed with this error is run again in halves, which are divided in the same way, so
-   * that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further runs. After
-   * {@link FAILURES_MAX} failures in a row, no part is divided further: an error that every item meets ends soon.
-   * Default: false.
+   * Returns true if a batch that failed with this error should be run again in halves. The halves are divided in the
+   * same way, so that only the bad items fail, each with its own error. One bad item among 128 costs at most 14 further
+   * runs. After {@link FAILURES_MAX} failures in a row, no part is divided further, so an error that affects every item
+   * ends soon. Default: false.
    */
   splitOn?: (error: unknown) => boolean;
   /**
-   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns, and each may use only
-   * its share of `waitingMax` ({@link Shares}). Default: all items have one owner, which may use all of it.
+   * Returns the owner of an item. When more items wait than fit into a batch, owners take turns. Each may use only its
+   * share of `waitingMax` ({@link Shares}). Default: all items have the same owner, which may use all of `waitingMax`.
    */
   ownerOf?: (item: Item) => string;
   observer?: BatchObserver;
 }
 
 /**
- * Collects the items that are submitted while earlier batches run, and runs them as the next batches. There is no
- * timer: when fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event
- * loop. The items of a batch are in order of submission.
+ * Collects items that are submitted while earlier batches run, and runs them as the next batches. There is no timer:
+ * when fewer than `concurrency` batches run, the next one starts at the end of the current turn of the event loop. The
+ * items of a batch are in order of submission.
  *
  * `run` returns one result per item in the order of submission. If a result is a promise, only its item's submitter
- * waits for it, and the batch ends without it.
+ * waits for it, and the batch ends without waiting for it.
  */
 export class Batcher<Item, Result> {
   readonly #run: (items: Item[]) => Promise<(Result | PromiseLike<Result>)[]>;
@@ -109,8 +109,8 @@ export class Batcher<Item, Result> {
   }
 
   /**
-   * Adds an item to a batch. Validate it first: if `run` throws, its whole batch is rejected.
-   * @throws BatcherFull, BatcherClosed, or what `run` threw.
+   * Adds an item to a batch. Validate the item first: if `run` throws, its whole batch is rejected.
+   * @throws BatcherFull, BatcherClosed, or the error of `run`.
    */
   submit(item: Item): Promise<Result> {
     if (this.#closed) return Promise.reject(new BatcherClosed());
@@ -160,7 +160,7 @@ export class Batcher<Item, Result> {
     }
   }
 
-  /** @param row the failures in a row of all parts of the batch so far. */
+  /** @param row the number of consecutive failures, over all parts of the batch so far. */
   async #apply(batch: Waiting<Item, Result>[], row = { failures: 0 }): Promise<void> {
     try {
       const results = await this.#run(batch.map((waiting) => waiting.item));
@@ -188,7 +188,7 @@ interface Connection {
 }
 
 /**
- * Combines the writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of
+ * Combines all writes of one event-loop turn into one system call. In a busy process, system calls are the main cost of
  * a query.
  */
 export function writeOnceATurn(connection: Connection): void {

@@ -1,4 +1,4 @@
-/** The error for a caller that has left while it waited. */
+/** The error for a caller that disconnected while it waited. */
 export class CallerLeft extends Error {
   constructor() {
     super("the caller has left");
@@ -7,16 +7,15 @@ export class CallerLeft extends Error {
 }
 
 /**
- * Slots that owners share. An owner may take a further slot only while more slots are free than it has, so each new
+ * Slots that owners share. An owner may take another slot only if more slots are free than it already has, so each new
  * owner still finds some. Waiting owners take turns, so an owner with much waiting work does not delay the others.
  */
 export class FairSlots {
   readonly #max: number;
-  /** Slots in use, by owner. */
+  /** Number of slots in use, by owner. */
   readonly #used = new Map<string, number>();
   /**
-   * The functions that start the waiting work of each owner, in order of arrival. The owner whose turn is next comes
-   * first.
+   * The functions that start the waiting work, by owner, in order of arrival. The owner whose turn is next comes first.
    */
   readonly #lines = new Map<string, Set<() => void>>();
   #waiting = 0;
@@ -35,7 +34,7 @@ export class FairSlots {
     return this.#waiting;
   }
 
-  /** The number of one owner's calls that wait. */
+  /** The number of waiting calls of one owner. */
   waitingOf(owner: string): number {
     return this.#lines.get(owner)?.size ?? 0;
   }
@@ -46,8 +45,8 @@ export class FairSlots {
   }
 
   /**
-   * Waits for a slot that is free again in the next turn of the event loop. So an owner starts half as many calls per
-   * turn as there are slots, however many it makes, and others find slots in the same turn.
+   * Waits for a slot, which is free again in the next turn of the event loop. So one owner starts at most half as many
+   * calls per turn as there are slots, and others find slots in the same turn.
    */
   startInTurn(owner: string): Promise<void> {
     return new Promise((start) => {
@@ -59,8 +58,8 @@ export class FairSlots {
   }
 
   /**
-   * Runs the work as soon as its owner may have a slot. If the signal aborts before, does not run it.
-   * @throws CallerLeft, or what `work` throws.
+   * Runs the work as soon as its owner may have a slot. Does not run it if the signal aborts first.
+   * @throws CallerLeft, or the work's own error.
    */
   async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (signal?.aborted) throw new CallerLeft();
@@ -108,7 +107,8 @@ export class FairSlots {
     if (used > 0) this.#used.set(owner, used);
     else this.#used.delete(owner);
     this.#free += 1;
-    // An owner whose work starts goes to the end, where the loop finds it again if more of its work waits.
+    // An owner whose work starts moves to the end of the map, where the loop reaches it again if more of its work
+    // waits.
     for (const [owner, line] of this.#lines) {
       if (this.#free === 0) break;
       const [start] = line;
@@ -121,11 +121,11 @@ export class FairSlots {
   }
 }
 
-/** A lone owner may have one of two slots. */
+/** A single owner may have only one of two slots. */
 const PIECES = new FairSlots(2);
 
 /**
- * Resolves when the next piece of long work may run: one piece per turn of the event loop for all long work of the
- * process together. A piece takes a few milliseconds, so that calls between two pieces wait less than 20 ms.
+ * Resolves when the next piece of long work may run. All long work of the process together runs one piece per turn of
+ * the event loop. A piece takes a few milliseconds, so calls between two pieces wait less than 20 ms.
  */
 export const nextPiece = (): Promise<void> => PIECES.startInTurn("long work");

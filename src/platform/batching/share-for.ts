@@ -1,6 +1,6 @@
 /**
- * Lets callers share a running read, and its result until `keptMs` after its start, as long as it `stillHolds`. A
- * failed read is not kept.
+ * Lets callers share a running read. Its result is reused until `keptMs` after its start, while it `stillHolds`. A
+ * failed read is not reused.
  */
 export function shareFor<T>(
   keptMs: number,

@@ -3,7 +3,7 @@ const HELD_PER_FREE = 3;
 
 /**
  * Counts the places that each owner holds. An owner may take another place while it holds less than three times the
- * number of free places. So one owner alone gets three quarters of all, and each new owner still finds some.
+ * number of free places. So a single owner can get three quarters of all places, and each new owner still finds some.
  */
 export class Shares {
   readonly #max: number;
@@ -28,7 +28,7 @@ export class Shares {
     return this.heldBy(owner) < HELD_PER_FREE * (this.#max - this.#used);
   }
 
-  /** Takes a place for the owner, even if none is free. Each place must be released once. */
+  /** Takes a place for the owner, even if none is free. Every place must be released exactly once. */
   take(owner: string): void {
     this.#used += 1;
     this.#held.set(owner, this.heldBy(owner) + 1);
@@ -43,8 +43,8 @@ export class Shares {
 }
 
 /**
- * Splits items into the first `max`, if the owners take turns, and the others. Both keep their order. The owner whose
- * item came first has the first turn.
+ * Splits items into two lists: the first `max` items if the owners take turns, and the rest. Both lists keep the items'
+ * order. The owner of the first item has the first turn.
  */
 export function splitInTurns<Item extends { owner: string }>(items: readonly Item[], max: number): [Item[], Item[]] {
   const seen = new Map<string, number>();
@@ -68,7 +68,7 @@ export function splitInTurns<Item extends { owner: string }>(items: readonly Ite
   return [taken, others];
 }
 
-/** Splits a list into portions of at most `max` entries, in its order. */
+/** Splits a list into portions of at most `max` entries, in the list's order. */
 export function portionsOf<T>(all: readonly T[], max: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / max) }, (_, n) => all.slice(n * max, (n + 1) * max));
 }

@@ -3,14 +3,17 @@ import pg from "pg";
 import { explainRefusal } from "../refused-connections.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-/** Longest wait for a connection. Milliseconds. */
+/** Maximum wait for a connection. Milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Longest wait for a second connection from a pooler, and for its answers. Milliseconds. */
+/** Maximum wait for a second connection from a pooler, and for its answers. Milliseconds. */
 const SECOND_MAX_MS = 2_000;
 
-/** A server is there and no connection to it can be used. The message has its words, and what an operator can do. */
+/**
+ * A server answered, but no connection to it can be used. The message contains the server's words and what an operator
+ * can do.
+ */
 export class RefusedConnection extends UnusableDatabase {
-  /** Whether the same connection may succeed later. */
+  /** Whether the same connection attempt may succeed later. */
   readonly mayPass: boolean;
 
   constructor(server: string, cause: Error) {
@@ -24,7 +27,7 @@ export class RefusedConnection extends UnusableDatabase {
   }
 }
 
-/** Messages of pg for a connection that was not opened, was lost, or did not answer. */
+/** Messages of pg for a connection that could not be opened, was lost, or did not answer. */
 const NO_ANSWER = [
   "timeout exceeded when trying to connect",
   "timeout expired",
@@ -41,14 +44,14 @@ export function isNoAnswer(error: Error & { code?: unknown }): boolean {
 }
 
 /**
- * A client that connects, or fails with {@link RefusedConnection} if a server answered: before the first statement,
- * no error is one of the program.
+ * A client that connects, or fails with {@link RefusedConnection} if a server answered. Before the first statement, no
+ * error can be a fault of the program.
  */
 export class Client extends pg.Client {
   constructor(config?: pg.ClientConfig) {
     super(config);
-    // When the connection is lost, pg rejects what is pending and also emits an event, which would end the process
-    // without a listener: perhaps with the message that ends the connecting, before a pool listens.
+    // When the connection is lost, pg rejects what is pending and also emits an event. Without a listener, the event
+    // would end the process. It may arrive while the client connects, before a pool listens.
     this.on("error", () => undefined);
   }
 
@@ -67,7 +70,7 @@ export class Client extends pg.Client {
   }
 }
 
-/** What is wrong with an address of Postgres, such as a file of a certificate that cannot be read. Null for nothing. */
+/** The problem with a Postgres address, such as a certificate file that cannot be read. Null if there is none. */
 export function findAddressProblem(databaseUrl: string): string | null {
   try {
     return new pg.Client({ connectionString: databaseUrl }) && null;
@@ -76,7 +79,7 @@ export function findAddressProblem(databaseUrl: string): string | null {
   }
 }
 
-/** Connects a client outside of any pool. Its session is not prepared yet. */
+/** Connects a client that belongs to no pool. Its session is not prepared yet. */
 export async function connectClient(databaseUrl: string, applicationName: string): Promise<pg.Client> {
   const own = { application_name: applicationName, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
   const client = new Client({ connectionString: databaseUrl, ...own });
@@ -84,18 +87,21 @@ export async function connectClient(databaseUrl: string, applicationName: string
   return client;
 }
 
-/** Makes another client, by which `session.ts` recognizes a pooler that does not keep sessions. */
+/** Makes another client. With it, `session.ts` detects a pooler that does not keep sessions. */
 export function secondClient(databaseUrl: string): pg.Client {
   const limits = { connectionTimeoutMillis: SECOND_MAX_MS, query_timeout: SECOND_MAX_MS };
   return new Client({ connectionString: databaseUrl, ...limits });
 }
 
-/** The request of the protocol that cancels what a session does: its length, its code, the session's id and key. */
+/**
+ * The start of a protocol message that cancels the current statement of a session: length and code. The session's id
+ * and key follow.
+ */
 const CANCEL_REQUEST = [16, 80_877_102];
 
 /**
- * Cancels what the server does for a client, if it still does it. Needs no free connection, and a pooler passes it on.
- * Resolves when the server has done so, or cannot be reached.
+ * Cancels the statement that the server runs for a client, if any. Needs no free connection. A pooler passes it on.
+ * Resolves when the server has handled it or cannot be reached.
  */
 export function cancel(client: pg.ClientBase): Promise<void> {
   const { host, port, processID, secretKey } = client as unknown as Record<"host", string> &

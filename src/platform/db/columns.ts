@@ -1,20 +1,20 @@
-/** A result column: its Postgres type, and the TypeScript type that `pg` reads it as. */
+/** A result column: its Postgres type, and the TypeScript type as which `pg` reads it. */
 export interface Column<T> {
-  /** The type as Postgres's function `format_type` spells it. */
+  /** The type as spelled by Postgres's function `format_type`. */
   readonly type: string;
-  /** Whether it may be null, or an array of it may have null elements. */
+  /** Whether the value may be null, or may be an array with null elements. */
   readonly nullable?: boolean;
-  /** For the compiler alone; never set. */
+  /** Only for the compiler. Never set. */
   readonly value?: T;
 }
 
-/** Columns `"group.member"` of a row that an outer join may not have found, read as one object or null. */
+/** Columns named `"group.member"`, read as one object. Null if the outer join found no row. */
 interface Group<Members extends Record<string, Column<unknown>>> {
-  /** The first column must be null if the join found no row, and only then. */
+  /** The first column must be null if, and only if, the join found no row. */
   readonly members: Members;
 }
 
-/** The columns of a statement's result, by the names that SQL gives them. */
+/** The columns of a statement's result, by their names in SQL. */
 export type Columns = Record<string, Column<unknown> | Group<Record<string, Column<unknown>>>>;
 
 /** The TypeScript type of a result row. */

@@ -4,55 +4,55 @@ import { orNull, timestamptz } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 import { UnusableDatabase } from "./schema.ts";
 
-// The rule of time: the database's clock decides, unless it has jumped. A decision uses the database's time or, if that
-// is earlier, the latest time that the process considers possible. It never uses a time before the closed time. So a
-// jump expires, ends, deletes and dates nothing, and brings nothing back, from its first moment on:
-// docs/design/database.md, "Time".
+// The rule of time: the database's clock decides, unless it has jumped. A decision uses the earlier of the database's
+// time and the latest time that the process considers possible. It never uses a time before the closed time. So a jump
+// never makes anything expire, end, be deleted, get a wrong date, or become valid again. See docs/design/database.md,
+// "Time".
 
-/** The clock has jumped if it differs by this much more from the time that has passed. Milliseconds. */
+/** The clock has jumped if its change differs from the time that has passed by at least this much. Milliseconds. */
 const JUMP_MS = 10_000;
-/** How much faster than the process's own clock the database's may run between two readings. Milliseconds. */
+/** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Maximum lead of the closed time over the process: beyond it, nothing is decided. Also the maximum lead of the
+ * Maximum lead of the closed time over the process's time. Beyond it, nothing is decided. Also the maximum lead of the
  * database over its host that a starting process accepts. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 
 const isFar = (oneMs: number, otherMs: number) => Math.abs(oneMs - otherMs) > DISPUTED_MS;
 
-/** Longest wait for the first reading. Milliseconds. */
+/** Maximum wait for the first reading. Milliseconds. */
 const READY_MAX_MS = 2_000;
 
 function notReached(): UnusableDatabase {
   return new UnusableDatabase("unavailable", "The database has not been reached yet.");
 }
 
-/** What a server says about the time. */
+/** The times that a server reports. */
 export interface ServerTime {
   now: Date;
-  /** When an operator last said that the clock is right, or null. */
+  /** The time when an operator last said that the clock is right, or null. */
   trustedAt: Date | null;
   /** The time before which redemptions are refused. It only moves forward, and all processes see it. */
   closedUntil: Date;
 }
 
-/** The last time that was read from the database. */
+/** The last reading of the database's time. */
 interface Reading {
-  /** The database's clock. Milliseconds since 1970. */
+  /** The time of the database's clock. Milliseconds since 1970. */
   nowMs: number;
-  /** The database's clock without the jumps that this process has seen. Milliseconds. */
+  /** The time of the database's clock, without the jumps that this process has seen. Milliseconds since 1970. */
   rightMs: number;
-  /** When it was read, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
+  /** The time of the reading, on a monotonic clock that also runs while the machine sleeps. Milliseconds. */
   readAtMs: number;
-  /** How long the reading took, and so how old it may be. Milliseconds. */
+  /** How long the reading took. Its result may be this old. Milliseconds. */
   tookMs: number;
-  /** When an operator last said that the clock is right. Milliseconds since 1970, or null. */
+  /** The time when an operator last said that the clock is right. Milliseconds since 1970, or null. */
   trustedAtMs: number | null;
 }
 
 /**
- * The database's clock as this process sees it: the last time that it read, and the time that has passed since. The
+ * The database's clock as this process sees it: the last time that it read, plus the time that has passed since. The
  * host's clock only limits the first reading.
  */
 export class DatabaseClock {
@@ -67,7 +67,7 @@ export class DatabaseClock {
     this.#hostMs = hostMs;
   }
 
-  /** Resolves at the first reading. @throws UnusableDatabase if there is none for two seconds. */
+  /** Resolves at the first reading. @throws UnusableDatabase if there is no reading for two seconds. */
   async ready(): Promise<void> {
     if (this.#last !== null) return;
     await pTimeout(this.#first.promise, { milliseconds: READY_MAX_MS, message: notReached() });
@@ -75,8 +75,8 @@ export class DatabaseClock {
 
   /**
    * Takes a time that was just read from the database. The first reading counts as right unless it is far ahead of the
-   * host's clock. The first reading after an operator has trusted the clock counts as right, too. A frozen process may
-   * read an old answer, so a reading may be wrong by the duration of the previous reading.
+   * host's clock. The first reading after an operator has trusted the clock also counts as right. A frozen process may
+   * read an old answer. So a reading may be wrong by the duration of the previous reading.
    */
   observe({ now, trustedAt, closedUntil }: ServerTime, askedAtMs = this.monotonicMs()): void {
     const readAtMs = this.monotonicMs();
@@ -88,7 +88,8 @@ export class DatabaseClock {
     else if (trustedAtMs === last.trustedAtMs) {
       const expectedMs = last.rightMs + readAtMs - last.readAtMs;
       const isJump = Math.abs(nowMs - expectedMs) > JUMP_MS + last.tookMs;
-      // A process that started with a wrong clock sees its correction as a jump: its host tells which one is right.
+      // A process that started with a wrong clock sees the correction as a jump. The host's clock shows which of the
+      // two is right.
       const isCorrection = isFar(expectedMs, this.#hostMs()) && !isFar(nowMs, this.#hostMs());
       if (isJump && !isCorrection) rightMs = expectedMs;
     }
@@ -96,7 +97,9 @@ export class DatabaseClock {
     this.#first.resolve();
   }
 
-  /** The first time to go by. While it is more than a day behind the host's, {@link timeOf} refuses every decision. */
+  /**
+   * The first time to use. While it is more than a day behind the host's clock, {@link timeOf} refuses every decision.
+   */
   #firstTime(nowMs: number, closedMs: number): number {
     const hostMs = this.#hostMs();
     if (hostMs - nowMs > DISPUTED_MS) return nowMs;
@@ -117,8 +120,8 @@ export class DatabaseClock {
   }
 
   /**
-   * The time by which to decide on what was just read, together with the database's time and, for what is final, the
-   * closed time.
+   * The time on which decisions about a read are based. `now` is the database's time at the read. For final decisions,
+   * `closedUntil` is the closed time.
    * @throws UnusableDatabase if the closed time or the host's clock is days ahead of what this process has seen.
    */
   timeOf(now: Date, closedUntil: Date | null = null): Date {
@@ -130,7 +133,7 @@ export class DatabaseClock {
       const sentence = "The database's clock was ahead by days. `voucherctl db trust-clock` says that it is right now.";
       throw new UnusableDatabase("unavailable", sentence);
     }
-    // The process continues with its own time if the clock was set back by days.
+    // If the clock was set back by days, the process continues with its own time.
     const { rightMs, readAtMs } = this.#reading;
     const ownMs = rightMs + this.monotonicMs() - readAtMs;
     const decidesMs = ownMs - nowMs > DISPUTED_MS ? Math.floor(ownMs) : Math.min(nowMs, latestMs);
@@ -142,7 +145,7 @@ export class DatabaseClock {
     return this.#last === null ? 0 : Math.max(0, this.#last.nowMs - this.#last.rightMs);
   }
 
-  /** Whether the database was read. */
+  /** Whether the database's time was read. */
   get isKnown(): boolean {
     return this.#last !== null;
   }
@@ -153,31 +156,31 @@ export class DatabaseClock {
   }
 }
 
-/** The clock that judges the times of a pool or a connection. A command of `voucherctl` has none. */
+/** The clock that judges the times of a pool or a connection. Commands of `voucherctl` have none. */
 const CLOCKS = new WeakMap<Queryable, DatabaseClock>();
 
-/** Lets a clock judge the times that a pool or a connection reads. */
+/** Makes a clock judge the times that a pool or a connection reads. */
 export function judgeTimes(db: Queryable, clock: DatabaseClock): void {
   CLOCKS.set(db, clock);
 }
 
-/** {@link DatabaseClock.timeOf} of a pool or a connection. */
+/** {@link DatabaseClock.timeOf} for a pool or a connection. */
 export function timeOf(db: Queryable, now: Date, closedUntil: Date | null = null): Date {
   const clock = CLOCKS.get(db);
   if (clock !== undefined) return clock.timeOf(now, closedUntil);
   return closedUntil !== null && closedUntil > now ? closedUntil : now;
 }
 
-/** {@link DatabaseClock.latestNow} of a pool or a connection. Null, which limits nothing, if it is not known. */
+/** {@link DatabaseClock.latestNow} for a pool or a connection. Null if it is unknown, which sets no limit. */
 export function latestTime(db: Queryable): Date | null {
   const clock = CLOCKS.get(db);
   return clock?.isKnown ? clock.latestNow() : null;
 }
 
-/** The parameter of a statement that uses the earlier of the database's time and {@link latestTime}. */
+/** The parameter with which a statement uses the earlier of the database's time and {@link latestTime}. */
 export const LATEST = { latest: orNull(timestamptz) };
 
-/** Sends {@link latestTime} with a statement that has the parameter {@link LATEST}. */
+/** Adds {@link latestTime} to the values of a statement that has the parameter {@link LATEST}. */
 export function withLatest<Given extends { latest: Date | null }, Result>(
   run: (db: Queryable, values: Given) => Promise<Result>,
 ): (db: Queryable, values: Omit<Given, "latest">) => Promise<Result> {

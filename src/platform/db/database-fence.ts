@@ -50,10 +50,13 @@ const observeClock = sql.requiredRow("observe_clock", SERVER_TIME);
 const TRY_AGAIN_MS = 500;
 /** Pause between two readings of the server's clock, and between two marks. Milliseconds. */
 const OBSERVE_EVERY_MS = 1_000;
-/** Redis hangs when it takes longer to answer. Milliseconds. */
+/** If Redis takes longer than this to answer, it counts as hanging. Milliseconds. */
 const PROMPT_MS = 1_000;
 
-/** The server in use. Replaced when another server takes over or this one restarts. Timelines are hex of one length. */
+/**
+ * The server in use. Replaced when another server takes over or this one restarts. Timelines are hex texts of the same
+ * length.
+ */
 type Identity = Readonly<Pick<Identified, "deploymentId" | "database" | "timeline" | "started">> & { serverId: string };
 
 function identityOf({ deploymentId, database, timeline, started }: Identified): Identity {
@@ -61,23 +64,23 @@ function identityOf({ deploymentId, database, timeline, started }: Identified): 
 }
 
 /**
- * Admits only connections to the deployment's primary server: no standby, no copy of the database, and no server that
- * lacks what this process has seen committed. README.md of src/platform has the rule.
+ * Admits only connections to the deployment's primary server. Refuses standbys, copies of the database, and servers
+ * that lack data that this process has seen committed. README.md of src/platform has the rule.
  */
 export class DatabaseFence implements DeploymentIdentity {
   readonly #log: Logger;
   readonly #shared: SharedMemory;
   readonly #ready = Promise.withResolvers<void>();
   #identity: Identity | null = null;
-  /** What the server in use has, or what this process has seen before it was refused. */
+  /** What the server in use has. Before a server is admitted, what this process saw before it refused the server. */
   #memory: Memory | null = null;
-  /** The shared state, and since when this process has seen it unchanged, by the monotonic clock. */
+  /** The shared state, and the time on the monotonic clock since which this process has seen it unchanged. */
   #heard: (SharedText & { deploymentId: string; sinceMs: number }) | null = null;
-  /** Why the last server was refused, so that it is logged once. */
+  /** The reason why the last server was refused, so that it is logged only once. */
   #reported = "";
-  /** The server's own message if it takes no marks because its disk is full or fails; null otherwise. */
+  /** The server's own message if it accepts no marks because its disk is full or failing. Otherwise null. */
   refusal: UnusableDatabase | null = null;
-  /** The open connections, with the id of the server of each. A connection stays with its server. */
+  /** The open connections, each with the id of its server. A connection never changes its server. */
   readonly #connections = new Map<pg.ClientBase, string>();
   readonly clock: DatabaseClock;
   #closed = false;
@@ -94,8 +97,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * The part of jobs and replies that shows the server that they belong to: the deployment's id, the fingerprint of
-   * server and database, the timeline, and the server's start.
+   * The part of jobs and replies that names their server: the deployment's id, the fingerprint of server and database,
+   * the timeline, and the server's start.
    * @throws UnusableDatabase before the first connection.
    */
   get serverId(): string {
@@ -117,7 +120,9 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#ready.promise;
   }
 
-  /** Tries until the database is ready, which resolves {@link ready}, or until {@link close}. Never rejects. */
+  /**
+   * Tries until the database is ready, which resolves {@link ready}, or until {@link close} is called. Never rejects.
+   */
   async connect(db: Queryable): Promise<void> {
     let reported = "";
     while (!this.#closed) {
@@ -158,8 +163,8 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. A mark whose COMMIT
-   * hangs is not remembered. Never rejects.
+   * Confirms a mark at once and then each second, and remembers it, until {@link close} is called. A mark is not
+   * remembered if its COMMIT hangs. Never rejects.
    */
   async watchMarks(pool: pg.Pool): Promise<void> {
     for (; !this.#closed; await sleep(OBSERVE_EVERY_MS, undefined, { ref: false })) {
@@ -167,19 +172,19 @@ export class DatabaseFence implements DeploymentIdentity {
       const reading = await confirmMark(pool).catch((error) => {
         if (!this.#closed && !isDatabaseUnavailable(error)) this.#log.error({ err: error }, "cannot write a mark");
         this.refusal = refusalOf(error);
-        // The server has become read-only: new connections are refused, and open ones must not be used either.
+        // The server has become read-only. New connections are refused, and the open ones must not be used either.
         if (isReadOnly(error)) this.#closeConnections();
         return null;
       });
       if (reading !== null) this.refusal = null;
       if (reading === null || memory === null || !isOf(memory, reading)) continue;
       const next = remember(memory, reading);
-      // Shared before this process uses it, so that a process that starts now knows as much as this one.
+      // The mark is shared before this process uses it. So a process that starts now knows as much as this one.
       if ((await this.#share(next)) && memory === this.#memory) this.#memory = next;
     }
   }
 
-  /** Reads each second which server the others use, until {@link close} is called. Never rejects. */
+  /** Reads each second which server the other processes use, until {@link close} is called. Never rejects. */
   async watchShared(): Promise<void> {
     while (!this.#closed) {
       await sleep(OBSERVE_EVERY_MS, undefined, { ref: false });
@@ -188,7 +193,9 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** Shares a mark, if its server is used and no newer one is shared. Returns whether it counts. Never rejects. */
+  /**
+   * Shares a mark, if its server is in use and no newer mark is shared. Returns whether the mark counts. Never rejects.
+   */
   async #share(next: Memory): Promise<boolean> {
     const told = await this.#hear(next.deploymentId);
     if (told === null) return true;
@@ -196,7 +203,7 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Shares a memory, unless another process has shared a memory since `told` was read. Returns whether this memory was
+   * Shares a memory, unless another process has shared one since `told` was read. Returns whether this memory was
    * shared.
    */
   async #write(memory: Memory, told: SharedText): Promise<boolean> {
@@ -207,15 +214,15 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Reads the shared state, and stops using the present server if the state names another server. Restores the state if
-   * Redis has lost it. While Redis cannot be reached, returns the state that was read last, or null. Never rejects.
+   * Reads the shared state. Stops using the current server if the state names another server. Restores the state if
+   * Redis has lost it. While Redis cannot be reached, returns the last state that was read, or null. Never rejects.
    */
   async #hear(deploymentId: string): Promise<SharedText | null> {
     const askedAtMs = this.clock.monotonicMs();
     const told = await this.#shared.read(deploymentId);
     const before = this.#heard?.deploymentId === deploymentId ? this.#heard : null;
     const sinceMs = this.clock.monotonicMs();
-    // While Redis is away or hangs, silence proves nothing.
+    // While Redis is unavailable or hangs, unchanged state proves nothing.
     if (before !== null && (told === null || sinceMs - askedAtMs > PROMPT_MS)) this.#heard = { ...before, sinceMs };
     if (told === null) return before;
     if (told.text === "" && before?.memory) {
@@ -230,7 +237,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return told;
   }
 
-  /** Ends {@link connect} and the watches. */
+  /** Ends {@link connect} and the watching functions. */
   async close(): Promise<void> {
     this.#closed = true;
   }
@@ -246,7 +253,7 @@ export class DatabaseFence implements DeploymentIdentity {
       const isInUse =
         known?.serverId === reached.serverId && (this.#heard === null || isOf(this.#heard.memory, reached));
       const next = isInUse ? this.#compare(memory, found) : await this.#takeUp(client, memory, found);
-      // Another connection, or another process, was faster.
+      // Another connection or another process was faster.
       if (next === null || memory !== this.#memory || known !== this.#identity) continue;
       this.#memory = next;
       if (!isInUse) this.#use(reached);
@@ -255,7 +262,7 @@ export class DatabaseFence implements DeploymentIdentity {
     }
   }
 
-  /** Compares a server with a memory, and returns what to remember of it. @throws UnusableDatabase */
+  /** Compares a server with a memory, and returns the memory to keep of it. @throws UnusableDatabase */
   #compare(memory: Memory | null, found: ServerStart & Recollection): Memory {
     const verdict = judgeServer(memory, found);
     const refusal = refusalFor(verdict, memory);
@@ -264,7 +271,7 @@ export class DatabaseFence implements DeploymentIdentity {
   }
 
   /**
-   * Begins to use a server, in place of any other server in use. Returns what to remember of the server, or null if
+   * Begins to use a server, in place of any other server in use. Returns the memory to keep of the server, or null if
    * another process was faster. A process that never reached Redis relies on its own memory.
    * @throws UnusableDatabase
    */
@@ -281,7 +288,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return isShared || (await this.#write(next, told)) ? next : null;
   }
 
-  /** Checks a new connection of another login: it must have reached the server in use. @throws UnusableDatabase */
+  /** Checks a new connection with another login. It must have reached the server in use. @throws UnusableDatabase */
   async admitLogin(client: pg.ClientBase): Promise<void> {
     const reached = identityOf(await identifyDatabase(client, positionsOf(null)).catch(rejectAsOutdated));
     if (reached.serverId !== this.#known.serverId) {
@@ -308,7 +315,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return refusal;
   }
 
-  /** Closes all connections to a server that is not the primary, or not in use: its commits are lost. */
+  /** Closes all connections to a server that is not the primary or not in use, because its commits are lost. */
   #closeConnections(): void {
     for (const client of this.#connections.keys()) (client as pg.Client).connection.stream.destroy();
     this.#connections.clear();

@@ -3,7 +3,10 @@ import { Statements } from "./statements.ts";
 
 export const sql = new Statements(new URL("./deployment.sql", import.meta.url));
 
-/** The id of the deployment that this database belongs to. */
+/** The id of the deployment to which this database belongs. */
 export const readDeploymentId = sql.requiredValue("read_deployment_id", { id: text });
-/** Makes the connected database a deployment of its own; returns the new id. All its processes must be restarted. */
+/**
+ * Makes the connected database a separate deployment. Returns its new id. All processes of this database must be
+ * restarted.
+ */
 export const adoptDatabase = sql.requiredValue("adopt_database", { id: text });

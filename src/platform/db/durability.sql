@@ -1,8 +1,8 @@
 -- name: await_standbys
--- Makes the COMMIT of its transaction wait for the synchronous standbys, even if the transaction writes nothing else. The standbys then have all that
--- the transaction has read.
+-- Makes the COMMIT of its transaction wait for the synchronous standbys, even if the transaction writes nothing else.
+-- The standbys then have everything that the transaction has read.
 SELECT FROM pg_logical_emit_message(true, 'confirm', '');
 
 -- name: read_server
--- When the server was started, because another one has another time.
+-- When the server was started. Another server has another time.
 SELECT to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started;

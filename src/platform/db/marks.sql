@@ -1,12 +1,12 @@
 -- name: add_mark
--- Adds a mark unless the last one is less than a second old. The COMMIT waits for the disk and the synchronous
--- standbys, regardless of the session. It also confirms all marks visible before it.
+-- Adds a mark, unless the last one is less than a second old. The COMMIT waits for the disk and the synchronous
+-- standbys, regardless of the session's settings. It also confirms all earlier visible marks.
 SELECT FROM set_config('synchronous_commit', 'on', true) AS c CROSS JOIN set_config('statement_timeout', '5s', true) AS t
  CROSS JOIN pg_logical_emit_message(true, 'mark', '') AS e CROSS JOIN add_mark() AS a;
 
 -- name: select_newest_mark
--- The newest mark, and one that is at least 300 marks older, about five minutes: a standby that is promoted without the
--- older mark lagged longer than a failover explains.
+-- The newest mark, and a mark that is at least 300 marks older, which is about five minutes. A promoted standby without
+-- the older mark lagged by more than a failover can explain.
 SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
        to_hex((extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint) AS started,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated"
@@ -15,7 +15,8 @@ SELECT m.position, m.id, o.position AS "older.position", o.id AS "older.id",
                       ORDER BY p.position DESC LIMIT 1) AS o ON true;
 
 -- name: recall_marks(newest_position?, lasting_position?)
--- What the server still has of a process's memory: the marks at the remembered positions, its oldest mark, and the losses that operators accepted.
+-- What the server still has of a process's memory: the marks at the remembered positions, the server's oldest mark, and
+-- the losses that operators have accepted.
 SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        (SELECT m.id FROM database_marks AS m WHERE m.position = $1::bigint) AS "newestId",
        (SELECT m.id FROM database_marks AS m WHERE m.position = $2::bigint) AS "lastingId",
@@ -24,5 +25,6 @@ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated";
 
 -- name: insert_accepted_loss
--- Records that an operator accepts what this database has lost. Every process that refused it then admits it.
+-- Records that an operator accepts the loss of the data that this database has lost. Every process that refused the
+-- database then admits it.
 INSERT INTO accepted_losses (accepted_at) VALUES (clock_timestamp());

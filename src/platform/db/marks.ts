@@ -7,7 +7,7 @@ import { inTransaction } from "./transaction.ts";
 
 export const sql = new Statements(new URL("./marks.sql", import.meta.url));
 
-/** The result columns of a statement that compares a server with a memory. */
+/** The result columns of statements that compare a server with a memory. */
 export const recollection = {
   timeline: text,
   newestId: orNull(text),
@@ -32,17 +32,17 @@ export const recallMarks = sql.requiredRow(
 );
 
 /**
- * Records that an operator accepts what this database has lost. After the commit, processes that refused the server
- * admit it.
+ * Records that an operator accepts the loss of the data that this database has lost. After the commit, processes that
+ * refused the server admit it.
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
-/** The parameters of a statement that compares a server with a memory. */
+/** The parameters of statements that compare a server with a memory. */
 export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest?.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
 
-/** Where operators find the server that a memory names. */
+/** Describes for operators where to find the server of a memory. */
 const placeOf = ({ host, timeline }: Memory) => `${host} on timeline ${Number.parseInt(timeline, 16)}`;
 
 /** The refusal of a server that must wait until the server in use is silent. */
@@ -52,11 +52,11 @@ export function waitsFor(memory: Memory | null): UnusableDatabase {
   return new UnusableDatabase("unavailable", `Another server of this deployment ${who}. ${until}`);
 }
 
-/** The refusal of a server for what it lacks. Null if it lacks nothing. */
+/** The refusal of a server because of missing data. Null if it lacks nothing. */
 export function refusalFor(verdict: ServerVerdict, memory: Memory | null): UnusableDatabase | null {
   if (memory === null || !(verdict === "former" || verdict === "setBack")) return null;
   const seen = `The last mark was seen at ${placeOf(memory)}.`;
-  // Adopting a former primary would make two deployments of one.
+  // A former primary must not be adopted, because this would make two deployments of one.
   return verdict === "former"
     ? new UnusableDatabase("unavailable", `This database server was the primary before a standby was promoted. ${seen}`)
     : new UnusableDatabase(
@@ -67,7 +67,7 @@ export function refusalFor(verdict: ServerVerdict, memory: Memory | null): Unusa
 }
 
 /**
- * Adds a mark, or uses one of the last second, and reads the server's state after the commit.
+ * Adds a mark, or uses one from the last second, and reads the server's state after the commit.
  * @throws UnusableDatabase when no standby has confirmed the commit.
  */
 export async function confirmMark(pool: pg.Pool): Promise<ServerReading> {
@@ -75,7 +75,7 @@ export async function confirmMark(pool: pg.Pool): Promise<ServerReading> {
     await addMark(tx);
     return selectNewestMark(tx);
   });
-  // After the COMMIT: if synchronous replication was turned off meanwhile, the COMMIT did not wait.
+  // Read after the COMMIT: if synchronous replication was turned off meanwhile, the COMMIT did not wait.
   const after = await recallMarks(pool, positionsOf(null));
   const { timeline, acceptedLosses } = after;
   return {

@@ -8,12 +8,12 @@ import { MIGRATIONS } from "./schema.ts";
 import { prepareSession } from "./session.ts";
 import { isLockTimeout, isRetryable } from "./transaction.ts";
 
-/** Pause between two attempts, in which the statements that waited for the migration can run. Milliseconds. */
+/** Pause between two attempts. During it, statements that waited for the migration can run. Milliseconds. */
 const PAUSE_MS = 2_000;
-/** Longest wait for locks in one run. Milliseconds. */
+/** Maximum wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
 /**
- * Interval between checks of which session holds the lock that the run waits for. Shorter than a wait. Milliseconds.
+ * Interval between checks of which session holds the lock for which the run waits. Shorter than one wait. Milliseconds.
  */
 const WATCH_EVERY_MS = 40;
 /** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again at once. */
@@ -22,16 +22,19 @@ const LIBRARY_LOCK = "-8525285245963000605";
 interface MigrateOptions {
   directory?: string;
   waitMaxMs?: number;
-  /** Called at most once, with a sentence that says what the run waits for. */
+  /** Called at most once, with a sentence about what the run waits for. */
   onWait?: (sentence: string) => void;
-  /** Called with the roles, or PUBLIC, that had rights by default, which the run took away. */
+  /** Called with the roles, or PUBLIC, from which the run has taken default rights. */
   onRightsTaken?: (grantees: readonly string[]) => void;
 }
 
 /** The run gave up because another session held a lock for too long. The message is for an operator. */
 export class LocksUnavailable extends Error {}
 
-/** The database has other versions of the migrations. The message is a problem and, in a second line, its remedy. */
+/**
+ * The database has other versions of the migrations. The first line of the message is a problem, and the second is its
+ * remedy.
+ */
 export class MigrationsChanged extends Error {
   constructor(options: ErrorOptions) {
     super(
@@ -43,8 +46,8 @@ export class MigrationsChanged extends Error {
 }
 
 /**
- * Applies the migrations that a database lacks, each in its own transaction, and returns their names. Rolls back a
- * migration that gets no lock at once and tries again later. Concurrent runs wait for each other.
+ * Applies the migrations that a database lacks, each in its own transaction, and returns their names. If a migration
+ * does not get a lock at once, rolls it back and tries again later. Concurrent runs wait for each other.
  * @throws LocksUnavailable, MigrationsChanged, or an Error whose cause, if any, is the database's error.
  */
 export async function migrateDatabase(databaseUrl: string, options: MigrateOptions = {}): Promise<string[]> {
@@ -78,7 +81,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
     }
   };
   try {
-    // Takes the library's lock first, because the library would wait for it without limit.
+    // Takes the library's lock first. The library itself would wait for it without limit.
     await retryUntilLocked(() => client.query("SELECT pg_advisory_lock($1::bigint)", [LIBRARY_LOCK]));
     const files = await loadMigrationFiles(directory);
     const before = await selectAppliedIds(client, files);
@@ -86,7 +89,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
       await dropUnfinishedIndexes(client);
       await runLibrary(client, directory);
     });
-    // After each run and not in a migration, because later migrations make objects with default rights too.
+    // After each run and not in a migration, because objects of later migrations get default rights too.
     await retryUntilLocked(async () => {
       const grantees = await takeDefaultRights(client, directory);
       if (grantees.length > 0) onRightsTaken?.(grantees);
@@ -99,7 +102,7 @@ export async function migrateDatabase(databaseUrl: string, options: MigrateOptio
   }
 }
 
-/** Drops what CREATE INDEX CONCURRENTLY leaves if it fails. Otherwise the next run would find the name taken. */
+/** Drops what a failed CREATE INDEX CONCURRENTLY has left. Otherwise the name would be taken in the next run. */
 async function dropUnfinishedIndexes(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(UNFINISHED_INDEXES);
   for (const { name } of rows) await client.query(`DROP INDEX ${name}`);
@@ -123,7 +126,7 @@ async function runLibrary(client: pg.Client, directory: string): Promise<void> {
 }
 
 /**
- * The migrations that the database has. Creates the library's table first, because the library would use a table of
+ * The migrations that the database has. Creates the library's table first. Otherwise the library would use a table of
  * that name in any schema.
  */
 async function selectAppliedIds(
@@ -137,7 +140,7 @@ async function selectAppliedIds(
 }
 
 /**
- * Reports which sessions hold the lock that the session `pid` waits for. Uses its own connection and runs until
+ * Reports which sessions hold the lock for which the session `pid` waits. Uses its own connection and runs until
  * `signal` aborts.
  */
 async function watchLocks(
@@ -157,12 +160,12 @@ async function watchLocks(
   }
 }
 
-/** The indexes in the schema of the tables that a migration began and did not finish. */
+/** The indexes in the tables' schema that a migration began and did not finish. */
 const UNFINISHED_INDEXES = `
   SELECT i.indexrelid::regclass::text AS name FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE NOT i.indisvalid AND n.nspname = current_schema()`;
 
-/** The lock that a session waits for, and the processes that hold it. No row when the session does not wait. */
+/** The lock for which a session waits, and the processes that hold it. No row if the session does not wait. */
 const BLOCKER = `
   SELECT CASE WHEN l.locktype = 'advisory' THEN 'another migration' ELSE
            coalesce('table ' || l.relation::regclass::text, 'a lock') || ', which is held by process '

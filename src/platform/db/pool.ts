@@ -9,21 +9,28 @@ import { prepareSession, type SessionOptions } from "./session.ts";
 
 export type { Queryable, Transaction } from "./queryable.ts";
 
-/** Longest wait for a free or new connection, so that calls fail while the database is unreachable. Milliseconds. */
+/**
+ * Maximum wait for a free or new connection. Calls fail after this time while the database is unreachable.
+ * Milliseconds.
+ */
 const CONNECT_TIMEOUT_MS = 2_000;
-/** The longest wait of administration, which may run in a process that has just started on a busy machine. */
+/**
+ * Maximum wait of administration commands, which may run in a process that has just started on a busy machine.
+ * Milliseconds.
+ */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;
 /**
- * If no reply arrives some time after the server's own timeout, the connection counts as lost: a host that loses power
- * does not close it.
+ * If no reply arrives some time after the server's own timeout, the connection counts as lost. A host that loses power
+ * does not close its connections. Milliseconds.
  */
 const ANSWER_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
 /** Time after which TCP starts to probe an idle connection. Milliseconds. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * Makes Postgres plan the rest of a transaction over indexes, as for the service. Use it in administration that reads
- * few rows of large tables: otherwise, a table without statistics may be read as a whole for each row.
+ * For the rest of a transaction, makes Postgres plan with indexes, as for the service. Use it in administration
+ * commands that read few rows of large tables. Otherwise Postgres may read a whole table without statistics once per
+ * row.
  */
 export async function usePlansOfService(tx: Transaction): Promise<void> {
   await tx.query(
@@ -33,30 +40,32 @@ export async function usePlansOfService(tx: Transaction): Promise<void> {
   );
 }
 
-// numeric(12,2) and bigint counts stay far below 2^53.
+// Values of type numeric(12,2), and counts of type bigint, stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /**
- * Opens the pool of a process. Logs and replaces a connection that is lost while idle. Each new connection is prepared
- * as `session.ts` says.
+ * Opens the pool of a process. If an idle connection is lost, logs this and replaces the connection. Each new
+ * connection is prepared by `session.ts`.
  */
 export function openPool(options: {
   databaseUrl: string;
   max: number;
   applicationName: string;
-  /** The service gets fixed plans and short timeouts. Administration reads whole tables. */
+  /** The service gets fixed plans and short timeouts. Administration commands read whole tables. */
   use: "service" | "administration";
-  /** Checks each new connection, and judges the times that it reads. Null for commands, which may use any server. */
+  /**
+   * Checks each new connection, and judges the times that it reads. Null for commands, because they may use any server.
+   */
   deployment: { admit(client: pg.ClientBase): Promise<void>; clock: DatabaseClock } | null;
   /** Transactions are read-only unless they set READ WRITE. */
   readOnly?: boolean;
   /**
-   * How long to wait for a reply before the connection counts as lost. Milliseconds; by default, the service waits
-   * longer than a statement may run, and administration without end.
+   * Maximum wait for a reply before the connection counts as lost. Milliseconds. By default, slightly longer than a
+   * statement of the service may run, and unlimited for administration.
    */
   answerTimeoutMs?: number;
-  /** Whether to log what could lose work on the server that a connection reaches, once each. */
+  /** Whether to log each setting of a server that risks the loss of work, once per setting. */
   tellsRisks?: boolean;
   log: Logger;
 }): pg.Pool {
@@ -69,12 +78,13 @@ export function openPool(options: {
     Client,
     connectionString,
     max: options.max,
-    // A pooler refuses other parameters when a connection starts, so statements set all settings.
+    // Only this parameter is sent when a connection starts, because a pooler refuses others. Statements set all other
+    // settings.
     application_name: options.applicationName,
     connectionTimeoutMillis: isService ? CONNECT_TIMEOUT_MS : PATIENT_CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
-    // Sends statements without waiting for the results of earlier ones. The server still runs them in order.
+    // Sends statements without waiting for the results of earlier statements. The server still runs them in order.
     pipeline: isService,
     ...(answerTimeoutMs !== null && { query_timeout: answerTimeoutMs }),
     async onConnect(client: pg.ClientBase) {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** What runs statements: the pool, or one connection inside a transaction. */
+/** Runs statements. The pool, or one connection inside a transaction. */
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(
     query: (pg.QueryConfig & { rowMode?: "array" }) | string,

@@ -1,43 +1,46 @@
 import { type Check, type Checked, runCheck } from "../checks.ts";
 
-// Everything that the code relies on in Postgres: in each session, and in the server and its database. `session.ts`
+// Everything that the code requires from Postgres: in each session, and from the server and its database. `session.ts`
 // sets and checks it on each new connection, and `voucherctl db check` prints it.
 
-/** What a connection is for. */
+/** The purpose of a connection. */
 export type Use = "service" | "administration" | "migration";
 
-/** Longest duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
+/** Maximum duration of a partner-facing statement. Lock waits have their own, shorter limit. Milliseconds. */
 export const STATEMENT_TIMEOUT_MS = 10_000;
 /**
- * Longest wait of a migration for one lock. Later statements on the table wait as long, and statements of the service
- * give up after 250 ms. Milliseconds.
+ * Maximum wait of a migration for one lock. Later statements on the table wait just as long, and statements of the
+ * service give up after 250 ms. Milliseconds.
  */
 export const MIGRATION_LOCK_TIMEOUT_MS = 100;
 
 /** A setting of a session. */
 interface Setting {
   name: string;
-  /** What relies on the setting. */
+  /** What depends on the setting. */
   why: string;
-  /** What the connection sets, as Postgres shows it: for every use, or for these. */
+  /** The value that the connection sets, as Postgres shows it: the same for every use, or by use. */
   value: string | Partial<Record<Use, string>>;
-  /** Another value that also meets the requirement, and is kept. */
+  /** Another value that also meets the requirement, and is left unchanged. */
   orKept?: string;
-  /** Set if the connection does not set it: only a superuser may, or an operator uses it to stop all writes. */
+  /**
+   * True if the connection does not set it, because only a superuser may, or because operators use the setting to stop
+   * all writes.
+   */
   isOnlyCompared?: true;
 }
 
 /**
  * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made
  * once per connection, which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty
- * tables must stay fast while they grow. The settings allow only nested loops over indexes. Three forms in the
- * statements keep such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
+ * tables must stay fast while they grow. The settings allow only nested loops over indexes. Three expressions in the
+ * statements prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
- * - `OFFSET 0` keeps Postgres from merging a subquery that searches by key into the outer query.
+ * - `OFFSET 0` prevents Postgres from merging a subquery that searches by key into the outer query.
  *
- * JIT is off because these settings raise costs above its threshold: each call would compile its plan.
+ * JIT is off, because these settings raise costs above its threshold. With JIT, each call would compile its plan.
  */
 export const FIXED_PLANS: Readonly<Record<string, string>> = {
   plan_cache_mode: "force_generic_plan",
@@ -52,7 +55,9 @@ export const FIXED_PLANS: Readonly<Record<string, string>> = {
   jit: "off",
 };
 
-/** Every setting that the code relies on, except `search_path`: `session.ts` sets it to the schema of the tables. */
+/**
+ * Every setting on which the code depends, except `search_path`, which `session.ts` sets to the schema of the tables.
+ */
 export const SETTINGS: readonly Setting[] = [
   { name: "client_encoding", value: "UTF8", why: "Texts are sent and read as UTF-8." },
   { name: "DateStyle", value: "ISO, MDY", why: "Times are read in the ISO form." },
@@ -81,7 +86,7 @@ export const SETTINGS: readonly Setting[] = [
     why: "No call of a partner runs longer.",
   },
   {
-    // Most transactions hold locks for a few milliseconds. `waitForLocks` sets another limit for its transaction.
+    // Most transactions hold locks for a few milliseconds. `waitForLocks` sets another limit for one transaction.
     name: "lock_timeout",
     value: { service: "250ms", administration: "0", migration: `${MIGRATION_LOCK_TIMEOUT_MS}ms` },
     why: "No call waits longer for a row.",
@@ -99,7 +104,7 @@ export const SETTINGS: readonly Setting[] = [
   ),
 ];
 
-/** The settings of one use, with the value of each. */
+/** The settings for one use, each with its value. */
 export function settingsFor(use: Use): (Setting & { value: string })[] {
   return SETTINGS.flatMap((setting) => {
     const value = typeof setting.value === "string" ? setting.value : setting.value[use];
@@ -107,7 +112,10 @@ export function settingsFor(use: Use): (Setting & { value: string })[] {
   });
 }
 
-/** Functions that a server without superusers, or one that only speaks the protocol of Postgres, may refuse. */
+/**
+ * Functions that some servers may refuse: servers without superusers, or servers that only speak the protocol of
+ * Postgres.
+ */
 const FUNCTIONS = {
   pg_current_wal_lsn: "A former primary is recognized by the timeline of its write-ahead log.",
   pg_control_system: "A copy of the database is recognized by the server's identifier.",
@@ -117,36 +125,39 @@ export type FunctionName = keyof typeof FUNCTIONS;
 
 const VERSION_MIN = 15;
 
-/** Whether a pooler is between client and server, and what it assigns a server connection to. */
+/**
+ * Whether a pooler is between client and server, and whether it assigns server connections to sessions or to
+ * transactions.
+ */
 export type Pooling = "none" | "session" | "transaction";
 
-/** What a connection has found. */
+/** The facts that a connection has found. */
 export interface ServerFacts {
   use: Use;
   pooling: Pooling;
-  /** As `server_version_num`. */
+  /** The version as in `server_version_num`. */
   version: number;
   encoding: string;
   isStandby: boolean;
-  /** The schema that the session uses. Null when no schema of search_path exists. */
+  /** The schema that the session uses. Null if no schema of search_path exists. */
   schema: string | null;
   /** Whether that schema has the service's tables. */
   hasTables: boolean;
-  /** Whether another program keeps its migrations there, under the name of the service's table. */
+  /** Whether another program keeps its migrations there, in a table with the name of the service's table. */
   hasForeignTable: boolean;
   /** The schemas of this database that have the service's tables. */
   schemas: readonly string[];
-  /** Functions with the rights of the owner that search another schema for tables. */
+  /** Functions that run with the owner's rights and search another schema for tables. */
   strayFunctions: readonly string[];
-  /** Tables of which row level security hides rows from the role. */
+  /** Tables in which row level security hides rows from the role. */
   filteredTables: readonly string[];
-  /** Settings by name, without those that the server does not know. */
+  /** Settings by name. Settings that the server does not know are missing. */
   settings: ReadonlyMap<string, string>;
   /** The server's message about each function that it refuses. */
   refused: ReadonlyMap<FunctionName, string>;
 }
 
-/** By default, a server that does not meet the check is refused, with a sentence that ends with the remedy. */
+/** By default, a server that does not meet the check is refused. The sentence then ends with the remedy. */
 type Row = Pick<Check<ServerFacts>, "what" | "why" | "wanted" | "query" | "isMet"> &
   Partial<Pick<Check<ServerFacts>, "sentence" | "code" | "effect">> & { remedy?: string };
 
@@ -167,7 +178,7 @@ export const POOLING: Check<Pick<ServerFacts, "pooling">> = toCheck({
   remedy: "Set pool_mode = session in the pooler, or connect without it.",
 });
 
-/** What the server, the database and the role must have. */
+/** Requirements for the server, the database and the role. */
 const DATABASE: readonly Row[] = [
   {
     what: "server version",
@@ -226,8 +237,8 @@ const DATABASE: readonly Row[] = [
 ];
 
 /**
- * What decides whether acknowledged work survives a crash or a failover. A primary can have other settings than its
- * standby, so those of a standby are not judged.
+ * Settings that decide whether acknowledged work survives a crash or a failover. A standby's settings are not judged,
+ * because its primary can have other settings.
  */
 const DURABILITY: readonly Row[] = [
   {
@@ -271,10 +282,10 @@ function durable(what: string, code: string, loss: string): Row {
   return { what, why: "A crash undoes nothing.", wanted: "on", query: settingOf(what), isMet, code, sentence };
 }
 
-/** The settings that are read, besides those of {@link SETTINGS}. */
+/** The settings to read in addition to {@link SETTINGS}. */
 export const DURABLE = ["fsync", "full_page_writes", "synchronous_standby_names", "restart_after_crash"];
 
-/** Checks what a connection has found. */
+/** Checks the facts that a connection has found. */
 export function checkDatabase(facts: ServerFacts): Checked[] {
   const settings = settingsFor(facts.use).filter(({ name }) => facts.settings.has(name));
   const rows = [...DATABASE, ...settings.map(toRow), ...DURABILITY.map((row): Row => ({ ...row, effect: "risk" }))];
@@ -303,8 +314,8 @@ function listOr(none: string, words: string, list: readonly string[]): string {
 }
 
 /**
- * A migration needs a schema for the tables; all other programs need the schema that has the tables. Without any
- * tables, the next error tells.
+ * A migration needs a schema for the tables. All other programs need the schema that has the tables. If there are no
+ * tables at all, a later error reports this.
  */
 function isOfTables({ use, schema, hasTables, hasForeignTable, schemas }: ServerFacts): boolean {
   if (use !== "migration") return hasTables || schemas.length === 0;

@@ -1,5 +1,6 @@
 -- name: select_own_objects(relations, functions)
--- Of the names in the migrations, the tables, sequences and functions of the schema, with the sequences of the tables' columns.
+-- The tables, sequences and functions of the schema that are named in the migrations, and the sequences of the tables'
+-- columns.
 WITH named AS (
   SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
    WHERE n.nspname = current_schema() AND c.relname = ANY ($1::text[]) AND c.relkind IN ('r', 'p', 'v', 'S')
@@ -11,7 +12,8 @@ SELECT ARRAY(SELECT c.oid::bigint FROM named AS c UNION
               WHERE n.nspname = current_schema() AND p.proname = ANY ($2::text[])) AS functions;
 
 -- name: find_role_prefix
--- The prefix of the roles of this schema: those of the three names that may use it. Null before the first `db roles`.
+-- The prefix of this schema's roles: of those roles with one of the three names that may use the schema. Null before
+-- the first `db roles`.
 SELECT min(f.prefix) AS prefix
   FROM (SELECT substring(r.rolname FROM '^(.+)_(?:api|log|admin)$') AS prefix
           FROM pg_namespace AS n, aclexplode(n.nspacl) AS acl JOIN pg_roles AS r ON r.oid = acl.grantee
@@ -19,8 +21,9 @@ SELECT min(f.prefix) AS prefix
          GROUP BY 1 HAVING count(DISTINCT r.rolname) = 3) AS f;
 
 -- name: list_default_rights(relations, functions, prefix?)
--- The rights on these objects that PUBLIC has, or a role to which default privileges of the owner give rights, and the statements that revoke them.
--- The roles of the deployment keep what they had by PUBLIC, until `db roles` gives them their own rights.
+-- The rights on these objects that PUBLIC has, or that a role has by the owner's default privileges, and the statements
+-- that revoke them. The roles of the deployment keep the rights that they had by PUBLIC until `db roles` gives them
+-- their own rights.
 WITH object AS (
   SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, c.oid::regclass::text AS name, c.relowner AS owner, c.relnamespace AS schema,
          acl.grantee
@@ -49,9 +52,9 @@ SELECT CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END AS 
  ORDER BY 1, 2;
 
 -- name: compare_rights(relations, functions, roles, privileges, objects, columns)
--- What roles may do with these objects and with their schema beyond the grants ($3 to $6, a column of '' for a whole table), and what the grants'
--- roles lack. Rights by PUBLIC and by membership count. A role that was granted a role of the service may do as much as that role. Leaves out
--- superusers and owners.
+-- What roles may do with these objects and their schema beyond the grants, and what the grants' roles lack. The grants
+-- are in $3 to $6, with the column '' for a whole table. Rights by PUBLIC and by membership count. A role that was
+-- granted a role of the service may do as much as that role. Excludes superusers and owners.
 WITH here AS (
   SELECT n.oid, n.nspname, n.nspowner, d.datname, d.datdba,
          CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'USAGE, MEMBER' ELSE 'USAGE, SET' END AS becomes,

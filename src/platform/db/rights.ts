@@ -5,9 +5,9 @@ import type { Queryable } from "./queryable.ts";
 import { MIGRATIONS } from "./schema.ts";
 import { columnsOf, Statements } from "./statements.ts";
 
-// Roles belong to the server, and platforms give some of them rights on every new table. So no right on a table or
-// function of the service comes from a default: migrations take such rights away, and `db roles` grants what its roles
-// need.
+// Roles belong to the server, and hosting platforms give some of them rights on every new table. So no right on a table
+// or function of the service may come from a default. Migrations take such rights away, and `db roles` grants what its
+// roles need.
 
 export const sql = new Statements(new URL("./rights.sql", import.meta.url));
 
@@ -38,23 +38,23 @@ const compareWithGrants = sql.rows(
 /** The other databases of the server in which roles of these names own something or have rights. */
 export const findDatabasesOfRoles = sql.rows("find_databases_of_roles", { name: text }, { names: arrayOf(text) });
 
-/** A right that `db roles` gives. */
+/** A right that `db roles` grants. */
 export interface Grant {
   role: string;
   privilege: string;
   /** The name of a table, sequence or function. */
   object: string;
-  /** Empty for all columns, and for what has none. */
+  /** Empty for all columns, and for objects without columns. */
   column: string;
 }
 
-/** What a role may do beyond the grants, or lacks of them. */
+/** What a role may do beyond the grants, or what it lacks of them. */
 export interface RightsOfRole {
   role: string;
-  /** Whether it is a role that `db roles` makes. */
+  /** Whether `db roles` makes this role. */
   isOwn: boolean;
   isMissing: boolean;
-  /** A phrase that follows the role's name. */
+  /** A phrase to put after the role's name. */
   what: string;
 }
 
@@ -70,8 +70,8 @@ async function findOwnObjects(db: Queryable, directory = MIGRATIONS) {
 }
 
 /**
- * Takes from PUBLIC, and from roles to which default privileges give rights, what they have on the objects of the
- * migrations. Returns who had such rights.
+ * Takes rights on the objects of the migrations from PUBLIC, and from roles that have them by default privileges.
+ * Returns who had such rights.
  */
 export async function takeDefaultRights(db: pg.ClientBase, directory?: string): Promise<string[]> {
   const prefix = await findGranteePrefix(db);
@@ -98,10 +98,10 @@ export async function compareRights(db: Queryable, grants: readonly Grant[]): Pr
   });
 }
 
-/** The most objects that a sentence names. */
+/** Maximum number of objects that a sentence names. */
 const NAMED_MAX = 5;
 
-/** Phrases for the rights of one role, one for all objects with the same rights. */
+/** Phrases for the rights of one role. Objects with the same rights share a phrase. */
 function describeRights(rights: readonly { may: string; object: string; isMissing: boolean }[]): string[] {
   const ofObject = Map.groupBy(rights, ({ object }) => object);
   const alike = Map.groupBy(

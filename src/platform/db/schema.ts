@@ -12,14 +12,15 @@ const selectAppliedMigrations = sql.rows("select_applied_migrations", { name: te
 
 /** The folder of this release's migrations. */
 export const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
-/** The number of the last migration. There are no gaps. */
+/** The number of the last migration. Numbers have no gaps. */
 export const SCHEMA = readdirSync(MIGRATIONS).filter((name) => name.endsWith(".sql")).length;
 
 /** SQLSTATE undefined_table, undefined_column, undefined_function and invalid_schema_name. */
 const UNDEFINED = ["42P01", "42703", "42883", "3F000"];
 
 /**
- * Why a process cannot use its database. Readiness reports `state` and the message to anyone; the cause is for the log.
+ * Why a process cannot use its database. Readiness reports `state` and the message to anyone. The cause is only for the
+ * log.
  */
 export class UnusableDatabase extends Error {
   readonly state: "unavailable" | "copied" | "outdated";
@@ -34,9 +35,9 @@ export class UnusableDatabase extends Error {
 let migrations: ReturnType<typeof loadMigrationFiles> | undefined;
 
 /**
- * Asserts that the database has every migration of this release with the same contents. It may have further migrations
- * of a newer release.
- * @throws UnusableDatabase, with the missing ones in its cause.
+ * Asserts that the database has every migration of this release with the same contents. It may also have migrations of
+ * a newer release.
+ * @throws UnusableDatabase, with the missing migrations in its cause.
  */
 export async function assertMigrated(db: Queryable): Promise<void> {
   migrations ??= loadMigrationFiles(MIGRATIONS).catch((error) => {
@@ -68,7 +69,7 @@ export function rejectAsOutdated(error: unknown): never {
 
 /**
  * @param ownId the deployment of the process, once it is known.
- * @throws UnusableDatabase for a read-only server, a copy of the database, and one that was adopted meanwhile.
+ * @throws UnusableDatabase for a read-only server, a copy of the database, and a database that has been adopted since.
  */
 export function assertOwnPrimary(
   found: { readOnly: boolean; isCopy: boolean; deploymentId: string },

@@ -1,11 +1,12 @@
 -- name: set_session(name, value, kept)
--- Sets those settings that this server knows, unless one already has a value that is as good: an element `name=value` of $3.
+-- Sets the settings that this server knows. A setting keeps its current value if $3 has that value as `name=value`,
+-- which means that it is as good.
 SELECT FROM unnest($1::text[], $2::text[]) AS s (name, value) CROSS JOIN LATERAL set_config(s.name, s.value, false) AS c
  WHERE current_setting(s.name, true) IS NOT NULL AND s.name || '=' || current_setting(s.name, true) <> ALL ($3::text[]);
 
 -- name: pin_schema(finds_elsewhere)
 -- Sets search_path to one schema: the schema of the tables that search_path finds. If it finds none and $1 is true, the
--- only usable schema of this database that has the tables; otherwise, the schema in which search_path creates tables.
+-- only usable schema of this database that has the tables. Otherwise the schema in which search_path creates tables.
 SELECT FROM (SELECT coalesce(
           (SELECT n.nspname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('redemptions_closed')),
           (SELECT min(n.nspname::text) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -16,8 +17,8 @@ SELECT FROM (SELECT coalesce(
  WHERE s.name IS NOT NULL;
 
 -- name: read_session(names, definers)
--- The state of the session: the values of the settings, null for one that the server does not know, and its schema. The
--- search_path of a function is split into names, because a setting of the server decides which of them it quotes.
+-- The state of the session: the values of the settings and the schema. A setting that the server does not know is null.
+-- The search_path of a function is split into names here, because a server setting decides which names are quoted.
 SELECT ARRAY(SELECT current_setting(s.name, true) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, place) ORDER BY s.place) AS values,
        pg_is_in_recovery() AS "isStandby", current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding,
        current_database()::text AS database, session_user::text AS role, current_schema()::text AS schema,
@@ -39,9 +40,9 @@ SELECT ARRAY(SELECT current_setting(s.name, true) FROM unnest($1::text[]) WITH O
   FROM (SELECT current_schema() AS name) AS s LEFT JOIN pg_namespace AS n ON n.nspname = s.name;
 
 -- name: probe_position
--- Calls the functions that identify_database and recall_marks use, to see whether the server allows them.
+-- Calls the functions that identify_database and recall_marks use, to find out whether the server allows them.
 SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE pg_walfile_name(pg_current_wal_lsn()) END AS position;
 
 -- name: probe_identity
--- Calls the function that identify_database uses, to see whether the server allows it.
+-- Calls the function that identify_database uses, to find out whether the server allows it.
 SELECT s.system_identifier::text AS identifier FROM pg_control_system() AS s;

@@ -15,7 +15,7 @@ import {
 import { UnusableDatabase } from "./schema.ts";
 import { columnsOf, Statements } from "./statements.ts";
 
-/** The functions that run with the rights of the owner. */
+/** The functions that run with the owner's rights. */
 export const DEFINERS: readonly string[] = [
   "add_erasure_key",
   "add_mark",
@@ -56,18 +56,21 @@ const probePosition = sql.requiredValue("probe_position", { position: text });
 const probeIdentity = sql.requiredValue("probe_identity", { identifier: text });
 
 /**
- * Removes the time limit of statements, and what an earlier client of a pooler may have left: Postgres refuses to
- * prepare a second statement of the same name.
+ * Removes the time limit of statements, and the state that an earlier client of a pooler may have left. Postgres
+ * refuses to prepare two statements with the same name.
  */
 const FORGET = "SET statement_timeout = 0; RESET search_path; RESET default_transaction_read_only; DEALLOCATE ALL";
 
 /**
- * Rounds in which a pooler may show that two clients share server connections. Other clients of the pooler may hide it
- * in one round.
+ * Number of rounds that try to show that two clients of a pooler share server connections. In a single round, other
+ * clients of the pooler may hide this.
  */
 const ROUNDS = 5;
 
-/** The database or the session lacks what the code relies on. The message names it and the wanted value. */
+/**
+ * The database or the session does not meet a requirement of the code. The message names the requirement and the wanted
+ * value.
+ */
 export class UnmetRequirement extends UnusableDatabase {
   constructor(problems: readonly UnmetCheck[]) {
     super("unavailable", problems.map(({ message }) => message).join(" "));
@@ -79,12 +82,15 @@ export interface SessionOptions {
   use: Use;
   /** Transactions are read-only unless they set READ WRITE. */
   isReadOnly?: boolean;
-  /** Makes another client of the same address. Null if it is known that a pooler, if there is one, keeps sessions. */
+  /**
+   * Makes another client of the same address. Null if it is known that there is no pooler, or that it keeps sessions.
+   */
   openAnother: (() => pg.Client) | null;
 }
 
 /**
- * Sets what the code relies on in a new connection, and checks what it finds. Returns what could lose work.
+ * Sets what the code requires in a new connection, and checks the result. Returns the settings that risk the loss of
+ * work.
  * @throws UnmetRequirement
  */
 export async function prepareSession(client: pg.ClientBase, options: SessionOptions): Promise<UnmetCheck[]> {
@@ -95,7 +101,7 @@ export async function prepareSession(client: pg.ClientBase, options: SessionOpti
   return problems;
 }
 
-/** As {@link prepareSession}, and returns the whole list instead of throwing. */
+/** As {@link prepareSession}, but returns the whole list of checks instead of throwing. */
 async function inspectSession(client: pg.ClientBase, { use, openAnother }: SessionOptions): Promise<Checked[]> {
   const pooling = openAnother === null ? "none" : await findPooling(client, openAnother);
   const pooled = runCheck(POOLING, [{ pooling }]);
@@ -126,7 +132,7 @@ async function inspectSession(client: pg.ClientBase, { use, openAnother }: Sessi
   return checkDatabase({ ...found, use, pooling, refused, settings: new Map(known) });
 }
 
-/** Runs statements in order, in one round trip if the connection pipelines, and returns the result of the last. */
+/** Runs statements in order and returns the result of the last. Takes one round trip if the connection pipelines. */
 async function inOrder<T>(
   client: pg.ClientBase,
   steps: readonly (() => Promise<unknown>)[],
@@ -142,8 +148,8 @@ async function inOrder<T>(
 }
 
 /**
- * Detects a pooler by the process id that it tells its clients, which differs from the server's. If the pooler assigns
- * a server connection to each transaction, the next client gets the connection that this client has just left.
+ * Detects a pooler by the process id that it gives its clients, which differs from the server's. If the pooler assigns
+ * server connections per transaction, the next client gets the connection that this client has just used.
  */
 async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client): Promise<Pooling> {
   const pid = await readServerProcess(client);
@@ -156,7 +162,8 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
     }
     return "session";
   } catch (error) {
-    // A pooler that gives no second connection while this client waits keeps its only one for this client.
+    // A pooler may give no second connection while this client waits. Then it keeps its only connection for this
+    // client.
     if (/timeout/i.test((error as Error).message)) return "session";
     throw error;
   } finally {
@@ -164,13 +171,15 @@ async function findPooling(client: pg.ClientBase, openAnother: () => pg.Client):
   }
 }
 
-/** Reads the server's process id without a prepared statement, which a pooler may have prepared for another client. */
+/**
+ * Reads the server's process id without a prepared statement, because a pooler may have prepared it for another client.
+ */
 async function readServerProcess(client: pg.ClientBase): Promise<number> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]?.pid ?? 0;
 }
 
-/** Connects as the service does, and returns what it finds. */
+/** Connects like the service, and returns the checks with their results. */
 export async function inspectDatabase(databaseUrl: string): Promise<Checked[]> {
   const client = await connectClient(databaseUrl, "voucherctl");
   const openAnother = () => secondClient(databaseUrl);

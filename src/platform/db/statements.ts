@@ -13,14 +13,14 @@ export interface Statement {
 interface ReadStatement extends Statement {
   /** The names of `$1`, `$2` and so on. */
   parameters: string[];
-  /** How a module declares them: `batchId, opensAt?`. */
+  /** The parameters as a module declares them: `batchId, opensAt?`. */
   declaration: string;
 }
 
 /**
- * Reads every statement of a `.sql` file, by name. Each comes after a line `-- name: <name>(<parameters>)` and
- * comments. A parameter with a question mark may be null; one that the statement casts to an array may have null
- * elements.
+ * Reads every statement of a `.sql` file, by name. Each statement follows a line `-- name: <name>(<parameters>)` and
+ * comments. A parameter with a question mark may be null. If the statement casts it to an array, the array may have
+ * null elements.
  */
 export function readStatements(file: URL): Record<string, ReadStatement> {
   const blocks = readFileSync(file, "utf8").matchAll(/^-- name: (\w+)(?:\(([^)]*)\))?\n((?:--.*\n)*)([^;]*);/gm);
@@ -34,12 +34,14 @@ export function readStatements(file: URL): Record<string, ReadStatement> {
   );
 }
 
-/** Where to find the value of a column in the values of a row. */
+/** The place of a column's value in the values of a row. */
 interface Place {
   name: string;
-  /** Index of the value in the row. For joined columns, the index of the first, whose value is null without a match. */
+  /**
+   * Index of the value in the row. For a group, the index of its first column, which is null if the join found no row.
+   */
   at: number;
-  /** The members of a group; null for a single column. */
+  /** The members of a group. Null for a single column. */
   members: readonly { name: string; at: number }[] | null;
 }
 
@@ -69,34 +71,37 @@ function makeRowReader<C extends Columns>(
 }
 
 /**
- * Statements that write, with their parameters, in the order in which they must run. One that lacks a required row
- * raises, so their results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
+ * Statements that write, with their parameters, in the order in which they must run. A statement that lacks a required
+ * row raises an error, so results need not be read. Pass them to `readThenWrite` or `write` (transaction.ts).
  */
 export type PreparedStatements = QueryConfig[];
 
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /**
- * Values that `pg` can always send. With any other value, only its statement fails, and a COMMIT sent after it takes
- * effect.
+ * Values that `pg` can always send. With other values, `pg` may fail to send only one statement, and a COMMIT sent
+ * after it would still take effect.
  */
 type Value = Scalar | readonly Scalar[];
 
-/** The parameters of a statement, by the names of its header and in their order. */
+/** The parameters of a statement, by their names in the header, in the same order. */
 type Parameters = Record<string, Column<Value>>;
 
 type Sent<T> = T extends readonly (infer E)[] ? readonly Sent<E>[] : T extends Uint8Array ? Uint8Array : T;
 type Values<P extends Parameters> = { readonly [Name in keyof P]: P[Name] extends Column<infer T> ? Sent<T> : never };
 type OnlyOne<Name, All = Name> = Name extends unknown ? ([All] extends [Name] ? Name : never) : never;
 
-/** What a caller passes: nothing, the only value, or all values by name. So two of the same type cannot be swapped. */
+/**
+ * The arguments of a call: none, the only value, or all values by name. So two values of the same type cannot be
+ * swapped.
+ */
 type Arguments<P extends Parameters> = [keyof P] extends [never]
   ? []
   : [OnlyOne<keyof P>] extends [never]
     ? [values: Values<P>]
     : [value: Values<P>[keyof P]];
 
-/** One array per field, by name, for a statement that joins the arrays again with `unnest`. */
+/** Converts rows to one array per field, by name, for a statement that joins the arrays with `unnest`. */
 export function columnsOf<Field extends string, R extends Readonly<Record<Field, Scalar>>>(
   rows: readonly R[],
   ...fields: readonly Field[]
@@ -104,7 +109,7 @@ export function columnsOf<Field extends string, R extends Readonly<Record<Field,
   return Object.fromEntries(fields.map((field) => [field, rows.map((row) => row[field])])) as { [F in Field]: R[F][] };
 }
 
-/** Puts what a caller passes into the order of the header. */
+/** Puts the arguments of a call into the order of the header. */
 function ordering(parameters: Parameters = {}): (given: readonly unknown[]) => unknown[] {
   const names = Object.keys(parameters);
   if (names.length < 2) return (given) => [...given];
@@ -116,13 +121,12 @@ type Run<P extends Parameters, Result> = (db: Queryable, ...values: Arguments<P>
 /** The parameters of a statement without any. */
 type None = Record<never, never>;
 
-/** The only column of a result. */
+/** A result with one column. */
 type OneColumn<T> = Record<string, Column<T>>;
 
 /**
- * The statements of the `.sql` file of a module, as functions. The file says what each statement does and names its
- * parameters; `test/platform/db/statements.test.ts` compares the result columns that the module declares with Postgres,
- * and the types of the parameters.
+ * The statements of a module's `.sql` file, as functions. The file documents each statement and names its parameters.
+ * `test/platform/db/statements.test.ts` checks the declared result columns and parameter types with Postgres.
  */
 export class Statements {
   readonly #statements: Record<string, ReadStatement>;
@@ -135,7 +139,7 @@ export class Statements {
     this.#statements = readStatements(file);
   }
 
-  /** All rows. `pg` returns the values as arrays, because it takes ten times as long to make objects. */
+  /** All rows. `pg` returns the values as arrays, because making objects takes ten times as long. */
   rows<C extends Columns, P extends Parameters = None>(name: string, columns: C, parameters?: P): Run<P, Row<C>[]> {
     const prepare = this.prepare(name, parameters, columns);
     // The first result shows the order of the columns.
@@ -200,7 +204,7 @@ export class Statements {
     return async (db, ...values) => (await execute(db, ...values)) === 1;
   }
 
-  /** The statement with its parameters, to run later. */
+  /** The statement and its parameters, to run later. */
   prepare<P extends Parameters = None>(
     name: string,
     parameters?: P,
@@ -212,8 +216,8 @@ export class Statements {
   }
 
   /**
-   * The statement with one array per field of the rows and its other parameters, to run later. Empty if there are no
-   * rows.
+   * The statement, one array per field of the rows, and the statement's other parameters, to run later. Empty if there
+   * are no rows.
    */
   prepareAll<Fields extends Record<string, Column<Scalar>>, P extends Parameters = None>(
     name: string,

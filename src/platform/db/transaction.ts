@@ -4,7 +4,7 @@ import type { Transaction } from "./pool.ts";
 import { isUndefined, UnusableDatabase } from "./schema.ts";
 import type { PreparedStatements } from "./statements.ts";
 
-/** Longest wait for a COMMIT, less than a process waits for a reply. Milliseconds. */
+/** Maximum wait for a COMMIT. Less than the time that a process waits for a reply. Milliseconds. */
 const COMMIT_MAX_MS = 10_000;
 /** SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const SERIALIZATION_FAILURE = "40001";
@@ -18,10 +18,10 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** The state that the transaction decided on has changed. Raised by `assert_row_count`, and by triggers (daily limits,
  * `closed_until`, erased references). */
 const DECIDED_ON_OLD_STATE = "VS001";
-/** The SQLSTATE of a notice that is not a warning. */
+/** The SQLSTATE of a notice that is no warning. */
 const SUCCESSFUL_COMPLETION = "00000";
 
-/** Runs `work` in one READ COMMITTED transaction on a connection of its own. Rolls back when it throws. */
+/** Runs `work` in one READ COMMITTED transaction on its own connection. Rolls back when it throws. */
 export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
   return readThenWrite(
     pool,
@@ -30,7 +30,7 @@ export function inTransaction<T>(pool: pg.Pool, work: (tx: Transaction) => Promi
   );
 }
 
-/** Runs statements that only read on one snapshot of the database, so that their results fit together. */
+/** Runs statements that only read on one snapshot of the database, so that their results are consistent. */
 export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<T>): Promise<T> {
   return inTransaction(pool, async (tx) => {
     await tx.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
@@ -38,23 +38,25 @@ export function onSnapshot<T>(pool: pg.Pool, work: (tx: Transaction) => Promise<
   });
 }
 
-/** The result of a transaction, and the statements that must be committed before it counts. */
+/** The result of a transaction, and the statements that must be committed before the result counts. */
 export interface Decided<T> {
   result: T;
   writes: PreparedStatements;
-  /** Called once they are committed. If it throws, the process warns, and the transaction counts as committed. */
+  /**
+   * Called after the commit. If it throws, the process logs a warning, and the transaction still counts as committed.
+   */
   afterCommit?: (() => void) | undefined;
 }
 
 /**
- * Runs `read` and `decide`, and commits the statements that `decide` returns, in one READ COMMITTED transaction on a
- * connection of its own. Rolls back when one of them throws or a statement fails, and throws the error of the first
- * such statement. If Postgres warns at COMMIT, the result is unknown, as if the connection were lost.
+ * Runs `read` and `decide` in one READ COMMITTED transaction on its own connection, and commits the statements that
+ * `decide` returns. Rolls back when `read` or `decide` throws or a statement fails, and throws the first such error. If
+ * Postgres warns at COMMIT, the result is unknown, as after a lost connection.
  *
- * The statements of `read` are sent together with BEGIN, the writes with COMMIT, each in one round trip if the pool
- * pipelines. The server runs them in order, each with a snapshot of its own; when one fails, so do all after it. `read`
- * may only lock and read, and must send all of its statements before it awaits a result: if BEGIN fails, they run
- * outside a transaction and must have no effect.
+ * The statements of `read` are sent together with BEGIN, and the writes together with COMMIT. Each takes one round trip
+ * if the pool pipelines. The server runs the statements in order, each with its own snapshot. When one fails, all later
+ * ones fail too. `read` may only lock and read, and must send all of its statements before it awaits a result. If BEGIN
+ * fails, the statements run outside a transaction and must have no effect.
  */
 export async function readThenWrite<Seen, T>(
   pool: pg.Pool,
@@ -77,23 +79,23 @@ export async function readThenWrite<Seen, T>(
     const { result, writes, afterCommit } = await decide(seen, client);
     client.on("notice", onNotice);
     await commit(client, writes);
-    // Postgres also warns when it stops waiting for the synchronous standbys: the transaction is committed, and a
+    // Postgres also warns when it stops waiting for the synchronous standbys. The transaction is committed then, but a
     // failover may lose it.
     if (warning !== undefined)
       throw new UnusableDatabase("unavailable", `The server committed with a warning: ${warning}`);
     tell(afterCommit);
     return result;
   } catch (error) {
-    // After COMMIT there is nothing to roll back, but ROLLBACK still waits until all statements are done. If it fails,
-    // the connection does not return to the pool.
+    // After COMMIT there is nothing to roll back, but ROLLBACK waits until all statements are done. If it fails, the
+    // connection is not returned to the pool.
     await client.query("ROLLBACK").catch((rollbackError: Error) => {
       broken = rollbackError;
     });
     // The server was the primary when this connection was opened, and is read-only now. The connection must not return
     // to the pool.
     if (isReadOnly(error)) broken = error as Error;
-    // After the first error, the server refuses the statements that were sent with it, and such a refusal may reject an
-    // earlier promise.
+    // After the first error, the server refuses the statements that were sent with it. The promise of such a statement
+    // may be rejected first.
     throw hasSqlState(error, IN_FAILED_TRANSACTION) ? (firstError ?? error) : error;
   } finally {
     client.connection.off("errorMessage", onError);
@@ -103,8 +105,9 @@ export async function readThenWrite<Seen, T>(
 }
 
 /**
- * Sends the writes with COMMIT. No timeout of Postgres ends the wait of a COMMIT for the standbys, and a session whose
- * client has gone would keep waiting. So after a time the client cancels the wait, and COMMIT returns with a warning.
+ * Sends the writes with COMMIT. No timeout of Postgres limits how long a COMMIT waits for standbys. If the client
+ * disconnects, its session keeps waiting. So the client cancels the wait after some time, and COMMIT returns with a
+ * warning.
  */
 async function commit(client: pg.PoolClient, writes: PreparedStatements): Promise<void> {
   let cancelled: Promise<void> | undefined;
@@ -115,12 +118,12 @@ async function commit(client: pg.PoolClient, writes: PreparedStatements): Promis
     await Promise.all([...writes.map((statement) => client.query(statement)), client.query("COMMIT")]);
   } finally {
     clearTimeout(giveUp);
-    // A late cancellation must not end what the next user of the connection does.
+    // A late cancellation must not hit the connection's next user.
     await cancelled;
   }
 }
 
-/** Calls a listener, whose failure must not make a committed transaction look failed. */
+/** Calls a listener. If it fails, the committed transaction must not appear as failed. */
 function tell(afterCommit: (() => void) | undefined): void {
   try {
     afterCommit?.();
@@ -130,8 +133,7 @@ function tell(afterCommit: (() => void) | undefined): void {
 }
 
 /**
- * Runs the statements one after another inside a transaction that continues. Also works in a pool that does not
- * pipeline.
+ * Runs the statements one after another in a transaction that continues. Also works in a pool that does not pipeline.
  */
 export async function write(tx: Transaction, writes: PreparedStatements): Promise<void> {
   for (const statement of writes) await tx.query(statement);
@@ -143,7 +145,7 @@ export async function waitForLocks(tx: Transaction, timeoutMs: number): Promise<
 }
 
 /**
- * Whether the error is a conflict: with another transaction or, for a read on a standby, with the standby's recovery. A
+ * Whether the error is a conflict with another transaction, or with a standby's recovery for a read on a standby. A
  * repeat may succeed.
  */
 export function isRetryable(error: unknown): boolean {
@@ -215,16 +217,16 @@ function sayRefusal(error: unknown): string | null {
   return isRefused ? `Postgres refuses writes: ${error.message}.` : null;
 }
 
-/** Whether a single item of a batch may have caused the error. */
+/** Whether a single item of a batch can have caused the error. */
 export function mayBeFromOneItem(error: unknown): boolean {
   return !isDatabaseUnavailable(error) && !isLockTimeout(error);
 }
 
-/** Maximum number of attempts in one call. A batch that fails is then split, and each half gets as many. */
+/** Maximum number of attempts in one call. If a batch still fails, it is split, and each half gets the same number. */
 const ATTEMPTS_MAX = 3;
 
 /**
- * Runs a transaction, and runs it again after a conflict with another one. `run` must read its state in the
+ * Runs a transaction, and runs it again after a conflict with another transaction. `run` must read its state in the
  * transaction.
  */
 export async function retryConflicts<T>(run: () => Promise<T>): Promise<T> {

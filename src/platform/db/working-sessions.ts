@@ -11,8 +11,10 @@ export const readWorkingSessions = sql.requiredRow("read_working_sessions", {
 });
 const findSessionsBefore = sql.requiredValue("find_older_sessions", { sessions: orNull(text) }, { schema: integer });
 
-/** The name of a process in its sessions. It tells the schema that the process knows. */
+/** The name of a process in its sessions. It contains the number of the schema that the process knows. */
 export const nameOfProcess = (role: string) => `${role} (schema ${SCHEMA})`;
 
-/** The sessions of processes that know an older schema than the given one, for people. Null: there is none. */
+/**
+ * Describes for people the sessions of processes that know an older schema than the given one. Null if there are none.
+ */
 export const findOlderSessions = (db: Queryable, schema: number = SCHEMA) => findSessionsBefore(db, schema);

@@ -2,7 +2,7 @@ import type { RequestHandler, Response } from "express";
 import type { ErrorCode } from "../api/errors.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 
-/** The groups of the API reference. */
+/** The groups of endpoints in the API reference. */
 export type Tag = "Partner" | "Webhooks" | "Issuer" | "Sandbox" | "Marketplace" | "Public verification" | "Health";
 
 /** Who may call an endpoint, and what its handler learns about the caller. */

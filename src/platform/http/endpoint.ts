@@ -31,29 +31,29 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest
     ? Name
     : never;
 
-/** What a handler receives. */
+/** The input of a handler. */
 interface EndpointRequest<Caller, Parameter extends string, Query, Body> {
   caller: Caller;
-  /** The caller as a visitor, for calls that are open to anyone. */
+  /** The caller as a visitor, for endpoints that are open to anyone. */
   readonly visitor: Visitor;
-  /** Path parameters, unchecked. */
+  /** Path parameters, not validated. */
   parameters: Record<Parameter, string>;
   query: Query;
   body: Body;
-  /** The language of the caller, for a response with sentences. Chosen when it is read. */
+  /** The caller's language, for a response with sentences. Chosen when it is first read. */
   readonly language: Language;
-  /** When the request's last byte was read, on the monotonic clock. Milliseconds. */
+  /** The time on the monotonic clock when the request's last byte was read. Milliseconds. */
   receivedAtMs: number;
 }
 
 /**
- * What operators see of an endpoint's responses, besides errors. The refusals of a `decision` about vouchers are
- * counted. For a `redemption`, its duration and missing responses are counted, too. Responses to a `probe` are never
- * counted: probes are frequent and would make the share of errors look small.
+ * What operators see of an endpoint's responses besides errors. `decision`: refusals about vouchers are counted.
+ * `redemption`: the duration and missing responses are counted too. `probe`: responses are never counted. Probes are
+ * frequent and would make the share of errors look small.
  */
 export type ReportedAs = "decision" | "redemption" | "probe";
 
-/** The settings that the API reference states. */
+/** The settings that the API reference mentions. */
 export type DescribedSettings = Pick<Config, "baseUrl" | "reservationSeconds">;
 
 interface Definition<
@@ -68,23 +68,28 @@ interface Definition<
   /** GET by default. */
   method?: Method;
   path: Path;
-  /** Names the operation in generated clients, and its errors in {@link ERRORS_OF} unless `ownErrors` lists them. */
+  /**
+   * Names the operation in generated clients. Also the key of its errors in {@link ERRORS_OF}, unless `ownErrors` lists
+   * them.
+   */
   operationId: string;
-  /** The operation's errors, if {@link ERRORS_OF} does not list the operation. */
+  /** The operation's errors, if the operation is not in {@link ERRORS_OF}. */
   ownErrors?: readonly (ErrorCode | ErrorKind)[];
   /** A title of a few words, without a full stop. */
   summary: string;
-  /** What a caller must know, in Markdown; a function where it depends on the configuration. */
+  /** What a caller must know, in Markdown. A function if it depends on the configuration. */
   description: string | ((settings: DescribedSettings) => string);
   access: Access<Caller, GuardDeps>;
   reportedAs?: ReportedAs;
   query?: Query;
-  /** The schema of the request body. Without it, the body is not read. */
+  /** The schema of the request body. Without a schema, the body is not read. */
   body?: Body;
-  /** Further problems of a body that its schema refuses, as sentences without full stops. Empty if there are none. */
+  /**
+   * Further problems of a body that its schema has refused, as sentences without full stops. Empty if there are none.
+   */
   findFurtherProblems?: (deps: Deps, caller: Caller, body: unknown) => Promise<readonly Sentence[]>;
   response: Result;
-  /** The media type of the response; JSON by default. Text is sent unchanged. */
+  /** The media type of the response. JSON by default. Text is sent unchanged. */
   contentType?: typeof TEXT;
   responseDescription: string;
   /** The response as CSV, for callers that prefer it to JSON. */
@@ -95,11 +100,11 @@ interface Definition<
       "caller" | "parameters" | "query"
     >,
   ) => Promise<RowFile>;
-  /** Callers that do not prefer JSON get a page, whose route is mounted before this one. */
+  /** Callers that do not prefer JSON get a page. The page's route is mounted before this one. */
   hasPage?: true;
   /** Replaces the examples of the response schema. */
   responseExamples?: Examples<z.input<Result>>;
-  /** The schema of its error responses, if they have fields that other endpoints' do not have. */
+  /** The schema of its error responses, if they have fields that other endpoints' error responses do not have. */
   errorDetails?: { schema: z.ZodObject; example: { error: string; [field: string]: string } };
   handler: (
     deps: Deps,
@@ -108,14 +113,14 @@ interface Definition<
 }
 
 /**
- * Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id is not
- * found.
+ * Descriptions of the path parameters for the API reference. The parameters are not validated: an invalid id gets the
+ * same response as an unknown id.
  */
 type PathParameters<Path extends string> = [ParameterOf<Path>] extends [never]
   ? { parameters?: undefined }
   : { parameters: Record<ParameterOf<Path>, z.ZodType> };
 
-/** An operation whose errors are known. */
+/** An operation whose errors are declared. */
 type NamedErrors = { operationId: keyof typeof ERRORS_OF } | { ownErrors: readonly (ErrorCode | ErrorKind)[] };
 
 /** The dependencies of a use case, for the handler of its endpoint. */
@@ -129,7 +134,7 @@ interface RouteDeps {
 
 /**
  * An endpoint as the route table and the API reference see it. The dependencies of its access and its handler are
- * checked when it is mounted.
+ * checked when the endpoint is mounted.
  */
 export interface Endpoint<Deps = never>
   extends Omit<
@@ -147,8 +152,8 @@ export interface Endpoint<Deps = never>
 }
 
 /**
- * One method and path: its input, its response and the handler between them. The schemas validate the input at run
- * time. They type the response at compile time only. Order of checks: access, query and body, handler.
+ * One method and path: its input, its response and the handler between them. At run time, the schemas validate only the
+ * input. At compile time, they also type the response. Order of checks: access, query and body, handler.
  */
 export function endpoint<
   const Path extends string,
@@ -214,7 +219,7 @@ export function endpoint<
   };
 }
 
-/** The codes of the core, and those that only endpoints of wings send. */
+/** The codes of the core, and the codes that only endpoints of wings send. */
 export const codesOf = (endpoints: readonly Pick<Endpoint, "errors">[]): string[] => [
   ...new Set([...Object.keys(ERRORS), ...endpoints.flatMap(({ errors }) => [...errors.keys()])]),
 ];
@@ -225,8 +230,8 @@ const errorsOfInput = ({ query, body }: { query?: unknown; body?: unknown }): re
 ];
 
 /**
- * Parses input; ignores unknown fields.
- * @throws AppError `invalid_request` naming each invalid field, and what else is wrong.
+ * Parses input and ignores unknown fields.
+ * @throws AppError `invalid_request` that names each invalid field and every further problem.
  */
 export function validate<Schema extends z.ZodType>(
   schema: Schema,
@@ -241,7 +246,7 @@ export function validate<Schema extends z.ZodType>(
 }
 
 /**
- * An id or link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no
+ * An id or a link code from the path. An id that is too long or contains NUL becomes the empty string, which matches no
  * row.
  */
 export function pathId(value: unknown): string {
@@ -257,8 +262,8 @@ export interface Route {
   reportedAs?: ReportedAs;
   methods: Partial<Record<Method, RequestHandler[]>>;
   /**
-   * Handlers that run before those of every method. They respond to CORS preflights and let pages of other origins read
-   * responses.
+   * Handlers that run before the handlers of every method. They answer CORS preflights and let pages of other origins
+   * read responses.
    */
   crossOrigin?: RequestHandler[];
   /**
@@ -274,8 +279,8 @@ export function getRoute(path: string, ...get: RequestHandler[]): Route {
 }
 
 /**
- * Merges the routes of each path into one, for mounting in this order. Their methods must differ. Fixed paths come
- * first, because a parameter of another path would match them.
+ * Merges the routes of each path into one, in the order in which to mount them. Their methods must differ. Fixed paths
+ * come first, because a parameter of another path would match them.
  */
 export function joinRoutes(routes: readonly Route[]): Route[] {
   const joined = [...Map.groupBy(routes, ({ path }) => path).values()].map((samePath) => ({
@@ -288,7 +293,7 @@ export function joinRoutes(routes: readonly Route[]): Route[] {
 
 /**
  * Mounts a route. Other methods get 405 with `Allow`. Requests are limited per address, unless the route limits its
- * callers. The check comes just before the last handler, because the earlier handlers only choose the response's form.
+ * callers. This check runs just before the last handler, because the earlier handlers choose the form of the refusal.
  */
 export function mount(
   router: Router,

@@ -13,8 +13,8 @@ export const unknownPath: RequestHandler = () => {
 };
 
 /**
- * Sends an error in the reader's language, as JSON, or as a page where the caller prefers one. Unexpected errors are
- * logged and reveal nothing.
+ * Sends an error in the reader's language, as JSON, or as a page if the caller prefers one. An unexpected error is
+ * logged, and its response reveals nothing.
  */
 export const errorHandler: ErrorRequestHandler = (error, _request, response, next) => {
   // The connection is closed, so no response can be sent.
@@ -31,7 +31,7 @@ export const errorHandler: ErrorRequestHandler = (error, _request, response, nex
   const language = languageOf(response);
   const { errorPage, requestId } = response.locals;
   if (errorPage !== undefined) {
-    // Makes the browser repeat the request by itself.
+    // Makes the browser repeat the request on its own.
     if (known.kind.looksAgain) response.setHeader("Refresh", "3");
     return sendPage(response, status, errorPage(known, status, requestId, language));
   }
@@ -54,7 +54,7 @@ function toAppError(error: unknown): AppError {
   return code === undefined ? new AppError("internal_error", undefined, { cause: error }) : new AppError(code);
 }
 
-/** The codes of the statuses that errors of Express and its body parser carry. */
+/** The codes for the statuses of errors from Express and its body parser. */
 const HTTP_ERRORS = new Map<unknown, "invalid_json" | "body_too_large" | "unsupported_encoding">([
   [400, "invalid_json"],
   [413, "body_too_large"],

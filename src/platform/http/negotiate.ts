@@ -12,15 +12,15 @@ type RenderError = (refusal: AppError, status: number, requestId: string, langua
 declare global {
   namespace Express {
     interface Locals {
-      /** Renders the page of an error. Set when the caller prefers a page to JSON. */
+      /** Renders the page of an error. Set if the caller prefers a page to JSON. */
       errorPage?: RenderError;
     }
   }
 }
 
 /**
- * Decides between page and JSON for the handlers after it, and for their errors. A caller without a preference gets the
- * form that `usual` names.
+ * Decides between page and JSON for later handlers and for their errors. A caller without a preference gets the form
+ * that `usual` names.
  */
 export function negotiate(renderError: RenderError, usual: "json" | "html"): RequestHandler {
   const kinds = usual === "json" ? ["json", "html"] : ["html", "json"];
@@ -36,7 +36,10 @@ export function wantsPage(response: Response): boolean {
   return response.locals.errorPage !== undefined;
 }
 
-/** Sends a page and forbids caching: a chain page changes as events are added, and an error page is for one request. */
+/**
+ * Sends a page and forbids caching. A chain page changes when events are added, and an error page is for one request
+ * only.
+ */
 export function sendPage(response: Response, status: number, page: Page): void {
   response.status(status).setHeader("Cache-Control", "no-store");
   response.type("html").send(page.markup);

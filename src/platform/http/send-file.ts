@@ -9,15 +9,18 @@ import { CallerLeft } from "../batching/fair-slots.ts";
 import { watchForEnd } from "../watch-for-end.ts";
 import { signalOf } from "./middleware/caller-signal.ts";
 
-/** A file that is made from rows while they are read. */
+/** A file made from rows while the rows are read. */
 export interface RowFile {
-  /** Further headers, and others than those of CSV. */
+  /** Additional headers. They replace those of CSV. */
   headers: Record<string, string>;
-  /** Nothing is read before the limits admit the file. An error before the last part becomes the response. */
+  /**
+   * The parts of the file. Reading begins only after the limits have admitted the file. An error before the last part
+   * becomes the response.
+   */
   parts: AsyncIterable<string>;
 }
 
-/** The key or the operator that a request is signed in with. */
+/** The key or the operator with which a request is signed in. */
 interface Reader {
   id: string;
   /** Whether the sign-in is still valid. */
@@ -27,63 +30,64 @@ interface Reader {
 declare global {
   namespace Express {
     interface Locals {
-      /** Set by each guard after which files can be read. */
+      /** Set by each guard that admits readers of files. */
       reader?: Reader;
     }
   }
 }
 
-/** The limits on files, in one process. */
+/** The limits on files in one process. */
 export const FILE_LIMITS = {
   /** Maximum number of concurrent files of one reader. */
   eachMax: 2,
-  /** Maximum number of concurrent files. While one is made, it holds a few thousand rows: two megabytes. */
+  /** Maximum number of concurrent files. While a file is made, it holds a few thousand rows: two megabytes. */
   filesMax: 32,
   /** Maximum size of a file. A million redemptions take 230 MB, 100 000 codes 6 MB. Bytes. */
   bytesMax: 512 * 2 ** 20,
   /** Maximum size of all files together, on the disk of the temporary folder. Bytes. */
   totalMax: 2 * 2 ** 30,
   /**
-   * Longest time to make a file. 100 000 redemptions take 0.7 seconds of the process, and took up to 7 seconds on a
-   * machine with ten times as much work as cores: a million may be too many there. By default, nginx and others wait 60
-   * seconds for the first byte. Milliseconds.
+   * Maximum time to make a file. 100 000 redemptions take 0.7 seconds of the process. On a machine with ten times as
+   * much work as cores, they took up to 7 seconds, so a million may be too many there. By default, nginx and other
+   * proxies wait 60 seconds for the first byte. Milliseconds.
    */
   makeMs: 50_000,
-  /** Time to read a file in addition to what the slowest rate allows. Milliseconds. */
+  /** Additional time to read a file, on top of the time at the minimum rate. Milliseconds. */
   readMs: 60_000,
-  /** Slowest rate at which a file may be read. Bytes per second. */
+  /** Minimum rate at which a client must read a file. Bytes per second. */
   readRateMin: 32 * 1024,
 };
 
-/** After how many seconds to try again to make a file that took too long: at once would only add load. */
+/** `Retry-After` for a file that took too long to make. An immediate retry would only add load. */
 const RETRY_SLOW_SECONDS = 60;
 
-/** How much of a file is in memory while it is sent. Bytes. */
+/** Size of the part of a file that is in memory while it is sent. Bytes. */
 const PIECE = 64 * 1024;
 
 /**
  * Sends a file to the request's reader. The whole file is on disk before the response begins, so `Content-Length` gives
- * its size: with any proxy, and in HTTP/1.0 too, a reader can tell that a file was cut. When the reader's sign-in ends,
- * the file ends within a second. The response to a reader who is too slow is cut. A HEAD request gets the headers that
- * are known without the file.
- * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; what `parts` throw.
+ * its size. A reader can then detect a truncated file, with any proxy and also in HTTP/1.0. When the reader's sign-in
+ * ends, the response is cut off within a second. The response to a slow reader is cut off too. A HEAD request gets the
+ * headers that are known without the file.
+ * @throws AppError `overloaded`, `invalid_request` for too large a file, `unknown_key`; CallerLeft; an error from
+ * `parts`.
  */
 export type SendFile = (response: Response, file: RowFile) => Promise<void>;
 
 /** The media type of CSV. */
 const CSV = "text/csv; charset=utf-8";
 
-/** The share of the limits on files that one file uses, and the file on disk. */
+/** One file on disk, and the share of the file limits that it uses. */
 interface Place {
   file: FileHandle | null;
   /** Bytes. */
   size: number;
-  /** @throws AppError if the file, or all together, become too large. */
+  /** @throws AppError if this file, or all files together, become too large. */
   grow(bytes: number): void;
   leave(): void;
 }
 
-/** Opens a process's limits on files. */
+/** Opens the limits on files of a process. */
 export function openFiles(limits = FILE_LIMITS): SendFile {
   const takePlace = openPlaces(limits);
   return async (response, { headers, parts }) => {
@@ -111,7 +115,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
       const sentence: Sentence = (t) => t("inDetail.fileTooSlow", { seconds: limits.makeMs / 1_000 });
       throw new AppError("overloaded", sentence, { retryAfterSeconds: RETRY_SLOW_SECONDS });
     } finally {
-      // The place is freed only when no part is still being read.
+      // The place is freed only after the last part has been read.
       void making
         .catch(() => undefined)
         .then(() => place.leave())
@@ -121,7 +125,7 @@ export function openFiles(limits = FILE_LIMITS): SendFile {
   };
 }
 
-/** @returns what takes a place for a file of this reader. */
+/** @returns a function that takes a place for a file of this reader. */
 function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMITS): (id: string) => Place {
   const openOf = new Map<string, number>();
   let [files, total] = [0, 0];
@@ -152,7 +156,7 @@ function openPlaces({ eachMax, filesMax, bytesMax, totalMax }: typeof FILE_LIMIT
   };
 }
 
-/** Writes the parts to a file on disk without a name. The file is gone once it is closed or the process ends. */
+/** Writes the parts to an unnamed file on disk. The file is deleted when it is closed or the process ends. */
 async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSignal): Promise<FileHandle> {
   const path = join(tmpdir(), `voucher-file-${crypto.randomUUID()}`);
   const file = await open(path, "wx+", 0o600);
@@ -170,16 +174,20 @@ async function fill(place: Place, parts: AsyncIterable<string>, stop: AbortSigna
 
 const signInEnded = () => new AppError("unknown_key", (t) => t("inDetail.keyEnded.nothingDone"));
 
-/** Sends a file piece by piece, as fast as it is read. If it breaks off, the request log says why. */
+/**
+ * Sends a file piece by piece, as fast as the client reads it. If the transfer breaks off, the request log has the
+ * reason.
+ */
 async function send(response: Response, file: FileHandle, ended: AbortSignal, slow: AbortSignal): Promise<void> {
   const breakOff = (cause: unknown) => {
-    // Set before the connection breaks, because the request is logged at that moment.
+    // Set before the connection is broken, because the request is logged at that moment.
     response.locals.failure = cause;
     response.destroy();
   };
   ended.addEventListener("abort", () => breakOff(signInEnded()), { once: true });
   const pieces = file.createReadStream({ start: 0, highWaterMark: PIECE, autoClose: false });
-  // A reader who has left or is too slow ends the stream with an error, too, and needs no cause in the log.
+  // If the reader disconnects or is too slow, the stream also ends with an error. These errors need no cause in the
+  // log.
   pieces.once("error", (cause) => (slow.aborted || response.destroyed ? undefined : breakOff(cause)));
   await pipeline(pieces, response, { signal: slow }).catch(() => response.destroy());
 }

@@ -7,14 +7,17 @@ import { AppError } from "../api/errors.ts";
 import type { Config } from "../config.ts";
 import type { Closable } from "../lifetime.ts";
 
-/** The limits of the service on slow clients and on their number. Durations are milliseconds. */
+/** Limits on the number of clients and on slow clients. Durations are in milliseconds. */
 export const CONNECTION_LIMITS = {
-  /** Longest time for a request's headers to arrive, from the connection or the end of the previous request. */
+  /**
+   * Maximum time for a request's headers to arrive, from the start of the connection or the end of the previous
+   * request.
+   */
   headersMs: 10_000,
-  /** Longest time for a whole request to arrive. Bodies have at most 16 KiB. */
+  /** Maximum time for a whole request to arrive. Bodies have at most 16 KiB. */
   requestMs: 15_000,
   /**
-   * Longest time without a byte while a request is in progress: longer than the largest REDEEM_WAIT_MS, 60 s, and two
+   * Maximum time without a byte while a request is in progress. Longer than the largest REDEEM_WAIT_MS (60 s) plus two
    * reads of 12 s.
    */
   stalledMs: 95_000,
@@ -27,14 +30,14 @@ export const CONNECTION_LIMITS = {
   connectionsMax: 10_000,
   /**
    * Maximum number of connections that wait in the kernel to be accepted. With Node's default of 511, further
-   * connections would retry after a second.
+   * connections would be retried only after a second.
    */
   backlog: 4_096,
-  // Node handles every request of a chunk, which may hold a thousand, and keeps the responses that the client does not
-  // read.
+  // Node handles every request in a chunk of data. A chunk may contain a thousand requests. Node also keeps responses
+  // that the client does not read.
   /**
-   * Maximum number of concurrent requests on one connection, which is closed beyond it. Few clients send a request
-   * before the last response.
+   * Maximum number of concurrent requests on one connection. The connection is closed if it has more. Few clients send
+   * a request before the last response.
    */
   pipelinedMax: 32,
   /** How long an idle connection stays open after the server begins to close, because a request may be on its way. */
@@ -46,10 +49,10 @@ export type ConnectionLimits = typeof CONNECTION_LIMITS;
 /** How long a client may read the response to a malformed request before its connection is closed. Milliseconds. */
 const LINGER_MS = 1_000;
 
-/** Longest time for which a stopping server still accepts new connections. Milliseconds. */
+/** Maximum time for which a stopping server still accepts new connections. Milliseconds. */
 const ACCEPT_MS = 1_000;
 
-/** Shortest interval between two logs about refused connections. Milliseconds. */
+/** Minimum interval between two log lines about refused connections. Milliseconds. */
 const LOG_FULL_EVERY_MS = 30_000;
 
 /** A listening HTTP server. */
@@ -57,14 +60,14 @@ export interface HttpServer extends Closable {
   port: number;
   /**
    * Accepts the waiting connections, then stops listening. Each connection may finish one last request. Resolves when
-   * all are closed.
+   * all connections are closed.
    */
   close(): Promise<void>;
 }
 
-/** What a server knows of its connections and requests, to limit and to close them. */
+/** The connections and requests of a server, which it needs in order to limit and close them. */
 class OpenConnections {
-  /** When each open connection last began to be idle, in milliseconds of `performance.now()`. */
+  /** For each open connection, the last time when it became idle, in milliseconds of `performance.now()`. */
   readonly idleSince = new Map<Duplex, number>();
   readonly inProgress = new Set<ServerResponse>();
   readonly inProgressOn = new WeakMap<Duplex, number>();
@@ -89,7 +92,7 @@ class OpenConnections {
     });
   }
 
-  /** Destroys the connections that have been idle for `idleMs`, counted from `closingSince` at the earliest. */
+  /** Destroys the connections that have been idle for `idleMs`. The time counts from `closingSince` at the earliest. */
   endIdle(closingSince: number, idleMs: number): void {
     const before = performance.now() - idleMs;
     for (const [socket, since] of this.idleSince) {
@@ -99,8 +102,8 @@ class OpenConnections {
 }
 
 /**
- * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its responses state.
- * `onRefusal` gets the error code of each request that is too malformed to reach `app`.
+ * Serves `app`, with limits on slow clients. An idle connection is kept for `keepAliveMs`, which its responses
+ * announce. `onRefusal` gets the error code of each request that is too malformed to reach `app`.
  */
 export async function listen(
   app: RequestListener,
@@ -120,7 +123,7 @@ export async function listen(
     keepAliveTimeout: keepAliveMs,
     ...(headersMax !== undefined && { maxHeaderSize: headersMax }),
     connectionsCheckingInterval: limits.checkEveryMs,
-    // The application checks for Host: Node's own response would have no body.
+    // The application itself checks for Host, because Node's own response would have no body.
     requireHostHeader: false,
   });
   server.timeout = limits.stalledMs;
@@ -130,7 +133,7 @@ export async function listen(
   server.on("connection", (socket: Socket) => open.add(socket));
   const serve: RequestListener = (request, response) => {
     const { socket } = request;
-    // The connection was closed by an earlier request of the same chunk, which exceeded the limit.
+    // An earlier request of the same chunk exceeded the limit, and the connection was closed.
     if (socket.destroyed) return;
     if ((open.inProgressOn.get(socket) ?? 0) >= limits.pipelinedMax) {
       log.info({ pipelinedMax: limits.pipelinedMax }, "a connection with too many concurrent requests was closed");
@@ -153,7 +156,7 @@ export async function listen(
   return { port: (server.address() as AddressInfo).port, close: () => closeServer(server, open, limits) };
 }
 
-/** Logs refused connections, not more often than LOG_FULL_EVERY_MS. */
+/** Logs refused connections, at most once per LOG_FULL_EVERY_MS. */
 function logFull({ connectionsMax }: ConnectionLimits, log: Logger): () => void {
   let logFullAt = 0;
   return () => {
@@ -169,7 +172,7 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
   for (const response of open.inProgress) if (!response.headersSent) response.setHeader("Connection", "close");
   const closingSince = performance.now();
   const endIdle = () => open.endIdle(closingSince, limits.closingIdleMs);
-  // Repeats, because a connection whose response began without that header becomes idle later. In a delayed process,
+  // Repeated, because a connection whose response began without that header becomes idle later. In a delayed process,
   // timers run before pending requests are read. `setImmediate` runs after they are read.
   const timer = setInterval(() => setImmediate(endIdle), limits.closingIdleMs / 10);
   await untilNoConnectionWaits(() => open.accepted);
@@ -184,8 +187,8 @@ async function closeServer(server: Server, open: OpenConnections, limits: Connec
 }
 
 /**
- * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. The kernel would reset waiting
- * connections. One connection is accepted per turn.
+ * Resolves when no connection waits to be accepted, or after {@link ACCEPT_MS}. Otherwise the kernel would reset
+ * waiting connections. One connection is accepted per turn.
  */
 async function untilNoConnectionWaits(accepted: () => number): Promise<void> {
   const giveUpAt = performance.now() + ACCEPT_MS;
@@ -231,7 +234,7 @@ function refuseMalformedRequest(
   error: NodeJS.ErrnoException,
   socket: Duplex,
 ): void {
-  // If another response has begun, this one would become part of it.
+  // If another response has already begun, this response would become part of it.
   const responding = (socket as { _httpMessage?: ServerResponse | null })._httpMessage?.headersSent;
   if (error.code === "ECONNRESET" || !socket.writable || responding) return void socket.destroy();
   const refusal = PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP;
@@ -249,7 +252,7 @@ function refuseMalformedRequest(
   ];
   socket.end([...head, "", body].join("\r\n"));
   // Closing at once would lose the response if the client is still sending. The timeout closes connections that the
-  // client leaves open.
+  // client does not close itself.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
   log.info({ requestId, status, errorCode: refusal.code }, "request");
   onRefusal(refusal.code);

@@ -4,22 +4,22 @@ import type { Counter } from "./rate-limiter.ts";
 interface Tally {
   /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;
-  /** Known misses of all processes. */
+  /** Known misses, counted over all processes. */
   misses: number;
-  /** The number of misses up to the latest one whose count is under way. */
+  /** The number of misses, up to the latest miss whose count is still in progress. */
   counting: Promise<number> | null;
 }
 
-/** The result of a look-up, or a refusal because the caller has missed too often. */
+/** The result of a look-up, or a refusal because the caller has too many misses. */
 type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Lets each caller see `limit` misses per window, counted over all processes. After that, a process that knows that the
- * limit is reached returns no results until the window ends.
+ * Allows each caller `limit` misses per window, counted over all processes. After that, each process that knows that
+ * the limit is reached returns no results until the window ends.
  *
  * Look-ups run concurrently. Each miss is counted before its result is returned, and a hit waits for the counts of the
- * misses that finished before it, so a burst cannot exceed the limit. A process learns only from a miss of its own that
- * the limit is reached. Until then it returns hits.
+ * misses that finished before it. So a burst cannot exceed the limit. A process learns that the limit is reached only
+ * from a miss that it counts itself. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;
@@ -32,7 +32,7 @@ export class MissLimiter {
     this.#counter = counter;
   }
 
-  /** Runs a look-up, unless the caller has missed too often. A look-up that rejects counts as neither hit nor miss. */
+  /** Runs a look-up, unless the caller has too many misses. A look-up that rejects counts as neither hit nor miss. */
   async guard<Result>(
     id: string,
     lookUp: () => Promise<Result>,
@@ -64,7 +64,8 @@ export class MissLimiter {
       const now = performance.now();
       const before = tally.endsAt > now ? tally.misses : 0;
       if (before === 0) tally.endsAt = now + msBeforeNext;
-      // The count can be lower, for example after Redis has lost its data. The known misses must not fall.
+      // The count can be lower than before, for example after Redis has lost its data. The number of known misses must
+      // never fall.
       tally.misses = Math.max(consumedPoints, before + 1);
       if (tally.counting === counting) tally.counting = null;
       return tally.misses;

@@ -2,24 +2,24 @@ import type { RedisClient } from "../redis/connections.ts";
 import { MissLimiter } from "./miss-limiter.ts";
 import { openCounter, RateLimiter } from "./rate-limiter.ts";
 
-/** A user's limit is a key's limit divided by this: a person makes far fewer calls than a partner's system. */
+/** A user's limit is a key's limit divided by this number. A person makes far fewer calls than a partner's system. */
 const USER_DIVISOR = 10;
 
-/** All limits of the service. Null where a limit is off. */
+/** All limits of the service. A limit that is off is null. */
 export interface Limits {
   /** A key's reads, and its calls to manage webhooks. */
   read: RateLimiter | null;
-  /** A key's reserve, redeem and release. Separate, so that reads cannot use up this limit. */
+  /** A key's calls of reserve, redeem and release. Separate, so that reads cannot use up this limit. */
   move: RateLimiter | null;
   /** A user's reads of the marketplace. */
   browse: RateLimiter | null;
   /** A user's claims and purchases. */
   take: RateLimiter | null;
-  /** An address's requests that need no key or token. */
+  /** An address's requests to routes that need no key or token. */
   address: RateLimiter | null;
   /**
-   * An address's requests that need a key or token and have no valid one. Separate, so that anonymous visitors do not
-   * use it up.
+   * An address's requests without valid credentials to routes that need a key or token. Separate, so that anonymous
+   * visitors do not use it up.
    */
   refused: RateLimiter | null;
   /** A key's look-ups of codes that do not exist. */
@@ -27,7 +27,7 @@ export interface Limits {
 }
 
 /**
- * Opens the limits of a process. `rateLimitRps` is a key's limit for `read` and for `move`, in calls per second. 0
+ * Opens the limits of a process. `rateLimitRps` is a key's limit in calls per second, for `read` and for `move` each. 0
  * turns off every limit except `misses`, which has its own setting.
  */
 export function openLimits(

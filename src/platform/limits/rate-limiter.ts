@@ -4,22 +4,22 @@ import type { RedisClient } from "../redis/connections.ts";
 /** Length of a window. Milliseconds. */
 const WINDOW_MS = 1_000;
 /**
- * A process takes a caller's calls from Redis in chunks of a twentieth of the limit: a round trip for each call would
- * cost more CPU than the rest of a look-up's limits and authentication.
+ * A process takes calls of a caller from Redis in chunks of a twentieth of the limit. One round trip per call would
+ * cost more CPU than all other work for a look-up's limits and authentication.
  */
 const CHUNKS = 20;
 /**
- * Maximum number of callers whose windows are kept. Redis, or the limiter in memory, knows how much each caller has
- * used.
+ * Maximum number of callers whose windows are kept in this process. How much each caller has used is counted in Redis,
+ * or in the limiter in memory.
  */
 const CALLERS_MAX = 10_000;
 
-/** Counts in Redis for all processes. Never rejects: while Redis does not answer, the process counts alone. */
+/** Counts in Redis for all processes. Never rejects: while Redis does not answer, the process counts on its own. */
 export type Counter = Pick<RateLimiterRedis, "penalty">;
 
-/** Opens the counts with the keys `limit:<name>:<id>`. An id's window begins with its first points. */
+/** Opens the counts under the keys `limit:<name>:<id>`. The window of an id begins with its first points. */
 export function openCounter(redis: RedisClient, name: string, windowSeconds: number): Counter {
-  // The limiters compare the total with their limits, so that `penalty`, which only counts, is enough.
+  // The limiters themselves compare the total with their limits. So `penalty`, which only counts, is enough.
   const options = { keyPrefix: `limit:${name}`, points: Number.MAX_SAFE_INTEGER, duration: windowSeconds };
   const insuranceLimiter = new RateLimiterMemory(options);
   return new RateLimiterRedis({ ...options, storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter });
@@ -28,7 +28,7 @@ export function openCounter(redis: RedisClient, name: string, windowSeconds: num
 /** Whether a call is allowed, and the caller's remaining limit. */
 export interface Allowance {
   allowed: boolean;
-  /** Calls that all processes together still allow in this window, as far as this process knows. */
+  /** The number of calls that all processes together still allow in this window, as far as this process knows. */
   remaining: number;
   /** Time to the window's end, in milliseconds. */
   resetMs: number;
@@ -38,29 +38,33 @@ export interface Allowance {
 interface Window {
   /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;
-  /** Calls that this process may allow without Redis. The window begins with some, which the first fetch takes too. */
+  /**
+   * The number of calls that this process may allow without asking Redis. A window begins with some tokens, which the
+   * first fetch then adds to the count.
+   */
   tokens: number;
-  /** Tokens left in the count, as last read. Never rises within a window, even if the count restarts from zero. */
+  /** Tokens left in the count at the last read. Never rises within a window, even if the count restarts from zero. */
   left: number;
-  /** Tokens that Redis does not know of yet. */
+  /** Tokens used but not yet counted in Redis. */
   debt: number;
-  /** Whether `endsAt` comes from the count. Until the first fetch, it comes from this process's own clock. */
+  /** Whether `endsAt` comes from the count. Before the first fetch, it comes from this process's own clock. */
   isShared: boolean;
-  /** Calls that wait for tokens. */
+  /** The number of calls that wait for tokens. */
   waiting: number;
   fetching: Promise<void> | null;
 }
 
 /**
- * Allows each caller `limit` calls a second over all processes. Fetches tokens from the count before they run out, and
- * begins each window with a chunk that it fetches later, so a call rarely waits for Redis, and an occasional caller
- * needs no round trip. Windows begin with a caller's first call. N processes together allow `limit` calls, plus or
- * minus N times a thirteenth of it: a process leaves at most one and a half chunks unused, and gives at most one.
+ * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call. It
+ * begins with a chunk of tokens that is counted later, and further tokens are fetched before they run out. So a call
+ * rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow `limit` calls, plus
+ * or minus N times a thirteenth of it, because each process leaves at most one and a half chunks unused and allows at
+ * most one chunk too many.
  */
 export class RateLimiter {
   /** The limit's name in responses. */
   readonly name: string;
-  /** Calls a second. */
+  /** Calls per second. */
   readonly limit: number;
   readonly #counter: Counter;
   readonly #chunk: number;
@@ -73,7 +77,7 @@ export class RateLimiter {
     this.#chunk = Math.ceil(limit / CHUNKS);
   }
 
-  /** Number of remembered callers. */
+  /** The number of remembered callers. */
   get size(): number {
     return this.#windows.size;
   }
@@ -100,7 +104,7 @@ export class RateLimiter {
     const known = this.#windows.get(id);
     if (known !== undefined && known.endsAt > now) return known;
     if (this.#windows.size >= CALLERS_MAX) this.#windows.clear();
-    // Limits below the number of chunks are exact.
+    // Limits lower than the number of chunks are exact.
     const tokens = Math.floor(this.limit / CHUNKS);
     const endsAt = now + WINDOW_MS;
     const left = this.limit - tokens;
@@ -109,7 +113,7 @@ export class RateLimiter {
     return window;
   }
 
-  /** Fetches tokens, or waits for the fetch that is under way. */
+  /** Fetches tokens, or waits for a running fetch. */
   #fetchOnce(id: string, window: Window): Promise<void> {
     window.fetching ??= this.#fetch(id, window).finally(() => {
       window.fetching = null;

@@ -6,23 +6,23 @@ import { findUrlProblem, hostOf } from "./webhook-url.ts";
 
 const USER_AGENT = "Partner-Voucher-API-Webhooks";
 
-/** Longest time until the connection is open, including TLS. Milliseconds. */
+/** Maximum time until the connection is open, including TLS. Milliseconds. */
 const CONNECT_MAX_MS = 5_000;
-/** Longest time of an attempt, even if the receiver keeps sending. Milliseconds. */
+/** Maximum time of an attempt, even if the receiver keeps sending. Milliseconds. */
 export const ATTEMPT_MAX_MS = 15_000;
-/** How long attempts may continue once the sender closes. Milliseconds. */
+/** How long running attempts may continue when the sender closes. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
-/** Maximum number of bytes that are read of a response's body. The body is not used. */
+/** Maximum number of bytes to read of a response's body. The body is not used. */
 const BODY_MAX = 16 * 1_024;
 /** Maximum number of bytes in a response's headers. A response with more fails. */
 const HEADERS_MAX = 16 * 1_024;
-/** Maximum number of bytes of any kind that are read from a connection for one request. A response with more fails. */
+/** Maximum number of bytes, of any kind, to read from a connection for one request. A response with more fails. */
 const RECEIVED_MAX = 256 * 1_024;
 /** How long an idle connection is kept. Milliseconds. */
 const KEPT_MS = 2_000;
 /** Maximum number of addresses of one host name that a connection tries. */
 const ADDRESSES_MAX = 4;
-/** A connection tries an address for this long before the next one. Milliseconds. */
+/** How long a connection tries one address before the next. Milliseconds. */
 const ADDRESS_MAX_MS = 1_000;
 
 /** The result of one request. */
@@ -37,7 +37,7 @@ type NoResponse = "timeout" | "refused_address" | "unknown_host" | "connection" 
 
 interface WebhookRequest {
   url: string;
-  /** The signature's headers. */
+  /** The headers with the signature. */
   headers: Readonly<Record<string, string>>;
   /** The exact text that was signed. */
   body: string;
@@ -45,7 +45,7 @@ interface WebhookRequest {
 
 /** How requests leave this process. */
 interface SenderOptions {
-  /** WEBHOOK_ALLOW_PRIVATE. */
+  /** The setting WEBHOOK_ALLOW_PRIVATE. */
   allowPrivate: boolean;
   /** Returns all IP addresses of a host name. */
   resolve?: (host: string) => Promise<string[]>;
@@ -53,9 +53,9 @@ interface SenderOptions {
   mayConnectTo?: (address: string) => boolean;
   connectMaxMs?: number;
   attemptMaxMs?: number;
-  /** Certificates of authorities to trust instead of the usual ones. */
+  /** Certificates of authorities to trust in place of the usual ones. */
   ca?: string;
-  /** Ends the attempts under way when it aborts. */
+  /** When it aborts, running attempts end. */
   endRuns?: AbortSignal;
 }
 
@@ -79,7 +79,7 @@ export function openWebhookSender(options: SenderOptions) {
     maxHeaderSize: HEADERS_MAX,
     keepAliveTimeout: KEPT_MS,
     keepAliveMaxTimeout: KEPT_MS,
-    // One limit covers the whole attempt.
+    // No separate limit for headers: one limit covers the whole attempt.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (to, callback) =>
@@ -97,9 +97,11 @@ export function openWebhookSender(options: SenderOptions) {
     attemptMaxMs: options.attemptMaxMs ?? ATTEMPT_MAX_MS,
     /** Aborts when no further attempt may begin. */
     closing: closing.signal,
-    /** Aborts when the attempts under way must end. */
+    /** Aborts when running attempts must end. */
     closed: AbortSignal.any([closed.signal, ...(endRuns === undefined ? [] : [endRuns])]),
-    /** Begins no further attempt. Resolves when those under way have ended or, after a short while, were aborted. */
+    /**
+     * Begins no further attempt. Resolves when the running attempts have ended. They are aborted after a short while.
+     */
     async close() {
       closing.abort();
       const timer = setTimeout(() => {
@@ -114,14 +116,14 @@ export function openWebhookSender(options: SenderOptions) {
 export type WebhookSender = ReturnType<typeof openWebhookSender>;
 
 /**
- * Destroys a connection that sends too much for one request. The parser does not bound interim responses and extensions
- * of chunks.
+ * Destroys a connection that receives too much for one request. The parser does not limit interim responses and chunk
+ * extensions.
  */
 function boundReceived(socket: Socket): Socket {
   const { read, write } = socket;
   let received = 0;
   return Object.assign(socket, {
-    // The HTTP client writes when it begins a request, and at no other time.
+    // The HTTP client writes only when it begins a request.
     write(...args: Parameters<typeof write>) {
       received = 0;
       return write.apply(socket, args);
@@ -143,12 +145,14 @@ function failureOfConnecting(error: Error & { syscall?: string; code?: string },
   return protocol === "https:" && isConnected ? "tls" : "connection";
 }
 
-/** Resolves a name, including names in the hosts file and of other containers. */
+/** Resolves a name. Includes names in the hosts file and names of other containers. */
 async function resolveLocally(host: string): Promise<string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Resolves a name without libuv's pool, which has only four threads: a partner's name server may be slow. */
+/**
+ * Resolves a name without libuv's thread pool. The pool has only four threads, and a partner's name server may be slow.
+ */
 async function resolveByDns(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -172,7 +176,9 @@ function lookupOf(
   };
 }
 
-/** Puts the first address of each family first, then the second of each, because a host may reach only one family. */
+/**
+ * Puts the first address of each family first, then the second of each. A host may be able to reach only one family.
+ */
 function alternate(addresses: readonly string[]): { address: string; family: number }[] {
   const families = Map.groupBy(addresses, isIP);
   return [...families]
@@ -180,7 +186,7 @@ function alternate(addresses: readonly string[]): { address: string; family: num
     .toSorted((a, b) => a.rank - b.rank);
 }
 
-/** A request failed without a complete response, or was not sent. {@link sendWebhook} catches it. */
+/** A request got no complete response, or was not sent. {@link sendWebhook} catches this error. */
 class SendFailure extends Error {
   readonly failure: NoResponse;
 
@@ -191,9 +197,9 @@ class SendFailure extends Error {
 }
 
 /**
- * Sends one signed request and reads its response: without redirects, without credentials, to an address that is
+ * Sends one signed request and reads its response. Follows no redirects and sends no credentials. The address is
  * checked whenever a connection is opened. Always ends within the limit of an attempt. Returns null if the sender
- * closes before, and does not throw when the server fails.
+ * closes first. Does not throw when the receiving server fails.
  */
 export async function sendWebhook(
   { webhookSender }: { webhookSender: WebhookSender },
@@ -202,8 +208,8 @@ export async function sendWebhook(
   const { allowPrivate, mayConnectTo, agent, attemptMaxMs, closing, closed } = webhookSender;
   if (closing.aborted) return null;
   const to = URL.parse(url);
-  // `allowPrivate` may have changed since the endpoint was created. An IP address as host is checked here, because it
-  // is not looked up.
+  // `allowPrivate` may have changed since the endpoint was created. If the host is an IP address, it is checked here,
+  // because it is not resolved.
   const isRefused = to === null || findUrlProblem(url, allowPrivate) !== null;
   if (isRefused || (isIP(hostOf(to)) !== 0 && !mayConnectTo(hostOf(to)))) return noResponse("refused_address");
   const limit = AbortSignal.timeout(attemptMaxMs);
@@ -246,8 +252,8 @@ function resultOf(status: number, headers: Headers): WebhookResult {
 }
 
 /**
- * The wait that `Retry-After` asks for, as seconds, or as a date after that of the response (RFC 9110, section 10.2.3).
- * Null without a valid one.
+ * The wait that `Retry-After` requests, given in seconds, or as a date after the date of the response (RFC 9110,
+ * section 10.2.3). Null if there is no valid one.
  */
 function parseRetryAfter({ "retry-after": after, date }: Headers): number | null {
   const text = String(after);

@@ -1,29 +1,29 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 
 const PREFIX = "whsec_";
-/** A secret as Standard Webhooks writes it: 24 to 64 bytes in base64 after the prefix. */
+/** A secret in the form of Standard Webhooks: 24 to 64 bytes in base64 after the prefix. */
 const SECRET = /^whsec_(?=.{32,88}$)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** The length of a SHA-256 hash. */
 const SECRET_BYTES = 32;
 
 /**
- * Derives one version of an endpoint's secret: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. It is
- * never stored.
+ * Derives one version of an endpoint's secret: HKDF-SHA256 of WEBHOOK_SECRET, in the form of Standard Webhooks. The
+ * derived secret is never stored.
  */
 export function deriveWebhookSecret(rootSecret: string, endpointId: string, version: number): string {
   const bytes = hkdfSync("sha256", rootSecret, endpointId, `webhook secret ${version}`, SECRET_BYTES);
   return `${PREFIX}${Buffer.from(bytes).toString("base64")}`;
 }
 
-/** Whether a text is a secret that receivers can verify with. */
+/** Whether a text is a secret with which receivers can verify signatures. */
 export const isWebhookSecret = (text: string) => SECRET.test(text);
 
 /** The key of a secret. */
 export const keyOfSecret = (secret: string): KeyObject => createSecretKey(secret.slice(PREFIX.length), "base64");
 
 /**
- * The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time that signing with
- * bytes takes.
+ * The keys that sign an endpoint's requests now. Signing with a key object takes a sixth of the time of signing with
+ * bytes.
  */
 export function openSigningKeys(
   rootSecret: string,

@@ -3,21 +3,21 @@ import { isPublicAddress } from "../addresses.ts";
 
 /** The ports that are allowed without `allowPrivate`. The empty port is the scheme's default. */
 const PORTS = ["", "443", "8443"];
-/** Names that are never public: without a dot, or reserved for local use. */
+/** Names that are never public, because they have no dot or are reserved for local use. */
 const LOCAL_NAME = /^[^.]*$|\.(localhost|local|internal|home\.arpa)$/;
 
 /**
- * The host of a URL as `node:net` takes it: without the brackets of an IPv6 address and the dot at the end of a name.
+ * The host of a URL as `node:net` accepts it: an IPv6 address without brackets, and a name without a dot at its end.
  */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
 // The addresses of a host name are checked when a request is sent.
-/** What is wrong with a partner's URL. The API has a sentence for each. */
+/** The problems that a partner's URL may have. The API has a sentence for each. */
 type UrlProblem = "noUrl" | "notHttps" | "urlWithUser" | "urlWithFragment" | "urlPort" | "urlHost";
 
-/** What is wrong with a partner's URL; null for nothing. `allowPrivate` also allows http, any port and any host. */
+/** The problem with a partner's URL. Null if there is none. `allowPrivate` also allows http, any port and any host. */
 export function findUrlProblem(text: string, allowPrivate: boolean): UrlProblem | null {
   const url = URL.parse(text);
   if (url === null || !/^https?:\/\//.test(text) || /[\s\p{Cc}]/u.test(text)) return "noUrl";

@@ -11,27 +11,29 @@ import { listShards, shardOf } from "./shards.ts";
 
 /** What a caller learns about its job. */
 export type WaitResult<Reply> =
-  /** `queuedMs`: the wait for a worker. `workedMs`: the worker's time. */
+  /** `queuedMs`: how long the job waited for a worker. `workedMs`: how long the worker took. */
   | { kind: "reply"; reply: Reply; queuedMs: number; workedMs: number }
-  /** The job may have run, may be running or may still run. Only the database shows whether it did. */
+  /** The job may have run, may be running or may still run. Only the database shows whether it ran. */
   | { kind: "unknown"; cause: unknown };
 
 /** Maximum number of callers that wait in one process. Further callers are refused at once. */
 const CALLERS_MAX = 2_000;
 /**
- * Maximum number of jobs of a process that are in the queue at once, half of them of one owner. Jobs of a shard run in
- * order, so another owner's job waits for that half: a quarter of a second for each API process.
+ * Maximum number of a process's jobs that are in the queue at once. One owner may have half of them. A shard runs its
+ * jobs in order, so another owner's job waits for that half: a quarter of a second for each API process.
  */
 const JOBS_MAX = 500;
 /** How often the number of waiting jobs is measured while callers arrive. Milliseconds. */
 const DEPTH_EVERY_MS = 250;
-/** How long a measured number of waiting jobs counts. Milliseconds. */
+/** How long a measured number of waiting jobs is used. Milliseconds. */
 const DEPTH_KNOWN_MS = 1_000;
 /** Pause between attempts to open the queue. Milliseconds. */
 const OPEN_AGAIN_MS = 500;
-/** How often a waiting caller checks in Redis whether its job has ended, in case the reply was lost. Milliseconds. */
+/**
+ * How often a waiting caller checks in Redis whether its job has ended, because the reply may be lost. Milliseconds.
+ */
 const RECHECK_MS = 1_000;
-/** How often idle workers are woken while a caller waits. Milliseconds. */
+/** How often idle workers are woken while callers wait. Milliseconds. */
 const WAKE_MS = 250;
 
 const WAKE = readFileSync(new URL("./wake.lua", import.meta.url), "utf8");
@@ -40,7 +42,7 @@ const WITHDRAW = readFileSync(new URL("./withdraw.lua", import.meta.url), "utf8"
 /** The resources of a process that an awaited queue uses. */
 export interface AwaitedResources extends QueueResources {
   inbox: ReplyInbox;
-  /** Ends all waits when it aborts, because the process closes. */
+  /** Aborts when the process closes. All waits then end. */
   endRuns: AbortSignal;
   /** Called for each reply from another deployment or database. */
   onForeignReply: () => void;
@@ -50,18 +52,18 @@ const CLOSING = new Error("the process is closing");
 
 interface Waiter<Reply> {
   shard: OpenShard;
-  /** Replies from another deployment or database are ignored. */
+  /** The origin of the job. Replies from another deployment or database are ignored. */
   origin: string;
-  /** When the wait began, on the monotonic clock. Milliseconds. */
+  /** The time on the monotonic clock when the wait began. Milliseconds. */
   since: number;
   /** Whether Redis has acknowledged the job. */
   isAdded: boolean;
-  /** Whether the last check did not find the job, although it had been added. */
+  /** Whether the last check found no such job, although the job had been added. */
   isMissing: boolean;
   settle: (result: WaitResult<Reply>) => void;
 }
 
-/** A shard of the queue, and the number of jobs that waited in it at the last measure. Times are monotonic. */
+/** A shard of the queue, and the number of jobs that waited in it at the last measurement. Times are monotonic. */
 interface OpenShard {
   queue: Queue;
   depth: number;
@@ -71,7 +73,8 @@ interface OpenShard {
 
 /**
  * Adds jobs and waits for their replies, which workers send to the process's inbox. A waiter is registered before its
- * job is added, so no reply arrives too early. Job ids must never repeat. The queue opens when Redis is first ready.
+ * job is added, so no reply can arrive too early. Job ids must never repeat. The queue opens when Redis is ready for
+ * the first time.
  */
 export class AwaitedQueue<Data, Reply> {
   readonly #definition: QueueDefinition<Data, Reply>;
@@ -86,7 +89,7 @@ export class AwaitedQueue<Data, Reply> {
   #closed = false;
   /** The channel on which replies arrive. */
   readonly replyChannel: string;
-  /** Empty until Redis is ready. */
+  /** Empty until the queue opens. */
   #shards: OpenShard[] = [];
 
   constructor(definition: QueueDefinition<Data, Reply>, resources: AwaitedResources) {
@@ -106,14 +109,14 @@ export class AwaitedQueue<Data, Reply> {
     else redis.once("ready", this.#open);
   }
 
-  /** Whether Redis was reached since the process started. It may be unreachable now. */
+  /** Whether the queue has opened. Redis may be unreachable now. */
   get hasOpened(): boolean {
     return this.#shards.length > 0 && this.#resources.inbox.hasOpened;
   }
 
   /**
-   * Whether one more caller may wait, in this process and in the job's shard of the queue. Waits for no round trip, but
-   * may start a round trip that measures the shard.
+   * Whether one more caller may wait, in this process and in the job's shard of the queue. Does not wait for a round
+   * trip, but may start one that measures the shard.
    */
   askForPlace(data: Data): boolean {
     const shard = this.#shardOf(data);
@@ -127,7 +130,7 @@ export class AwaitedQueue<Data, Reply> {
     return isKnown && shard.depth >= waitingMaxOfShard(this.#definition, this.#resources.shards);
   }
 
-  /** All jobs have one owner if the queue names no field for it. */
+  /** If the queue's settings name no field for the owner, all jobs have the same owner. */
   #ownerOf(data: Data): string {
     const { ownedBy } = this.#definition;
     return ownedBy === undefined ? "" : String((data as Record<string, unknown>)[ownedBy]);
@@ -140,10 +143,12 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Adds a job and waits at most `waitMs` for its reply, or until the process closes. Never rejects. Adds no job while
-   * the owner has as many in the queue as it may. With `withdrawOnTimeout`, an unstarted job is
-   * removed when the wait ends, or when Redis does not acknowledge it. This does not prove that the job never ran: a
-   * Redis that lost its last second may have forgotten the start. With `removeOnFail`, a failed job is not kept.
+   * Adds a job and waits for its reply, for at most `waitMs` or until the process closes. Never rejects. Adds no job
+   * while the owner has its maximum number of jobs in the queue.
+   *
+   * With `withdrawOnTimeout`, removes the job if no worker has started it when the wait ends, or if Redis does not
+   * acknowledge it. This does not prove that the job never ran: if Redis lost its last second of data, it may not know
+   * that the job was started. With `removeOnFail`, a failed job is not kept.
    */
   async addAndWait(
     jobId: string,
@@ -194,7 +199,7 @@ export class AwaitedQueue<Data, Reply> {
       };
       this.#waiters.set(jobId, waiter);
       const envelope = { origin, replyTo: this.replyChannel, ...(traceparent !== undefined && { traceparent }) };
-      // Only the reply is awaited. It may arrive before Redis has acknowledged the job.
+      // Only the reply is awaited, because it may arrive before Redis has acknowledged the job.
       const added = shard.queue.add(
         this.#definition.name,
         { ...data, ...envelope },
@@ -222,7 +227,7 @@ export class AwaitedQueue<Data, Reply> {
 
   #read({ outcome, queuedMs, workedMs }: JobEnd, origin: string): WaitResult<Reply> {
     if ("failure" in outcome) return unknown(outcome.failure);
-    // The process's database may have changed since, for example to a promoted standby.
+    // The process's database may have changed in the meantime, for example to a promoted standby.
     const replyOrigin = (outcome.reply as { origin?: unknown } | null)?.origin;
     if (replyOrigin !== origin || replyOrigin !== this.#resources.deployment.serverId) {
       this.#resources.onForeignReply();
@@ -234,8 +239,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Ends a wait after one more read of the input: the timers of a process that was frozen fire before it reads the
-   * replies that have come meanwhile.
+   * Ends a wait, after one more read of the input. In a process that was frozen, timers fire before it reads the
+   * replies that have arrived.
    */
   async #giveUp(jobId: string, waiter: Waiter<Reply>, cause: unknown): Promise<void> {
     await untilInputIsRead();
@@ -244,18 +249,18 @@ export class AwaitedQueue<Data, Reply> {
     if (!this.#definition.withdrawOnTimeout) return;
     const { redis, log } = this.#resources;
     const keys = ["wait", jobId].map((key) => waiter.shard.queue.toKey(key));
-    // A job that stays may still run.
+    // If the job is not removed, it may still run.
     redis
       .eval(WITHDRAW, keys.length, ...keys, jobId)
       .catch((error) => log.debug({ err: error, jobId }, "a job could not be withdrawn"));
   }
 
-  /** Reads from the queue itself the results of jobs whose callers have waited long. */
+  /** Reads the results of jobs whose callers have waited long, from the queue itself. */
   #recheckLate(): void {
     for (const [{ queue }, jobIds] of this.#listLate(RECHECK_MS)) void this.#recheck(queue, jobIds);
   }
 
-  /** The jobs whose callers have waited for this long, by shard. */
+  /** The jobs whose callers have waited at least this long, by shard. */
   #listLate(waitedMs: number): Map<OpenShard, string[]> {
     const before = performance.now() - waitedMs;
     const late = new Map<OpenShard, string[]>();
@@ -268,13 +273,13 @@ export class AwaitedQueue<Data, Reply> {
     return late;
   }
 
-  /** The jobs are of one shard, because a pipeline is sent to one node. */
+  /** All the jobs are in one shard, because a pipeline is sent to one node. */
   async #recheck(queue: Queue, late: readonly string[]): Promise<void> {
     const reads = this.#resources.redis.pipeline();
     for (const jobId of late)
       reads.hmget(queue.toKey(jobId), "finishedOn", "processedOn", "timestamp", "failedReason", "returnvalue");
     const added = new Set(late.filter((jobId) => this.#waiters.get(jobId)?.isAdded));
-    // If Redis does not answer, the next attempt is soon.
+    // If Redis does not answer, the next attempt follows soon.
     const found = (await reads.exec().catch(() => null)) ?? [];
     for (const [index, jobId] of late.entries()) {
       const [error, values] = found[index] ?? [];
@@ -294,8 +299,8 @@ export class AwaitedQueue<Data, Reply> {
   }
 
   /**
-   * Gives up a job that two checks in a row did not find. A worker that had it when Redis lost it may reply between
-   * them.
+   * Gives up a job that two consecutive checks did not find. If Redis lost the job while a worker had it, the worker
+   * may reply between the checks.
    */
   #noteFound(jobId: string, isFound: boolean): void {
     const waiter = this.#waiters.get(jobId);
@@ -304,11 +309,14 @@ export class AwaitedQueue<Data, Reply> {
     waiter.isMissing = !isFound;
   }
 
-  /** Restores the marker that wakes idle workers: a killed one may have taken it. Does nothing unless callers wait. */
+  /**
+   * Restores the marker that wakes idle workers, because a worker that was killed may have taken it. Does nothing if no
+   * caller waits.
+   */
   #wakeWorkers(): void {
     for (const { queue } of this.#listLate(WAKE_MS).keys()) {
       const keys = ["wait", "meta", "marker"].map((key) => queue.toKey(key));
-      // If Redis does not answer, the next attempt is soon.
+      // If Redis does not answer, the next attempt follows soon.
       this.#resources.redis.eval(WAKE, keys.length, ...keys).catch(() => undefined);
     }
   }
@@ -317,7 +325,7 @@ export class AwaitedQueue<Data, Reply> {
     const now = performance.now();
     if (now < shard.depthDueAt) return;
     shard.depthDueAt = now + DEPTH_EVERY_MS;
-    // If the depth cannot be read, adding will fail as well.
+    // If the depth cannot be read, adding the job will fail as well.
     const depth = await this.#resources.redis.llen(shard.queue.toKey("wait")).catch(() => null);
     if (depth !== null) Object.assign(shard, { depth, depthReadAt: performance.now() });
   }
@@ -333,7 +341,7 @@ export class AwaitedQueue<Data, Reply> {
         if (this.#closed) await this.close();
         return;
       } catch (error) {
-        // BullMQ never retries a failed initialisation.
+        // BullMQ never repeats a failed initialisation.
         log.warn({ err: error, queue: this.#definition.name }, "the queue cannot be opened yet");
         await Promise.allSettled(queues.map((queue) => queue.close()));
         await sleep(OPEN_AGAIN_MS);

@@ -6,19 +6,19 @@ import { logErrors } from "../redis/log-errors.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
-/** Maximum number of jobs that one script of Redis removes, which takes some 10 ms. */
+/** Maximum number of jobs that one Redis script removes. It takes some 10 ms. */
 const PORTION = 1_000;
 
 /**
- * Finished jobs of all queues and shards. BullMQ removes old jobs only when another job of their queue ends, so after
- * the last job they would stay.
+ * Finished jobs of all queues and shards. BullMQ removes old jobs only when another job of the same queue ends, so the
+ * last jobs would stay.
  */
 export class FinishedJobs {
   readonly #redis: RedisClient;
   readonly #deployment: DeploymentIdentity;
   readonly #config: { queueShards: readonly number[]; queues: readonly QueueSettings[] };
   readonly #log: Logger;
-  /** Queues by the prefix of their keys. Each is opened when one of its jobs is to be removed. */
+  /** Queues by the prefix of their keys. A queue is opened when one of its jobs must be removed. */
   readonly #queues = new Map<string, Queue>();
 
   /** @param resources `redis` is a fail-fast connection, which the caller closes. */
@@ -35,8 +35,8 @@ export class FinishedJobs {
   }
 
   /**
-   * Removes the jobs that their queue has kept for long enough, and returns their number. A shard that does not answer
-   * does not stop the others.
+   * Removes the jobs that have been kept for the time that their queue demands, and returns their number. If a shard
+   * does not answer, it continues with the others.
    */
   async removeOld(untilMs: number): Promise<number> {
     const { queues, queueShards } = this.#config;
@@ -58,7 +58,7 @@ export class FinishedJobs {
     { name, shard, state, keptMs }: { name: string; shard: Shard; state: "completed" | "failed"; keptMs: number },
     untilMs: number,
   ): Promise<number> {
-    // BullMQ's script writes an event even if there is no job.
+    // BullMQ's script would write an event even if there is no job.
     const finished = await this.#redis.zcard(`${shard.prefix}:${name}:${state}`);
     let count = 0;
     for (

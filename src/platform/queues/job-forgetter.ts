@@ -11,33 +11,41 @@ const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8
 
 /** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
-/** Longest wait for Redis at the close. Without a limit, a worker could not close while Redis is down. Milliseconds. */
+/**
+ * Maximum wait for Redis at the close. Without a limit, a worker could not close while Redis is unavailable.
+ * Milliseconds.
+ */
 const CLOSE_MAX_MS = 2_000;
 /** Maximum number of jobs in one call, which blocks Redis for some milliseconds. */
 const CALL_MAX = 1_000;
-/** Maximum number of a shard's jobs that wait for a call: some 15 MB. Beyond it, the oldest keep their data. */
+/**
+ * Maximum number of a shard's jobs that wait for a call: some 15 MB. If there are more, the oldest jobs keep their
+ * data.
+ */
 const WAITING_MAX = 50_000;
 
-/** The fields that the jobs of every queue have. None of them identifies a person. */
+/** The envelope's fields, which jobs of every queue have. None of them identifies a person. */
 const ENVELOPE = Object.keys(jobEnvelope.shape);
 
 /**
- * Removes what may identify a person from jobs that have ended, within about a second, or once Redis accepts it. If
- * such a job is delivered again, it fails, and its caller reads from the database what the first delivery has done.
+ * Removes data that may identify a person from jobs that have ended, within about a second, or as soon as Redis accepts
+ * the change. If such a job is delivered again, it fails, and its caller reads the result of the first delivery from
+ * the database.
  */
 export class JobForgetter implements Closable {
   readonly #kept: ReadonlySet<string>;
   readonly #redis: RedisClient;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
-  /** By the queue of a shard and the key of an ended job: the data that the job keeps. */
+  /** The remaining data of ended jobs, by the queue of their shard and the job's key. */
   readonly #ended = new Map<string, Map<string, string>>();
-  /** The runs under way, by the queue of their shard. */
+  /** The current runs, by the queue of their shard. */
   readonly #runs = new Map<string, Promise<void>>();
   #dropped = 0;
 
   /**
-   * @param shown the fields of jobs that operators see. Ended jobs keep these, whether or not a worker can read them.
+   * @param shown the fields of jobs that operators see. Ended jobs keep these fields, whether or not a worker could
+   * read them.
    * @param redis a connection that waits for Redis. The caller closes it afterwards.
    */
   constructor(shown: readonly string[], redis: RedisClient, log: Logger) {
@@ -58,7 +66,7 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Resolves once the jobs are forgotten, or Redis has not answered for a while. */
+  /** Resolves when all jobs are handled, or after Redis has not answered for a while. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const forgotten = (async () => {
@@ -84,7 +92,9 @@ export class JobForgetter implements Closable {
     }
   }
 
-  /** Forgets the waiting jobs of a shard. Never rejects. Jobs of a call that fails wait for the next run. */
+  /**
+   * Removes the data of the waiting jobs of a shard. Never rejects. If a call fails, its jobs wait for the next run.
+   */
   async #forget(queue: string, waiting: Map<string, string>): Promise<void> {
     for (const jobs of portionsOf([...waiting], CALL_MAX)) {
       const [keys, kept] = [jobs.map(([key]) => key), jobs.map(([, data]) => data)];

@@ -4,7 +4,7 @@ import { waitingMaxOfShard } from "./queue-settings.ts";
 import { listShardsOf, shardOf } from "./shards.ts";
 
 type Requested = Parameters<typeof openQueue>[0] & { shardBy?: string; waitingMax: number };
-/** Makes the job for the id of a voucher or an endpoint. */
+/** Makes the job for a voucher's or an endpoint's id. */
 type JobOf<Data> = (id: string) => { data: Data; opts: BulkJobOptions };
 
 /** Adds jobs without waiting for them. The first `add` opens the queue. */
@@ -22,8 +22,8 @@ export class JobRequests<Data> {
   }
 
   /**
-   * Requests a job for each id for which its shard has room. Rejects when Redis is unreachable; some of the jobs may
-   * then have been added.
+   * Requests a job for each id for which its shard has room. Rejects when Redis is unreachable. Some of the jobs may
+   * have been added then.
    * @returns the number of ids for which there was room.
    */
   async add(ids: readonly string[]): Promise<number> {

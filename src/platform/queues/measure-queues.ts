@@ -5,33 +5,36 @@ import { probeWrites } from "../redis/probe-writes.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { listShards, type Shard } from "./shards.ts";
 
-/** One shard of a queue: its jobs by state, the age of the oldest waiting job, and whether workers may take jobs. */
+/**
+ * The jobs of one shard of a queue: their number by state, the age of the oldest waiting job, and whether workers may
+ * take jobs.
+ */
 export interface QueueBacklog {
   queue: string;
   /** The name of the shard. */
   shard: string;
   waiting: number;
   active: number;
-  /** Kept for operators, for at most a day. */
+  /** Failed jobs, kept for operators for at most a day. */
   failed: number;
-  /** Measured by the clocks of two hosts: the host that added the job, and this one. 0 if no job waits. */
+  /** Measured by the clocks of two hosts: the host that added the job, and this host. 0 if no job waits. */
   oldestWaitingMs: number;
-  /** No worker takes jobs of the shard until it is resumed. */
+  /** While true, workers take no jobs of the shard. */
   paused: boolean;
 }
 
 /** The backlog of one shard, for all queues. */
 export interface ShardBacklog {
   shard: Shard;
-  /** Null when the shard's server did not answer. */
+  /** Null if the shard's server did not answer. */
   queues: QueueBacklog[] | null;
 }
 
-/** Longest wait for a shard. Milliseconds. */
+/** Maximum wait for a shard. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest wait for a shard's answer to a probe, which ends before the whole probe does. Milliseconds. */
+/** Maximum wait for a shard's answer to a probe. It ends before the whole probe does. Milliseconds. */
 const PROBE_MAX_MS = 1_000;
-/** Shards that are asked in one turn of the event loop. Their commands take about 3 ms. */
+/** Number of shards that are asked in one turn of the event loop. Their commands take about 3 ms. */
 const PIECE = 16;
 
 /** Does work for each shard. `work` must not reject. */
@@ -60,13 +63,13 @@ export function measureQueues(
   }));
 }
 
-/** A shard whose server takes no jobs, and why: the server's own message, or null if it does not answer. */
+/** A shard whose server accepts no jobs, and the reason: the server's own message, or null if it does not answer. */
 export interface RefusingShard {
   shard: Shard;
   refusal: string | null;
 }
 
-/** Returns the shards whose servers do not accept what a reservation and a job write. Never rejects. */
+/** Returns the shards whose servers refuse the writes of reservations and jobs. Never rejects. */
 export async function probeShards(redis: RedisClient, shards: readonly Shard[]): Promise<RefusingShard[]> {
   const probed = await onEach(shards, async (shard) => {
     const answer = pTimeout(probeWrites(redis, shard.prefix), { milliseconds: PROBE_MAX_MS });
@@ -88,7 +91,7 @@ async function measureShard(
   { prefix, index, name: shard }: Shard,
 ): Promise<QueueBacklog[]> {
   const names = queues.filter(({ shardBy }) => shardBy !== undefined || index === 0).map(({ name }) => name);
-  // One node has all keys of a shard, so a pipeline can read them.
+  // All keys of a shard are on one node, so a pipeline can read them.
   const counts = redis.pipeline();
   for (const name of names) {
     const key = `${prefix}:${name}`;

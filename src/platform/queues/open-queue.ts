@@ -15,15 +15,15 @@ const ENVELOPE_MAX_BYTES = 512;
 export interface QueueResources {
   /** A fail-fast connection. */
   redis: RedisClient;
-  /** The number of shards that jobs are added to. */
+  /** The number of shards among which jobs are distributed. */
   shards: number;
   deployment: DeploymentIdentity;
   log: Logger;
 }
 
 /**
- * Opens a shard of a queue for adding jobs. The connection must be ready: BullMQ writes a setting at once and ignores a
- * failure.
+ * Opens a shard of a queue for adding jobs. The connection must be ready, because BullMQ writes a setting at once and
+ * ignores a failure.
  */
 export function openQueue(
   definition: Pick<QueueDefinition, "name" | "keep" | "keepFailed" | "dataMaxBytes">,
@@ -37,7 +37,8 @@ export function openQueue(
     connection: redis,
     streams: { events: { maxLen: EVENTS_MAX } },
     defaultJobOptions: {
-      // Callers retry a redemption and the sweeper requests a seal again. The database makes both safe.
+      // No retries by BullMQ: callers retry a redemption, and the sweeper requests a seal again. The database makes
+      // both safe.
       attempts: 1,
       removeOnComplete: keep,
       removeOnFail: keepFailed,

@@ -8,13 +8,13 @@ import { logErrors } from "../redis/log-errors.ts";
 import type { QueueDefinition, QueueSettings } from "./queue-settings.ts";
 import { listShardsOf, type Shard } from "./shards.ts";
 
-/** Longest wait for Redis at the first use. Milliseconds. */
+/** Maximum wait for Redis at the first use. Milliseconds. */
 const CONNECT_MS = 1_500;
 
-/** Views that are opened in one turn of the event loop. They take some milliseconds. */
+/** Number of views that are opened in one turn of the event loop. This takes some milliseconds. */
 const PIECE = 64;
 
-/** The queues, and the servers that have them. */
+/** The queues, and the addresses of their servers. */
 interface Servers {
   redisUrl: string;
   queueShards: readonly number[];
@@ -28,10 +28,7 @@ export interface QueueView {
   settings: QueueSettings;
 }
 
-/**
- * The dashboard's queues. They use a separate connection, so that they never delay the API. Opening them writes
- * nothing.
- */
+/** The dashboard's queues. They use a separate connection, so they never delay the API. Opening them writes nothing. */
 export class QueueViews {
   readonly #servers: Servers;
   readonly #deployment: DeploymentIdentity;
@@ -45,7 +42,7 @@ export class QueueViews {
     this.#log = log;
   }
 
-  /** The shared views. Rejects when Redis does not answer; the next call tries again. */
+  /** The shared views. Rejects when Redis does not answer. The next call then tries again. */
   open(): Promise<QueueView[]> {
     this.#views ??= this.#connect().catch((error) => {
       this.#views = undefined;
@@ -54,7 +51,10 @@ export class QueueViews {
     return this.#views;
   }
 
-  /** The last completed job's reply and time in a queue's first shard, or null. Rejects when Redis does not answer. */
+  /**
+   * The reply and the time of the last completed job in a queue's first shard, or null. Rejects when Redis does not
+   * answer.
+   */
   async findLastReply<Reply>(
     definition: Pick<QueueDefinition<never, Reply>, "name" | "reply">,
   ): Promise<{ reply: Reply; at: Date } | null> {
@@ -92,7 +92,7 @@ export class QueueViews {
   }
 
   #openView(name: string, prefix: string, redis: RedisClient): Queue {
-    // The dashboard must not overwrite the queue's settings in Redis; only producers write them.
+    // The dashboard must not overwrite the queue's settings in Redis. Only producers write them.
     const queue = new Queue(name, { prefix, connection: redis, skipMetasUpdate: true });
     logErrors(queue, this.#log.child({ queue: name }), "an error of a queue");
     return queue;

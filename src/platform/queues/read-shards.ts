@@ -8,13 +8,13 @@ import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./s
 export interface Division {
   /** The number of shards. */
   shards: number;
-  /** API processes that add jobs to it. */
+  /** The number of API processes that add jobs to it. */
   apis: number;
-  /** Jobs that wait or run in it. Null if a server did not respond. */
+  /** The number of jobs that wait or run in it. Null if a server did not respond. */
   jobs: number | null;
   /** Whether a worker serves any of its shards. */
   served: boolean;
-  /** Queues and shards that no worker serves, such as `redeem 2/6`, except queues that may have no worker. */
+  /** Queues and shards that no worker serves, such as `redeem 2/6`. Excludes queues that may have no worker. */
   unserved: string[];
 }
 
@@ -23,20 +23,20 @@ export function nameApiConnection(shards: number): string {
   return shards === 1 ? "api" : `api/${shards}`;
 }
 
-/** The API processes and workers that a master's connections belong to. */
+/** The API processes and workers that have connections to a master. */
 interface Connected {
-  /** Connections of API processes, by their number of shards. */
+  /** Number of API processes' connections, by their number of shards. */
   apis: Map<number, number>;
-  /** The names of the connections on which workers wait, without their ends: see {@link workerName}. */
+  /** The names of the connections on which workers wait, without their suffixes: see {@link workerName}. */
   workers: Set<string>;
-  /** The numbers of shards of the deployment's API processes and workers. */
+  /** All numbers of shards that the deployment's API processes and workers use. */
   counts: Set<number>;
 }
 
 /**
- * Finds every number of shards that a deployment's processes use or have used, from the names of their connections and
- * from BullMQ's keys. API processes of another deployment on the same Redis are counted too. @throws Error when Redis
- * does not respond.
+ * Finds every number of shards that a deployment's processes use or have used. It reads the names of their connections
+ * and BullMQ's keys. API processes of another deployment on the same Redis are counted too.
+ * @throws Error when Redis does not respond.
  */
 export async function readDivisions(
   redis: RedisClient,
@@ -57,7 +57,7 @@ export async function readDivisions(
 }
 
 /**
- * Whether a worker waits for jobs of a queue, in one of these numbers of shards.
+ * Whether a worker waits for jobs of a queue in any of these numbers of shards.
  * @throws Error when Redis does not respond.
  */
 export async function hasWorker(
@@ -71,7 +71,9 @@ export async function hasWorker(
   return names.some((name) => connected.some(({ workers }) => workers.has(name)));
 }
 
-/** Reads the connections to each master. A deployment has thousands, so each name is read once. */
+/**
+ * Reads the connections to each master. A deployment has thousands of connections, so equal names are parsed only once.
+ */
 async function readConnected(redis: RedisClient, deploymentId: string): Promise<Connected[]> {
   const lists = await Promise.all(mastersOf(redis).map((master) => master.client("LIST").catch(refuseList)));
   const ofDeployment = new RegExp(`^\\{pva:${deploymentId}:\\d+/(\\d+):`);
@@ -121,7 +123,7 @@ async function readDivision(
     .reduce((sum, { waiting, active }) => sum + waiting + active, 0);
   return {
     shards: count,
-    // Each process has a connection to every master, so the masters' numbers are not added.
+    // Each process has a connection to every master, so the maximum over the masters is taken, not the sum.
     apis: Math.max(0, ...connected.map(({ apis }) => apis.get(count) ?? 0)),
     jobs: backlog.includes(null) ? null : jobs,
     served: shards.some(({ served }) => served),
@@ -129,7 +131,7 @@ async function readDivision(
   };
 }
 
-/** How BullMQ names the connection on which a worker waits for jobs, without the worker's own name at the end. */
+/** BullMQ's name for the connection on which a worker waits for jobs, without the worker's own name at the end. */
 function workerName(queue: string, { prefix }: Shard): string {
   return `${prefix}:${Buffer.from(queue).toString("base64")}:w:`;
 }

@@ -3,17 +3,17 @@ import { z } from "zod";
 import { openSubscriber, type RedisClient } from "../redis/connections.ts";
 import { type JobEnd, jobEnd } from "./job-envelope.ts";
 
-/** Pause before a failed subscription is tried again. Milliseconds. */
+/** Pause before a failed subscription is repeated. Milliseconds. */
 const SUBSCRIBE_AGAIN_MS = 1_000;
 
 const jobEnds = z.array(jobEnd);
 
 /**
- * Receives a process's replies on a connection of its own. Replies that are published while the connection is down are
- * lost. The channel is sharded: in a Redis Cluster, only the node of the channel's slot carries its messages.
+ * Receives a process's replies on its own connection. Replies that are published while the connection is down are lost.
+ * The channel is sharded: in a Redis Cluster, only the node with the channel's slot carries its messages.
  */
 export class ReplyInbox {
-  /** The channel for replies to this process. Every job that it waits for names the channel. */
+  /** The channel for replies to this process. Every job for which the process waits names this channel. */
   readonly channel = `vouchers:replies:${crypto.randomUUID()}`;
   readonly #redis: RedisClient;
   readonly #listeners: ((end: JobEnd) => void)[] = [];
@@ -41,7 +41,7 @@ export class ReplyInbox {
     this.#redis.disconnect();
   }
 
-  /** Subscribes. Tries again after a failure, for instance while the channel's slot has no node. */
+  /** Subscribes. Tries again after a failure, for example while no node has the channel's slot. */
   async #subscribe(log: Logger): Promise<void> {
     try {
       await this.#redis.ssubscribe(this.channel);

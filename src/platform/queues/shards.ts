@@ -4,28 +4,28 @@ import { crc16, SLOTS } from "../redis/slots.ts";
 /** Maximum number of shards per queue. */
 export const SHARDS_MAX = 256;
 
-/** One of the parts that a queue is divided into. */
+/** One of the parts into which a queue is divided. */
 export interface Shard {
   /** The shard's number, from 0. */
   index: number;
-  /** The number of shards that the queue is divided into. */
+  /** The number of shards into which the queue is divided. */
   count: number;
-  /** The shard's name: `0/6` is the first of six. */
+  /** The shard's name. `0/6` is the first of six. */
   name: string;
-  /** Prefix of its keys. The braces are a hash tag: a Redis Cluster keeps all keys of a shard in one slot. */
+  /** Prefix of the shard's keys. The braces are a hash tag: a Redis Cluster keeps all keys of a shard in one slot. */
   prefix: string;
 }
 
 /**
  * Lists a deployment's shards. All slots are divided into `count` equal ranges, and the slot of each shard is near the
- * middle of its range. So masters with equal numbers of slots have equal numbers of shards, if `count` is a multiple of
- * the number of masters.
+ * middle of its range. So if `count` is a multiple of the number of masters, and masters have equal numbers of slots,
+ * they have equal numbers of shards.
  */
 export function listShards(deploymentId: string, count: number): Shard[] {
   return Array.from({ length: count }, (_, index) => findShard(deploymentId, index, count));
 }
 
-/** Lists the shards of a queue for each of the given shard counts. */
+/** Lists the shards of a queue, for each of the given numbers of shards. */
 export function listShardsOf(
   { shardBy }: { shardBy?: string },
   deploymentId: string,
@@ -37,8 +37,8 @@ export function listShardsOf(
 }
 
 /**
- * Lists the shards of a queue that a worker process serves: those of each of `queueShards` counts whose index
- * `workerShards` has, or all of them if it is null.
+ * Lists the shards of a queue that a worker process serves. For each number in `queueShards`, these are the shards
+ * whose index is in `workerShards`, or all if it is null.
  */
 export function listServedShards(
   definition: { shardBy?: string },
@@ -50,31 +50,31 @@ export function listServedShards(
   );
 }
 
-/** Returns one shard of a deployment. The keys of a single shard contain no shard number. */
+/** Returns one shard of a deployment. If there is only one shard, its keys contain no shard number. */
 export function findShard(deploymentId: string, index: number, count: number): Shard {
   const name = `${index}/${count}`;
   const tag = count === 1 ? `pva:${deploymentId}` : findTag(`pva:${deploymentId}:${name}`, index, count);
   return { index, count, name, prefix: `{${tag}}` };
 }
 
-/** Returns the index of a job's shard. Jobs with the same key are in the same shard. */
+/** Returns the index of a job's shard. Jobs with the same key belong to the same shard. */
 export function shardOf(key: string, count: number): number {
   return count === 1 ? 0 : crc32(key) % count;
 }
 
-/** Tags that were found, by their prefixes. */
+/** Tags that have been found, by their prefixes. */
 const tags = new Map<string, string>();
-/** Maximum number of remembered tags: those of one deployment for a few numbers of shards. */
+/** Maximum number of remembered tags. Enough for one deployment with a few numbers of shards. */
 const TAGS_MAX = 2_048;
 
 /**
- * Returns the first numbered tag whose slot is in the middle half of the shard's range. About one tag in `2 × count`
- * is.
+ * Returns the first numbered tag whose slot is in the middle half of the shard's range. This is true of about one tag
+ * in `2 × count`.
  */
 function findTag(prefix: string, index: number, count: number): string {
   const known = tags.get(prefix);
   if (known !== undefined) return known;
-  // All tags begin alike, so that only the number is added to each checksum.
+  // All tags begin with the same text, so only the number must be added to its checksum.
   const crc = crc16(`${prefix}:`);
   let number = 0;
   const position = () => ((crc16(String(number), crc) % SLOTS) * count) / SLOTS - index;

@@ -12,56 +12,57 @@ import { JobForgetter } from "./job-forgetter.ts";
 import type { QueueDefinition } from "./queue-settings.ts";
 import { listServedShards, type Shard } from "./shards.ts";
 
-/** A running worker. `close` ends the fetching of jobs and waits for those that are running. */
+/** A running worker. `close` stops fetching jobs and waits for running jobs. */
 export interface RunningWorker extends Closable {
-  /** Whether the worker's jobs succeed. Absent for a worker that does not know it. */
+  /** Whether the worker's jobs succeed. Absent if the worker cannot tell. */
   isReady?(): boolean;
 }
 
 export interface WorkerOptions {
   redisUrl: string;
-  /** The shard counts whose queues the worker serves. More than one while the number of shards changes. */
+  /** The numbers of shards whose queues the worker serves. Several during a change of the number of shards. */
   queueShards: readonly number[];
   /** The indexes of the shards to serve. Null means all. */
   workerShards: readonly number[] | null;
   /** Its `ready()` must have resolved. */
   deployment: DeploymentIdentity;
-  /** Uses a connection to Postgres. A new one shows whether the server has restarted, which changes the origin. */
+  /** Opens a connection to Postgres. It shows whether the server has restarted, which changes the origin. */
   reconnect: () => Promise<unknown>;
   /** Maximum number of running jobs. */
   concurrency: number;
   log: Logger;
   /** Called for each job from another deployment or database. */
   onForeignJob: () => void;
-  /** Called for each job that has ended. `waitedMs` is null for one that was started before. */
+  /** Called for each job that has ended. `waitedMs` is null if this was not the first run of the job. */
   onJob?: (queue: string, waitedMs: number | null, workedMs: number) => void;
-  /** Called at the start, for each shard that the worker serves. */
+  /** Called at the start for each shard that the worker serves. */
   onShard?: (queue: string, shard: string, fetchers: number) => void;
 }
 
 /**
- * Longest wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop jobs of all
- * nodes. Milliseconds.
+ * Maximum wait for the Redis node that carries a channel. Without a limit, the loss of one node would stop the jobs of
+ * all nodes. Milliseconds.
  */
 const SEND_MAX_MS = 250;
 
 /**
- * How often a job runs again after its worker has died or was frozen. One job can lose two workers when many processes
- * end; its deadline or its rows then limit its effect. The limit ends a job that kills every worker.
+ * How often a job runs again after its worker has ended or was frozen. A job can lose two workers when many processes
+ * end. Its deadline, or the rows that it changes, then limit its effect. This limit ends a job that crashes every
+ * worker.
  */
 const STALLED_MAX = 3;
 
 /**
- * Maximum number of fetchers of a queue in a process. A queue with more shards has one for each. A fetcher takes one
- * job per round trip.
+ * Maximum number of fetchers of a queue in a process. If a queue has more shards than this, each shard has one fetcher.
+ * A fetcher takes one job per round trip.
  */
 const FETCHERS_MAX = 8;
 
 /**
- * Starts working on a queue, with at most `concurrency` running jobs. `process` receives each job's id, its validated
- * data and its trace context. It returns the job's reply; an exception fails the job. The worker sends the reply to the
- * caller before BullMQ records it, so that recording does not delay the caller. A job may be delivered twice, even
- * while it still runs in another worker.
+ * Starts working on a queue, with at most `concurrency` running jobs. `process` gets each job's id, its validated data
+ * and its trace context, and returns the job's reply. If it throws, the job fails. The worker sends the reply to the
+ * caller before BullMQ records it, so recording does not delay the caller. A job may be delivered twice, even while it
+ * still runs in another worker.
  */
 export function startWorker<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
@@ -73,7 +74,7 @@ export function startWorker<Data, Reply extends object>(
   const forgetter = definition.isPersonal ? new JobForgetter(definition.shown.data, redis, log) : null;
   const work = workOn(definition, options, new ReplyOutbox(redis, log), process);
   const shards = listServedShards(definition, options.deployment.id, options);
-  // Fetchers of several shards together may fetch more jobs than may run.
+  // The fetchers of several shards together may fetch more jobs than may run.
   const limit = pLimit(options.concurrency);
   const limited = shards.length > 1 ? (job: Job) => limit(work, job) : work;
   const fetchersPerShard = Math.max(1, Math.floor(FETCHERS_MAX / Math.max(1, shards.length)));
@@ -91,7 +92,7 @@ export function startWorker<Data, Reply extends object>(
   };
 }
 
-/** Runs the jobs of a queue: refuses jobs of another deployment, and sends each outcome to the caller. */
+/** Runs the jobs of a queue. Refuses jobs of another deployment, and sends each outcome to the caller. */
 function workOn<Data, Reply extends object>(
   definition: QueueDefinition<Data, Reply>,
   options: WorkerOptions,
@@ -161,8 +162,8 @@ function startFetcher<Reply>(
     connection: redis,
     name: hostname(),
     concurrency,
-    // BullMQ renews the lock of a running job. The lock lasts long, so that a worker whose process pauses is not
-    // treated as dead. Another worker takes over a dead worker's jobs within 20 s.
+    // BullMQ renews the lock of a running job. The lock is long, so that a paused process does not count as lost.
+    // Another worker takes over the jobs of a lost worker within 20 s.
     lockDuration: 15_000,
     stalledInterval: 5_000,
     maxStalledCount: STALLED_MAX,
@@ -172,7 +173,7 @@ function startFetcher<Reply>(
   logErrors(worker, log, "an error of a worker");
   worker.on("failed", (job, error) => {
     log.error({ err: error, jobId: job?.id }, "a job failed");
-    // BullMQ fails a job whose workers have died without calling `work`.
+    // BullMQ fails a job whose workers were lost without calling `work`.
     if (job !== undefined) forgetter?.add(job);
   });
   worker.on("stalled", (jobId) => log.warn({ jobId }, "a job's worker died; the job runs again"));
@@ -180,15 +181,15 @@ function startFetcher<Reply>(
 }
 
 /**
- * How many jobs of one shard may be fetched at once. With several shards, that is the shard's share of `concurrency`,
- * and a quarter of `concurrency` more, because fetched jobs may wait.
+ * How many jobs of one shard may be fetched at once. With several shards, this is the shard's share of `concurrency`
+ * plus a quarter of `concurrency`, because fetched jobs may have to wait.
  */
 function jobsOfShard(concurrency: number, shards: number): number {
   if (shards <= 1) return concurrency;
   return Math.min(concurrency, Math.ceil(concurrency / shards) + Math.ceil(concurrency / 4));
 }
 
-/** Splits `total` into at most `shares` whole parts that differ by at most one. */
+/** Splits `total` into at most `shares` whole parts, which differ by at most one. */
 function splitEvenly(total: number, shares: number): number[] {
   const count = Math.min(total, shares);
   return Array.from({ length: count }, (_, index) => Math.floor((total + index) / count));
@@ -200,13 +201,15 @@ interface Message {
 }
 
 /**
- * Sends results to the waiting processes. Results of one turn of the event loop, such as those of a batch, share one
- * message per process.
+ * Sends results to the waiting processes. The results of one turn of the event loop, such as those of one batch, share
+ * one message per process.
  */
 class ReplyOutbox {
   readonly #redis: RedisClient;
   readonly #log: Logger;
-  /** Messages that are not published yet, by channel. Results of this turn of the event loop are added to them. */
+  /**
+   * Messages that are not published yet, by channel. Further results of this turn of the event loop are added to them.
+   */
   readonly #unsent = new Map<string, Message>();
 
   /** @param redis a connection that waits for Redis. The caller closes it. */
@@ -216,8 +219,9 @@ class ReplyOutbox {
   }
 
   /**
-   * Resolves once the message is published or its failure is logged, after {@link SEND_MAX_MS} at most. Await it before
-   * the next command on the connection: Redis runs all commands that have arrived before it delivers a message.
+   * Resolves when the message is published or its failure is logged, at the latest after {@link SEND_MAX_MS}. Await it
+   * before the next command on the connection, because Redis runs all commands that have arrived before it delivers a
+   * message.
    */
   send(channel: string, end: JobEnd): Promise<void> {
     const message = this.#unsent.get(channel);

@@ -4,8 +4,9 @@ import { BARE_SEPARATOR, hasBareSeparator } from "../address-forms.ts";
 export class BadRedisUrl extends Error {}
 
 /**
- * Reads the addresses of one Redis, or of nodes of one Redis Cluster: `redis://user:password@a:6379,b:6379`, or
- * complete addresses separated by commas. @throws BadRedisUrl
+ * Reads the addresses of one Redis server, or of nodes of one Redis Cluster: `redis://user:password@a:6379,b:6379`, or
+ * complete addresses separated by commas.
+ * @throws BadRedisUrl
  */
 export function parseRedisUrl(text: string): URL[] {
   const urls = text
@@ -17,18 +18,18 @@ export function parseRedisUrl(text: string): URL[] {
   return urls;
 }
 
-/** Gives addresses without a user this password, in which any character may occur: it is encoded here. */
+/** Adds this password to addresses without a user. It is encoded, so it may contain any character. */
 export function withPassword(redisUrl: string, password: string | null): string {
   if (password === null) return redisUrl;
   return redisUrl.replace(/(rediss?:\/\/)(?![^/?#]*@)/gi, (start) => `${start}:${encodeURIComponent(password)}@`);
 }
 
-/** Marks one address whose server said that it is a node of a Redis Cluster. */
+/** Marks a single address whose server has said that it is a node of a Redis Cluster. */
 const CLUSTER_MARK = "#cluster";
 
 /**
- * Whether the servers are nodes of a Redis Cluster: of several addresses, or of one that {@link markAsCluster} has
- * marked.
+ * Whether the servers are nodes of a Redis Cluster. True for several addresses, or for one that {@link markAsCluster}
+ * has marked.
  */
 export function namesCluster(redisUrl: string): boolean {
   const [first, ...others] = parseRedisUrl(redisUrl);
@@ -36,7 +37,7 @@ export function namesCluster(redisUrl: string): boolean {
 }
 
 /**
- * The one address of a server that turned out to be a node of a Redis Cluster.
+ * Marks a single address whose server turned out to be a node of a Redis Cluster.
  * @throws BadRedisUrl when the address has parts that a cluster does not support.
  */
 export function markAsCluster(redisUrl: string): string {

@@ -1,9 +1,9 @@
 import { type Redis, ReplyError } from "ioredis";
 
 /**
- * Every command that the service and BullMQ's scripts run, with as many arguments as it needs: `k` is a key, `c` a
- * channel. A command that is missing here is not checked at the start. CLIENT LIST is missing: only `voucherctl` runs
- * it, to show who uses the queues, and managed servers may refuse it.
+ * Every command that the service and BullMQ's scripts run, each with enough arguments: `k` is a key, `c` a channel.
+ * Commands that are missing here are not checked at the start. CLIENT LIST is missing on purpose: only `voucherctl`
+ * runs it, to show who uses the queues, and managed servers may refuse it.
  */
 const COMMANDS = `
 bzpopmin k 1|del k|eval return 0|evalsha x 0|exists k|get k|hdel k f|hexists k f|hget k f|hgetall k|hincrby k f 1
@@ -14,7 +14,7 @@ xadd k * f v|xdel k 0-0|xlen k|xrange k - +|xread STREAMS k 0|xtrim k MAXLEN 0|z
 zlexcount k - +|zpopmin k|zrange k 0 0|zrangebylex k - +|zrangebyscore k 0 0|zrem k v|zremrangebyrank k 0 0
 zremrangebyscore k 0 0|zrevrange k 0 0|zrevrangebyscore k 0 0|zscore k v|client SETNAME x`;
 
-/** The commands of {@link COMMANDS} by name, subcommands as ACL rules write them. */
+/** The names of {@link COMMANDS}. Subcommands are written as in ACL rules. */
 export const COMMAND_NAMES = [...split(COMMANDS).map(nameOf), "ssubscribe", "multi"];
 
 /** Commands that only a Redis Cluster needs. */
@@ -25,9 +25,9 @@ const CHANNEL = "vouchers:replies:probe";
 const KEYS = ["{pva:probe}:probe", "pva:probe:memory", "lease:{probe}:probe", "limit:probe"];
 
 /**
- * The rules that a user lacks, as `ACL SETUSER` takes them: `+xadd`, `~*` or `&*`. Each command is only queued in a
- * transaction that is discarded, so none of them runs. Afterwards the connection is subscribed to a channel, and can
- * only be closed.
+ * The rules that a user lacks, in the form of `ACL SETUSER`: `+xadd`, `~*` or `&*`. Each command is only queued in a
+ * transaction that is then discarded, so none of them runs. Afterwards the connection is subscribed to a channel and
+ * can only be closed.
  */
 export async function findMissingRights(redis: Redis, isCluster: boolean): Promise<string[]> {
   const missing = new Set<string>();
@@ -45,13 +45,14 @@ export async function findMissingRights(redis: Redis, isCluster: boolean): Promi
   const writes = KEYS.map((key) => ["hset", key, "f", "v"]);
   await Promise.all([...commands.map((command) => command.map(nameArgument)), ...writes].map(attempt));
   await redis.call("discard");
-  // In a transaction, the client would not understand the reply.
+  // Not in a transaction, because the client would not understand the reply.
   await attempt(["ssubscribe", CHANNEL]);
   return [...missing].toSorted();
 }
 
 /**
- * The rule that a refusal asks for. Null when the server refuses the command for another reason, such as a full memory.
+ * The rule that is missing according to a refusal. Null when the server refuses the command for another reason, such as
+ * a full memory.
  */
 function ruleAgainst(error: unknown, name: string): string | null {
   if (!(error instanceof Error && error instanceof ReplyError)) throw error;

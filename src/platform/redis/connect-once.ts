@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions, ReplyError } from "ioredis";
 import { explainRefusal } from "../refused-connections.ts";
 
-/** A server of REDIS_URL answers and cannot be used as it is. The message is a sentence for an operator. */
+/** A server of REDIS_URL answers but cannot be used as it is. The message is a sentence for an operator. */
 export class UnusableRedis extends Error {
   /** Whether the server may become usable without a change of its settings. */
   readonly mayPass: boolean;
@@ -17,9 +17,9 @@ export const addressOf = (url: URL) => `${url.hostname || "127.0.0.1"}:${url.por
 
 /**
  * Connects to one server, runs `work` and closes the connection.
- * @param maxMs longest wait for the connection, and for each response.
- * @throws UnusableRedis when the server answers something else than Redis would, or refuses the user, and Error when it
- * does not answer.
+ * @param maxMs maximum wait for the connection, and for each response.
+ * @throws UnusableRedis when the server's answer is not one of Redis, or when it refuses the user; Error when it does
+ * not answer.
  */
 export async function connectOnce<T>(
   url: URL,
@@ -32,13 +32,13 @@ export async function connectOnce<T>(
     connectTimeout: maxMs,
     commandTimeout: maxMs,
     retryStrategy: () => null,
-    // Sends only one command at first: a server of another kind answers it and closes the connection, and its answer
-    // must be read before another write fails.
+    // Sends only one command at first. A server of another kind answers it and closes the connection. Its answer must
+    // be read before another write fails.
     disableClientInfo: true,
     maxRetriesPerRequest: 0,
     ...options,
   });
-  // The error of connect() says only that the connection is closed, and a refused SELECT rejects nothing.
+  // The error of connect() says only that the connection is closed. A refused SELECT rejects nothing.
   let reason: Error | undefined;
   redis.on("error", (error) => {
     reason ??= error;
@@ -54,7 +54,7 @@ export async function connectOnce<T>(
   }
 }
 
-/** Why a connection failed, as a sentence if waiting does not help. */
+/** The reason why a connection failed. It is a sentence for operators if waiting does not help. */
 function explain(url: URL, error: Error): Error {
   const address = addressOf(url);
   const unusable = (sentence: string) => new UnusableRedis(sentence, { cause: error });

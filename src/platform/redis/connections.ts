@@ -5,50 +5,50 @@ import { writeOnceATurn } from "../batching/batcher.ts";
 import { namesCluster, parseRedisUrl } from "./addresses.ts";
 import { logErrors } from "./log-errors.ts";
 
-/** A connection to one Redis, or the connections to a Redis Cluster. */
+/** A connection to one Redis server, or the connections to a Redis Cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** Reconnects fast at first and then every second, without end. */
+/** Reconnects fast at first, and then every second without end. */
 const retryStrategy = (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 5), 1_000) + Math.random() * 100;
 
 const isReadOnly = (error: Error) => error.message.includes("READONLY");
 
-/** Also reconnects when the server has become a read-only replica, and then sends the refused command again. */
+/** Also reconnects when the server has become a read-only replica. Then it sends the refused command again. */
 const reconnecting = {
   connectTimeout: 2_000,
   reconnectOnError: (error: Error): 2 | false => (isReadOnly(error) ? 2 : false),
 } satisfies RedisOptions;
 
 /**
- * A connection is closed when commands wait and nothing arrives for this long. Longer than BullMQ's longest blocking
+ * If commands wait and nothing arrives for this long, the connection is closed. Longer than BullMQ's longest blocking
  * command, which takes 10 s. Milliseconds.
  */
 const SILENT_MS = 12_000;
-/** Longest wait for the response to a command of a fail-fast connection. Milliseconds. */
+/** Maximum wait for the response to a command of a fail-fast connection. Milliseconds. */
 const FAIL_FAST_MS = 1_500;
-/** How often a subscriber asks whether its server is still there: it sends no other commands. Milliseconds. */
+/** How often a subscriber checks that its server answers. It sends no other commands. Milliseconds. */
 const PING_EVERY_MS = 2_000;
-/** A subscriber's connection is closed when its server does not answer for this long. Milliseconds. */
+/** If the server does not answer for this long, a subscriber's connection is closed. Milliseconds. */
 const SUBSCRIBER_SILENT_MS = 3_000;
 
 /**
- * How many times a command is sent again to a cluster: 100 ms after a node was lost, 200 ms after TRYAGAIN while a slot
- * moves.
+ * How many times a command is sent to a cluster again: 100 ms after a node was lost, or 200 ms after TRYAGAIN while a
+ * slot moves.
  */
 const REDIRECTIONS_FAIL_FAST = 8;
-/** Patient connections send a command until the cluster responds. */
+/** Patient connections repeat a command until the cluster responds. */
 const REDIRECTIONS_PATIENT = Number.MAX_SAFE_INTEGER;
 
 /**
- * Time between routine reads of a cluster's slot map. After the loss of a node or the move of a slot, the map is read
- * at once. Milliseconds.
+ * Time between routine reads of a cluster's slot map. The map is also read at once after the loss of a node or the move
+ * of a slot. Milliseconds.
  */
 const SLOTS_EVERY_MS = 30_000;
 
 /**
- * A connection for commands that a caller waits for. A command fails at once while Redis is down, and after
- * `commandMaxMs` while Redis does not respond; after twice that time, the connection is closed. No command is kept to
- * be sent later. A command that a read-only server refuses fails with the server's own message.
+ * A connection for commands whose callers wait. A command fails at once while Redis is down, and after `commandMaxMs`
+ * if Redis does not respond. After twice that time, the connection is closed. No command is kept to be sent later. If a
+ * server is read-only, the command fails with the server's own message.
  */
 export function openFailFast(redisUrl: string, name: string, log: Logger, commandMaxMs = FAIL_FAST_MS): RedisClient {
   return open(
@@ -71,10 +71,10 @@ export function openPatient(redisUrl: string, name: string, log: Logger): RedisC
 }
 
 /**
- * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event and closes the
- * connection. ioredis does not subscribe again by itself, because that ends in an unhandled rejection if the connection
- * is closed meanwhile. The connection to one server that has vanished is replaced within six seconds; of a cluster,
- * ioredis replaces it when the slot map shows another node.
+ * A connection for subscriptions to sharded channels. The caller subscribes at each `ready` event, and closes the
+ * connection. ioredis must not repeat subscriptions itself, because that ends in an unhandled rejection if the
+ * connection is closed meanwhile. A connection to a server that has vanished is replaced within six seconds. In a
+ * cluster, ioredis replaces it when the slot map shows another node.
  */
 export function openSubscriber(redisUrl: string, name: string, log: Logger): RedisClient {
   const cluster = { enableOfflineQueue: true, maxRedirections: REDIRECTIONS_PATIENT, shardedSubscribers: true };
@@ -108,14 +108,14 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
     {
       ...clusterOptions,
       // The check asks one node of the cluster. If that node is down, ioredis never settles the connection, and
-      // BullMQ's worker waits for ever.
+      // BullMQ's worker would wait for ever.
       enableReadyCheck: false,
       // A script on several keys gets TRYAGAIN while its slot moves.
       retryDelayOnTryAgain: 200,
       clusterRetryStrategy: retryStrategy,
       slotsRefreshInterval: SLOTS_EVERY_MS,
-      // Names are resolved at each connection. ioredis would resolve all of them first, and could not connect while one
-      // node's name has no address. A TLS certificate is for the name, too.
+      // Names are resolved at each connection. ioredis would resolve all names first, and could not connect while one
+      // node's name has no address. In addition, a TLS certificate is for the name.
       dnsLookup: (address, callback) => callback(null, address),
       redisOptions: {
         ...redisOptions,
@@ -129,7 +129,7 @@ function openCluster(urls: readonly URL[], clusterOptions: ClusterOptions, redis
   return cluster;
 }
 
-/** The master nodes in a stable order. Empty for a cluster that has not been reached yet. */
+/** The master nodes in a stable order. Empty if the cluster has not been reached yet. */
 export function mastersOf(redis: RedisClient): Redis[] {
   if (redis instanceof Redis) return [redis];
   const address = ({ options: { host, port } }: Redis) => `${host}:${port}`;
@@ -141,7 +141,7 @@ export async function untilReady(redis: RedisClient, maxMs: number): Promise<voi
   if (redis.status !== "ready") await once(redis, "ready", { signal: AbortSignal.timeout(maxMs) });
 }
 
-/** How ioredis's own messages begin for a command that was not sent or got no response. */
+/** The first words of ioredis's own messages for commands that were not sent or got no response. */
 const NO_RESPONSE = [
   "Command timed out",
   "Command aborted",
@@ -157,7 +157,8 @@ const NO_RESPONSE = [
 ];
 
 /**
- * Whether a command failed because Redis is unreachable, starting, too slow or refuses writes: a later one may succeed.
+ * Whether a command failed because Redis is unreachable, starting, too slow or refuses writes. A later command may
+ * succeed.
  */
 export function isRedisUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

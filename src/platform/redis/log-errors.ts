@@ -1,12 +1,12 @@
 import type { EventEmitter } from "node:events";
 import type { Logger } from "pino";
 
-/** Shortest time between two lines. While Redis is unreachable, each connection fails every second. Milliseconds. */
+/** Minimum time between two log lines. While Redis is unreachable, each connection fails every second. Milliseconds. */
 const INTERVAL_MS = 30_000;
 
 /**
- * Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were left
- * out.
+ * Logs an emitter's errors: the first at once, then at most one per interval, with the number of errors that were not
+ * logged.
  */
 export function logErrors(emitter: Pick<EventEmitter, "on">, log: Logger, what: string): void {
   let quietUntil = 0;

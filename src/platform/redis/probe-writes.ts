@@ -5,8 +5,8 @@ import type { RedisClient } from "./connections.ts";
 const PROBE = readFileSync(new URL("./probe-writes.lua", import.meta.url), "utf8");
 
 /**
- * Writes what a reservation and a job write, under a prefix, and removes it. Returns null, or the message with which
- * the server refuses it.
+ * Writes and removes the same kinds of keys as a reservation and a job, under a prefix. Returns null, or the server's
+ * message if it refuses.
  * @throws Error when the server does not answer.
  */
 export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: string): Promise<string | null> {
@@ -15,7 +15,7 @@ export async function probeWrites(redis: Pick<RedisClient, "eval">, prefix: stri
     return null;
   } catch (error) {
     if (!(error instanceof Error && error instanceof ReplyError)) throw error;
-    // Redis adds where in the script it refused.
+    // Redis adds the place in the script where it refused.
     return asSentence(error.message.replace(/,? ?script: [0-9a-f]{40}.*$/s, ""));
   }
 }

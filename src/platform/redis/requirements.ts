@@ -2,13 +2,13 @@ import { type Check, type Checked, runCheck } from "../checks.ts";
 import { SLOTS } from "./slots.ts";
 import { lacksRights, type ServerView, type Viewed, viewServers } from "./view-servers.ts";
 
-/** What the servers of REDIS_URL say, as far as they answer, and the processes' QUEUE_SHARDS. */
+/** What the servers of REDIS_URL report, if they answer, and the processes' QUEUE_SHARDS. */
 interface Facts {
   named: readonly Viewed[];
   shards: number;
 }
 
-/** The oldest release with sharded channels, on which replies travel. */
+/** The oldest release with sharded channels, which carry the replies. */
 const VERSION_MIN = 7;
 
 const ACCESS: Check<Viewed> = {
@@ -42,7 +42,7 @@ const ANSWER: Check<Viewed> = {
   effect: "risk",
 };
 
-/** What the addresses must have together. */
+/** Requirements for all addresses together. */
 const TOGETHER: readonly Check<Facts>[] = [
   {
     what: "kind",
@@ -92,7 +92,7 @@ const TOGETHER: readonly Check<Facts>[] = [
   },
 ];
 
-/** What each server must have. */
+/** Requirements for each server. */
 const SERVER: readonly Check<ServerView>[] = [
   {
     what: "version",
@@ -131,7 +131,7 @@ const SERVER: readonly Check<ServerView>[] = [
     wanted: "accepted",
     why: "A reservation and a job are written.",
     query: ({ refusal }) => refusal ?? "accepted",
-    // A missing right, or the role of a replica, is reported as itself.
+    // A missing right, or the role of a replica, has its own report.
     isMet: (value, view) =>
       value === "accepted" || view.missingRights.length > 0 || (view.cluster === null && roleOf(view) === "replica"),
     sentence: (refusal, { address }) => `Redis at ${address} ${refuses(refusal)}`,
@@ -166,7 +166,7 @@ const SERVER: readonly Check<ServerView>[] = [
 /** The sentence about a Redis that does not answer. */
 export const NO_REDIS = "No answer from Redis.";
 
-/** The end of a sentence that quotes the words of a server that refuses a write. */
+/** The end of a sentence that quotes the message of a server that refuses a write. */
 export const refuses = (words: string) => `refuses writes: ${words}`;
 
 const stateOf = (server: Viewed) => (server.view === null ? server.state : null);
@@ -184,7 +184,7 @@ const strayOf = (named: readonly Viewed[]) => named.find(({ view }) => view !== 
 const clustersOf = (named: readonly Viewed[]) =>
   named.flatMap(({ address, view }) => (view?.cluster ? [{ address, ...view.cluster }] : []));
 
-/** A node that knows none of the nodes that the first one knows. */
+/** A node that knows none of the nodes known to the first one. */
 function strangerOf(named: readonly Viewed[]) {
   const [known, ...others] = clustersOf(named);
   return others.find(({ ids }) => !ids.some((id) => known?.ids.includes(id)));
@@ -198,12 +198,12 @@ function missingSlotsOf(named: readonly Viewed[]): number {
   return SLOTS - ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 }
 
-/** What was found when the servers of REDIS_URL were checked. */
+/** The results of checking the servers of REDIS_URL. */
 export interface RedisCheck {
   rows: Checked[];
-  /** Whether any server answered, if only with a refusal that waiting does not end. */
+  /** Whether any server answered. A refusal that waiting does not end counts as an answer. */
   answered: boolean;
-  /** Whether the servers are nodes of a Redis Cluster. Null when none answered. */
+  /** Whether the servers are nodes of a Redis Cluster. Null if none answered. */
   isCluster: boolean | null;
 }
 

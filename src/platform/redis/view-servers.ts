@@ -6,7 +6,7 @@ import { addressOf, connectOnce, UnusableRedis } from "./connect-once.ts";
 import { probeWrites } from "./probe-writes.ts";
 import { SLOTS, slotOf } from "./slots.ts";
 
-/** What a server says about itself, to the user of REDIS_URL. */
+/** What a server reports about itself to the user of REDIS_URL. */
 export interface ServerView {
   /** `host:port`. */
   address: string;
@@ -14,24 +14,25 @@ export interface ServerView {
   user: string;
   /** Returns a field of INFO; empty if the server does not send it. */
   read(field: string): string;
-  /** Rules of an access list that the user lacks. */
+  /** Access rules that the user lacks. */
   missingRights: string[];
   /** The server's message if it refuses a write, or null. */
   refusal: string | null;
-  /** What a node says about its cluster. Null when the server belongs to none. */
+  /** What a node reports about its cluster. Null if the server belongs to none. */
   cluster: { ids: string[]; masters: { id: string; address: string; slots: [from: number, to: number][] }[] } | null;
 }
 
-/** A server of REDIS_URL: its view, or why it has none. */
+/** A server of REDIS_URL: its view, or the reason why there is none. */
 export type Viewed =
   | { address: string; view: ServerView }
   | { address: string; view: null; state: "silent" | "full" | "unusable"; reason: string };
 
-/** Longest wait for a connection, and for each response. Milliseconds. */
+/** Maximum wait for a connection, and for each response. Milliseconds. */
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Asks each server that REDIS_URL names and, in a cluster, each other master. Does not reject when a server fails.
+ * Asks each server that REDIS_URL names and, in a cluster, also every other master. Does not reject when a server
+ * fails.
  * @throws BadRedisUrl
  */
 export async function viewServers(
@@ -56,7 +57,7 @@ function withAddress(url: URL, address: string): URL {
 async function viewServer(url: URL, maxMs: number): Promise<Viewed> {
   const address = addressOf(url);
   try {
-    // A time limit of its own, because a connection waits while Redis loads its files.
+    // A separate time limit, because a connection waits while Redis loads its files.
     const view = await pTimeout(
       connectOnce(url, maxMs, (redis) => readView(url, redis)),
       { milliseconds: maxMs, message: `no answer within ${maxMs / 1_000} seconds` },
@@ -77,7 +78,7 @@ async function readView(url: URL, redis: Redis): Promise<ServerView> {
   const isNode = read("cluster_enabled") === "1";
   const cluster = isNode ? readCluster(url, await redis.cluster("NODES").then(String, () => "")) : null;
   const own = cluster?.masters.find(({ isSelf }) => isSelf);
-  // In a cluster, only a master of some slots takes writes.
+  // In a cluster, only a master that has slots accepts writes.
   const slots = cluster === null ? ([0, SLOTS - 1] as const) : own?.slots[0];
   const refusal = slots === undefined ? null : await probeWrites(redis, `{${tagIn(slots)}}`);
   // Runs last, because it subscribes the connection.
@@ -85,14 +86,15 @@ async function readView(url: URL, redis: Redis): Promise<ServerView> {
   return { address: addressOf(url), user, read, missingRights, cluster, refusal };
 }
 
-/** Says which rights a user lacks, and the command that gives them. */
+/** A sentence with the rights that a user lacks, and the command that gives them. */
 export function lacksRights(address: string, user: string, rules: readonly string[]): string {
   return `The user ${user} of Redis at ${address} lacks rights. Run: ACL SETUSER ${user} ${rules.join(" ")}`;
 }
 
 /**
- * Reads CLUSTER NODES. The fields of a line: id, address, flags, master, two times, epoch, link state, and from index 8
- * on the slots of a master. The address is `host:port@bus,name`; a missing host is that of the responding server.
+ * Reads CLUSTER NODES. The fields of a line are: id, address, flags, master, two times, epoch, link state, and from
+ * index 8 on the slots of a master. The address is `host:port@bus,name`. A missing host means the host of the
+ * responding server.
  */
 function readCluster(url: URL, nodes: string) {
   const lines = nodes
@@ -110,8 +112,8 @@ function readCluster(url: URL, nodes: string) {
 }
 
 /**
- * Reads slots such as `0-5460` and `77`. Ignores slots in migration, in brackets: their owner also lists them without
- * brackets.
+ * Reads slots such as `0-5460` and `77`. Ignores slots in migration, which are in brackets, because their owner also
+ * lists them without brackets.
  */
 function readSlots(ranges: readonly string[]): [from: number, to: number][] {
   return ranges
@@ -122,7 +124,7 @@ function readSlots(ranges: readonly string[]): [from: number, to: number][] {
     });
 }
 
-/** A hash tag whose slot is in a range. */
+/** A hash tag whose slot is in the range. */
 function tagIn([from, to]: readonly [number, number]): string {
   for (let number = 0; ; number += 1) {
     const tag = `pva:probe:${number}`;

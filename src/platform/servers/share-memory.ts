@@ -4,8 +4,8 @@ import { type RedisClient, untilReady } from "../redis/connections.ts";
 import { replaceText } from "../redis/replace-text.ts";
 
 /**
- * Longest wait for a connection that is being opened, by a process that starts on a busy machine. Ends at once when
- * Redis refuses it. Milliseconds.
+ * Maximum wait while a connection opens, for a process that starts on a busy machine. If Redis refuses the connection,
+ * the wait ends at once. Milliseconds.
  */
 const READY_MAX_MS = 4_000;
 
@@ -20,13 +20,10 @@ const shape = z.object({
   acceptedLosses: z.array(z.string()),
 });
 
-/** The Redis key of what the processes of a deployment have seen of its database. */
+/** The Redis key of the memory that a deployment's processes share. */
 export const memoryKey = (deploymentId: string) => `pva:${deploymentId}:memory`;
 
-/**
- * Shares what the processes of a deployment have seen of its database. Without an answer from Redis, reads and writes
- * nothing.
- */
+/** Shares the processes' memory of the deployment's database. If Redis does not answer, reads and writes nothing. */
 export function shareMemory(redis: RedisClient): SharedMemory {
   return {
     async read(deploymentId) {
@@ -45,7 +42,7 @@ export function shareMemory(redis: RedisClient): SharedMemory {
   };
 }
 
-/** The memory of a text in Redis. */
+/** Parses the memory from a text in Redis. */
 export function parseMemory(text: string, deploymentId: string): Memory | null {
   try {
     const { data } = shape.safeParse(JSON.parse(text));

@@ -5,7 +5,7 @@ import { problemsOf, type UnmetCheck } from "../checks.ts";
 import { namesCluster } from "../redis/addresses.ts";
 import { checkRedis, type RedisCheck } from "../redis/requirements.ts";
 
-/** Time between two checks while a server does not answer, or a requirement is not met. Milliseconds. */
+/** Time between two checks while a server does not answer or a requirement is not met. Milliseconds. */
 const CHECK_AGAIN_MS = 1_000;
 
 interface Watched {
@@ -14,8 +14,8 @@ interface Watched {
 }
 
 /**
- * Compares the servers of REDIS_URL with what the code relies on, on connections of its own: at the start, after each
- * reconnection or refused probe, and until every server answers and meets the requirements.
+ * Compares the servers of REDIS_URL with the code's requirements, on separate connections. It does so at the start, and
+ * after each reconnection or refused probe, until every server answers and meets the requirements.
  */
 export class RedisWatch {
   readonly #ctx: Watched;
@@ -23,12 +23,12 @@ export class RedisWatch {
   readonly #mustEnd = Promise.withResolvers<string>();
   /** Whether a server has answered. */
   #isKnown = false;
-  /** The problems that were reported. A problem that returns is reported again. */
+  /** The problems that were reported. A problem that returns after it was gone is reported again. */
   #reported = new Set<string>();
   #wake = new AbortController();
   /**
-   * Why no job can run, as a sentence that names what mends it, or null. Does not cover a server that refuses writes
-   * for a reason of its own, which a probe finds sooner.
+   * Why no job can run, as a sentence that names the remedy, or null. Excludes servers that refuse writes for other
+   * reasons, because a probe detects these sooner.
    */
   problem: string | null = null;
 
@@ -38,8 +38,8 @@ export class RedisWatch {
   }
 
   /**
-   * Resolves with a sentence if the process must start again: its servers did not answer at its start, and are unusable
-   * or of another kind than it assumed.
+   * Resolves with a sentence if the process must start again. This is the case if its servers did not answer at its
+   * start, and are then unusable or of another kind than it assumed.
    */
   get mustEnd(): Promise<string> {
     return this.#mustEnd.promise;
@@ -83,7 +83,7 @@ export class RedisWatch {
     this.#isKnown ||= check.answered;
     const hindrance = problems.find(({ code, effect }) => effect !== "risk" && code !== "redis_refuses");
     this.problem = hindrance?.message ?? null;
-    // Outside of a cluster, risks are weak settings, which a development server may have.
+    // Outside a cluster, risks are weak settings, which a development server may have.
     const isTold = ({ effect }: UnmetCheck) => effect !== "risk" || config.production || check.isCluster === true;
     const told = problems.filter(isTold);
     for (const { code, message, effect } of told) {

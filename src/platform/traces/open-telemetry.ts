@@ -20,7 +20,7 @@ import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 import type { TracedRequest, Traces } from "./traces.ts";
 
-/** Longest time that a stopping process waits to send its last spans. Milliseconds. */
+/** Maximum time that a stopping process waits to send its last spans. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 
 /** Jobs carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
@@ -35,7 +35,7 @@ export function startOpenTelemetry(serviceName: string | undefined, log: Logger)
   const sdk = new NodeSDK({
     ...(serviceName !== undefined && { serviceName }),
     instrumentations: [],
-    // Metrics are scraped and logs go to standard output. Without these empty lists the SDK sends both.
+    // Metrics are scraped, and logs go to standard output. Without these empty lists, the SDK would send both.
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -112,7 +112,7 @@ function openTelemetryTraces(close: () => Promise<void>): Traces {
 
 type StartSpan = (name: string, kind: SpanKind, attributes: Attributes, parent: Context) => Span;
 
-/** Runs a request in a span that ends with it. */
+/** Runs a request in a span. The span ends with the request. */
 function traceRequest(start: StartSpan, incoming: IncomingMessage, run: (traced: TracedRequest) => void): void {
   const { method = "GET", headers } = incoming;
   const parent = propagation.extract(ROOT_CONTEXT, headers);
@@ -127,7 +127,7 @@ function traceRequest(start: StartSpan, incoming: IncomingMessage, run: (traced:
     },
   };
   const inside = trace.setSpan(parent, span);
-  // Events of the request body fire outside the request's context, so bind the request to it.
+  // Events of the request body are emitted outside the request's context, so the request is bound to its context.
   context.bind(inside, incoming);
   context.with(inside, () => run(traced));
 }
@@ -140,7 +140,7 @@ function messaging(queue: string, operation: string): Attributes {
   };
 }
 
-/** The kind of an error: its code or its class, never its message. */
+/** The kind of an error: its code or its class. Never its message. */
 function errorType(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return typeof code === "string" ? code : typeof name === "string" ? name : "unknown";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 
 /** What a request's span records when its response is finished. */
 interface RequestOutcome {
-  /** The route's pattern, never the path; undefined when no route answered. */
+  /** The route's pattern, never the path. Undefined if no route answered. */
   route: string | undefined;
   status: number;
   /** The error code of a refusal. */
@@ -16,7 +16,8 @@ export interface TracedRequest {
 }
 
 /**
- * Traces a request through its job to the worker's transaction. Methods return and throw what the given function does.
+ * Traces a request through its job to the worker's transaction. Methods return or throw what the given function returns
+ * or throws.
  */
 export interface Traces {
   /**
@@ -30,12 +31,11 @@ export interface Traces {
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
   /** Runs a job as part of the trace that its data names. */
   processJob<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
-  /**
-   * Records the active span as the one that submits an item to a batch. Later calls for the same item have no effect.
-   */
+  /** Records the active span for an item that is submitted to a batch. Later calls for the same item have no effect. */
   recordSubmission(item: object): void;
   /**
-   * Runs a batch in a child span of the first item's recorded span, with links to and from those of all other items.
+   * Runs a batch in a child span of the first item's recorded span. The spans of all other items are linked with it, in
+   * both directions.
    */
   runBatch<T>(name: string, items: readonly object[], run: () => Promise<T>): Promise<T>;
   /** Sends the remaining spans, for at most three seconds. Never fails. */

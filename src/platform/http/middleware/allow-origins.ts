@@ -2,8 +2,8 @@ import cors from "cors";
 import type { RequestHandler } from "express";
 
 /**
- * How long a browser may cache the response to a preflight. An origin that was removed can still send requests for this
- * time. Seconds.
+ * How long a browser may cache the response to a preflight. For this time, pages of a removed origin can still send
+ * requests. Seconds.
  */
 const PREFLIGHT_MAX_AGE = 600;
 

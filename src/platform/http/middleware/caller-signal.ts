@@ -17,8 +17,8 @@ export interface Visitor {
 }
 
 /**
- * A signal that aborts once the caller has left, or has its response. Made on demand, because batched calls do not need
- * it.
+ * A signal that aborts when the caller disconnects or has its response. Made on demand, because batched calls do not
+ * need it.
  */
 export function signalOf(response: Response): AbortSignal {
   const { locals } = response;

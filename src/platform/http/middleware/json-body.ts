@@ -3,18 +3,18 @@ import { AppError, invalidField } from "../../api/errors.ts";
 import { problemIn } from "../../api/problems.ts";
 import type { Sentence } from "../../api/sentences.ts";
 
-/** Longest body after decompression. Bytes. */
+/** Maximum size of a body after decompression. Bytes. */
 const BODY_MAX = 16_384;
 
-/** Reads the body for every media type in Content-Type. */
+/** Reads the body, regardless of the media type in Content-Type. */
 const readBytes = express.raw({ limit: BODY_MAX, type: () => true });
 
 /** Ignores a byte order mark (RFC 8259, section 8.1). */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * A charset other than UTF-8 in Content-Type. JSON has no charset parameter (RFC 8259, section 11), so this one only
- * explains a refusal.
+ * Matches a charset other than UTF-8 in Content-Type. JSON has no charset parameter (RFC 8259, section 11). So the
+ * parameter is used only to explain a refusal.
  */
 const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\s*(?:"|;|$))[^\s;"]/i;
 
@@ -29,14 +29,15 @@ function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknow
     if (OTHER_CHARSET.test(contentType)) throw new AppError("unsupported_encoding");
     throw new AppError("invalid_json");
   }
-  // `typeof` calls a list an object, too.
+  // `typeof` also returns "object" for an array.
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) throw new AppError("invalid_json");
   return parsed as Record<string, unknown>;
 }
 
 /**
  * Reads a JSON object from the body. A missing body counts as an empty object, so that the error names the missing
- * field. NUL and lone surrogates are refused: Postgres stores no NUL, and canonical JSON has no lone surrogates.
+ * field. Text with NUL or lone surrogates is refused: Postgres cannot store NUL, and canonical JSON has no lone
+ * surrogates.
  */
 export const jsonBody: RequestHandler[] = [
   (request: Request, response: Response, next: NextFunction) => {
@@ -53,14 +54,14 @@ export const jsonBody: RequestHandler[] = [
 ];
 
 /**
- * A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, ticket
- * or key as a name.
+ * A field name that an error may repeat. Longer names are not repeated, because a client may have sent a code, a ticket
+ * or a key as a name.
  */
 const PLAIN_NAME = /^[A-Za-z_]{1,15}$/;
 
 /**
- * Returns the name, or words for it, of the top-level field with text that cannot be stored, or null. Not recursive,
- * because the caller chooses how deep the body is nested.
+ * Finds a top-level field with text that cannot be stored. Returns the field's name, or words that stand for it. Null
+ * if there is none. Not recursive, because the caller chooses how deeply the body is nested.
  */
 function findUnstorableText(body: Record<string, unknown>): string | Sentence | null {
   for (const [field, value] of Object.entries(body)) {

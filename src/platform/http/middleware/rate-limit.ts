@@ -16,7 +16,7 @@ export interface LimitingRefusals {
 }
 
 /**
- * Counts one request and sets the headers of draft-ietf-httpapi-ratelimit-headers-10. Does nothing without a limiter.
+ * Counts one request and sets the headers of draft-ietf-httpapi-ratelimit-headers-10. Without a limiter, does nothing.
  * @throws AppError `rate_limited`.
  */
 export async function consumeRateLimit(
@@ -45,8 +45,9 @@ export function limitAddress(deps: LimitingAddresses): RequestHandler {
 }
 
 /**
- * Counts one failed authentication of the caller's address. Called only after the credentials were found wrong: the
- * right ones of another person at the same address are never refused. @throws AppError `rate_limited`.
+ * Counts one failed authentication of the caller's address. Called only after the credentials were found wrong. So
+ * valid credentials of another person at the same address are never refused.
+ * @throws AppError `rate_limited`.
  */
 export function consumeRefusalLimit(deps: LimitingRefusals, request: Request, response: ServerResponse): Promise<void> {
   return consumeRateLimit(response, deps.limits.refused, networkOf(request.ip));

@@ -7,22 +7,22 @@ declare global {
     interface Locals {
       /** The language of the response, once it is chosen. */
       language?: Language;
-      /** How that language is written in the reader's country, such as `de-CH`, if the reader names a country. */
+      /** The same language with the reader's country, such as `de-CH`, if the reader names one. */
       localeTag?: string;
     }
   }
 }
 
 /**
- * The choice for each header that was seen: most readers share a few, and a choice takes 10 µs. At most {@link
- * CHOICES_MAX}.
+ * The choices for the headers that were seen. Most readers share a few headers, and a choice takes 10 µs. At most
+ * {@link CHOICES_MAX} entries.
  */
 const choices = new Map<string, Pick<Express.Locals, "language" | "localeTag">>();
 const CHOICES_MAX = 500;
 
 /**
- * The language of this response: the one that its reader prefers among those that the service has, or else English.
- * Sets the headers that name it. Call it only for a response with words for people.
+ * The language of this response: the language that the reader prefers among those of the service, or else English. Sets
+ * the headers that name it. Call it only for a response with words for people.
  */
 export function languageOf(response: Response): Language {
   const { locals } = response;
@@ -51,7 +51,7 @@ function chooseLanguage({ req }: Response): Pick<Express.Locals, "language" | "l
   return chosen;
 }
 
-/** Makes the responses for operators English, without regard to Accept-Language. */
+/** Makes the responses for operators English, regardless of Accept-Language. */
 export const speakEnglish: RequestHandler = (_request, response, next) => {
   response.locals.language = "en";
   next();

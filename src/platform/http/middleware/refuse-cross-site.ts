@@ -2,11 +2,11 @@ import type { Request, RequestHandler } from "express";
 import { AppError } from "../../api/errors.ts";
 
 /**
- * Refuses requests that a page of another site makes a browser send, because the browser adds the stored password.
- * Changes are refused as Go's `http.CrossOriginProtection` does, by `Sec-Fetch-Site`, or by `Origin` in older browsers.
- * A read is accepted only if a person navigates to it: an image or a frame of another site must not leave audit entries
+ * Refuses requests that a page of another site makes a browser send. The browser would add the stored password. Changes
+ * are refused as in Go's `http.CrossOriginProtection`: by `Sec-Fetch-Site`, or by `Origin` in older browsers. A read is
+ * accepted only if a person navigates to it, because an image or a frame of another site must not leave audit entries
  * or use up limits. A request with neither header does not come from a browser. A proxy may have changed Host, so the
- * service's own public address is accepted as well.
+ * service's own public address is accepted too.
  * @throws AppError `cross_site`.
  */
 export function refuseCrossSite({ baseUrl }: { baseUrl: string }): RequestHandler {
@@ -25,7 +25,7 @@ function isFromThisSite(request: Request, ownOrigin: string): boolean {
   return URL.canParse(origin) && new URL(origin).host === request.host;
 }
 
-/** Whether the browser shows the response as a page, not as a part of another page. */
+/** Whether the browser shows the response as a page of its own, not as a part of another page. */
 function isNavigation(request: Request): boolean {
   return ["GET", "HEAD"].includes(request.method) && request.get("sec-fetch-dest") === "document";
 }

@@ -4,17 +4,17 @@ import type { Request, RequestHandler } from "express";
 import { parseIPv6 } from "../../addresses.ts";
 import { AppError } from "../../api/errors.ts";
 
-/** `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`: an address as the first or second group. */
+/** Matches `203.0.113.7:51234`, `[2001:db8::1]:51234` and `[2001:db8::1]`. The first or second group is the address. */
 const ADDRESS_AND_PORT = /^ *(?:(\d+(?:\.\d+){3}):\d+|\[([\da-f]*:[\da-f]*:[\da-f:.]*)\](?::\d+)?) *$/i;
 
-/** Removes the ports that some proxies add to X-Forwarded-For: Express accepts no address with a port. */
+/** Removes the ports that some proxies add in X-Forwarded-For, because Express accepts no address with a port. */
 export const dropForwardedPorts: RequestHandler = ({ headers }, _response, next) => {
   const forwarded = headers["x-forwarded-for"];
   if (typeof forwarded === "string") headers["x-forwarded-for"] = withoutPorts(forwarded);
   next();
 };
 
-/** A list of addresses without their ports. Other entries stay as they are. */
+/** A list of addresses without their ports. Other entries are left unchanged. */
 export function withoutPorts(forwarded: string): string {
   const entries = forwarded.split(",");
   return entries.map((entry) => entry.replace(ADDRESS_AND_PORT, "$1$2")).join(",");
@@ -24,7 +24,8 @@ export function withoutPorts(forwarded: string): string {
 const NO_ADDRESS = "none";
 
 /**
- * The network by which a caller is limited, in one spelling: an IPv4 address, even if mapped into IPv6, or an IPv6 /64.
+ * The network by which a caller is limited, in one spelling: an IPv4 address, even if it is mapped into IPv6, or an
+ * IPv6 /64 network.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined) return NO_ADDRESS;
@@ -46,8 +47,8 @@ export const requireHost: RequestHandler = (request, _response, next) => {
 };
 
 /**
- * Longest preferences that are compared with what the service offers: twice those of browsers. Bytes. Comparing a list
- * of thousands of entries takes milliseconds.
+ * Maximum length of preferences that are compared with what the service offers: twice the length that browsers send.
+ * Bytes. Comparing a list of thousands of entries takes milliseconds.
  */
 const PREFERENCES_MAX = [
   ["accept", 500],
@@ -55,17 +56,20 @@ const PREFERENCES_MAX = [
   ["accept-encoding", 250],
 ] as const;
 
-/** How programs spell preferences that they take from a locale, such as `de_DE.UTF-8`, or from a response's type. */
+/**
+ * Spellings of preferences that some programs take from a locale, such as `de_DE.UTF-8`, or from the type of a
+ * response.
+ */
 const SPELLINGS = [
   ["accept-language", /\.[a-z][\w-]*|@\w+/gi, ""],
   ["accept-language", /_/g, "-"],
   ["accept", /\s*;\s*charset=[^;,]*/gi, ""],
 ] as const;
 
-/** Removes preferences that are too long. Their sender gets what callers without a preference get. */
+/** Removes preferences that are too long. Their sender is treated like a caller without preferences. */
 export const boundPreferences: RequestHandler = ({ headers }, _response, next) => {
   for (const [name, max] of PREFERENCES_MAX) {
-    // Node reads a header as Latin-1, so a character is a byte.
+    // Node reads a header as Latin-1, so each character is one byte.
     if (String(headers[name] ?? "").length > max) delete headers[name];
   }
   for (const [name, spelling, meant] of SPELLINGS) {
@@ -74,7 +78,9 @@ export const boundPreferences: RequestHandler = ({ headers }, _response, next) =
   next();
 };
 
-/** The name and the password of HTTP Basic (RFC 7617), without blanks at their ends, as people paste them; or null. */
+/**
+ * The name and the password of HTTP Basic (RFC 7617), or null. Removes spaces at both ends, because people paste them.
+ */
 export function basicCredentials(request: Request): { name: string; password: string } | null {
   const given = parse(request.get("authorization") ?? "");
   return given === undefined ? null : { name: given.name.trim(), password: given.pass.trim() };
@@ -84,8 +90,8 @@ export function basicCredentials(request: Request): { name: string; password: st
 const IGNORED = ["range", "if-range", "if-match", "if-unmodified-since"] as const;
 
 /**
- * Removes what makes Express answer 206, 412 or 416, which the API does not document. Keeps `If-None-Match` with entity
- * tags.
+ * Removes the headers that make Express answer 206, 412 or 416, which the API does not document. Keeps `If-None-Match`
+ * with entity tags.
  */
 export const ignoreConditions: RequestHandler = ({ headers }, _response, next) => {
   for (const name of IGNORED) if (headers[name] !== undefined) delete headers[name];
