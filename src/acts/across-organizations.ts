@@ -8,7 +8,7 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { onSnapshot } from "../platform/db/transaction.ts";
 import { type HistoryDeps, readFoundHistory } from "./read-voucher-history.ts";
 
-// Searches of operators in all organizations. A test rejects an import of this file by code that partners, users or the
+// Searches by operators in all organizations. A test rejects an import of this file by code that partners, users or the
 // portal can call.
 
 /** Finds vouchers of all organizations. */
@@ -20,7 +20,7 @@ async function findEverywhere(tx: Transaction, query: VoucherQuery): Promise<Fou
   return findVouchersIn(tx, await selectOrganizationsWithBrands(tx), query);
 }
 
-/** Reads a voucher's history as `readVoucherHistory` does, but for a voucher of any organization. */
+/** Reads a voucher's history like `readVoucherHistory`, but for a voucher of any organization. */
 export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQuery): Promise<VoucherHistory> {
   return readFoundHistory(ctx, name, findEverywhere);
 }
@@ -30,7 +30,7 @@ const BY_SECRET: readonly VoucherQuery["by"][] = ["code", "ticket", "redeemCode"
 
 /**
  * Finds vouchers of all organizations by an id, a verification URL, a partner's reference, or a batch's id and a
- * serial; with `bySecrets` also by a code, a ticket or a redeem code. Returns each voucher once.
+ * serial. With `bySecrets`, also by a code, a ticket or a redeem code. Returns each voucher once.
  * @param bySecrets false for a caller who may not see these secrets, because search results would help to guess them.
  */
 export async function searchVouchers(
@@ -52,7 +52,7 @@ function queriesFor(words: string): VoucherQuery[] {
   if (batchId !== undefined) return [{ by: "serial", batchId, serial: Number(serial) }];
   const id = /(?:^|\/VoucherInstance\/)(vch_[0-9a-z]{26})(?=$|[/?#])/.exec(words)?.[1];
   const queries: VoucherQuery[] = (["code", "externalRef", "redeemCode"] as const).map((by) => ({ by, value: words }));
-  // Added to the other queries, because a partner's reference may look like an id or a ticket.
+  // Searched in addition to the other queries, because a partner's reference may look like an id or a ticket.
   if (id !== undefined) queries.unshift({ by: "id", value: id });
   if (isTicket(normaliseTicket(words))) queries.unshift({ by: "ticket", value: words });
   return queries;

@@ -11,10 +11,12 @@ import type { Field, Fields, Readable, Values } from "./fields.ts";
 import type { OperatorRole } from "./operator-role.ts";
 import type { AuditContext } from "./with-audit-entry.ts";
 
-/** The name of a field in one face: `--valid-until`, "Valid until" or `validUntil`. */
+/**
+ * The name of a field in one interface: `--valid-until` in a command, "Valid until" in a form, `validUntil` in the API.
+ */
 export type NameOf = (field: string) => string;
 
-/** What is wrong with a field: a sentence without a full stop, with the field names of a face. */
+/** The problem with a field: a sentence without a full stop, with the field names of the interface. */
 export interface Problem {
   field: string;
   say: (nameOf: NameOf) => Sentence;
@@ -22,7 +24,7 @@ export interface Problem {
   isPast?: boolean;
 }
 
-/** The error for values that an act refuses, with everything that is wrong with them. */
+/** The error for values that an act refuses. It lists every problem. */
 export class InvalidValues extends AppError {
   readonly problems: readonly Problem[];
 
@@ -32,15 +34,15 @@ export class InvalidValues extends AppError {
   }
 }
 
-/** A problem that a field's schema found. */
+/** A problem that was found by a field's schema. */
 export const problemWith = (field: string, sentence: Sentence): Problem => ({
   field,
   say: (nameOf) => (t) => `${nameOf(field)} ${sentence(t)}`,
 });
 
 /**
- * Reports the progress of a long act: `done` of `total` steps. `soFar` is what the act has committed until then.
- * @throws an error that ends the act when its caller has left.
+ * Reports the progress of a long act: `done` of `total` steps. `soFar` is what the act has committed so far.
+ * @throws an error that ends the act when its caller has disconnected.
  */
 type Advance = (done: number, total: number, soFar?: object) => void;
 
@@ -50,9 +52,9 @@ type Refuse<F extends Fields> = (
   say: (nameOf: NameOf) => Sentence,
 ) => void;
 
-/** The question that is asked before an act that cannot be undone. */
+/** The question before an act that cannot be undone. */
 interface Confirmation<F extends Fields> {
-  /** What will be lost, as a sentence. A command asks about it. Null if nothing will be lost. */
+  /** What will be lost, as a sentence in a command's question. Null if nothing will be lost. */
   loss(ctx: Pick<AuditContext, "pool">, id: string, values: Values<F>): Promise<string | null> | string | null;
   typed?: Typed<F>;
 }
@@ -65,104 +67,113 @@ interface Typed<F extends Fields> {
   matches(typed: string, lineage: Lineage, values: Values<F>): boolean;
 }
 
-/** A further form of an act: on another kind of entity, whose id is the value of one of the act's fields. */
+/** A second form of an act. It is on another kind of entity, and one of the act's fields takes that entity's id. */
 interface FurtherForm<F extends Fields> {
   on: EntityKind;
   /** The act's field that takes the entity's id. */
   field: keyof F & string;
-  /** What the form asks for besides the fields of the act's other form. Each value is one of the act's field. */
+  /** The fields of this form, besides those of the act's other form. Each value is a value of the act's field. */
   fields: Readonly<Partial<Record<keyof F & string, Field>>>;
   typed?: Typed<F>;
 }
 
 /**
- * An administrator's act, declared once. The verb of `voucherctl`, the form of the console, the endpoint of the issuer
- * API and the audit trail follow from it: a face may add presentation, never a rule.
+ * An administrator's act, declared once. The verb of `voucherctl`, the console's form, the endpoint of the issuer API
+ * and the audit trail follow from it. These interfaces may add presentation, never a rule.
  */
 export interface Definition<F extends Fields, Result extends object, Deps extends object> {
-  /** Noun and verb: the command, and the name in the audit trail. */
+  /** Noun and verb. They are the command, and the act's name in the audit trail. */
   name: `${string} ${string}`;
-  /** The kind of entity that the act changes or adds something to; null if it concerns no entity. */
+  /** The kind of entity that the act changes, or to which it adds something. Null if it concerns no entity. */
   on: EntityKind | null;
   /** Whether the act also works without such an entity. */
   mayStandAlone?: true;
   /**
-   * The kind of entity that the act creates. `run` returns the entity's `id`. A form that is shown once creates at most
-   * one entity.
+   * The kind of entity that the act creates. `run` returns the entity's `id`. Each form that is displayed creates at
+   * most one entity.
    */
   creates?: EntityKind;
   /** The lowest role that may perform the act. */
   role: OperatorRole;
-  /** Whether programs of an organization may perform the act. */
+  /** Set if programs of an organization may perform the act. */
   scope?: "issuer";
-  /** The only face that offers the act. By default all faces do. */
+  /** Set if only one interface offers the act. By default, all do. */
   only?: "command" | "console";
   /** An imperative phrase: "Create a brand". */
   title: string;
-  /** Sentences to read before the act. A function if they depend on an id that is known in advance. */
+  /** Sentences to read before the act. */
   about?: string;
   /** More text for the help of the command. */
   help?: string;
-  /** The arguments after the command's name, one text for each example. */
+  /** The arguments after the command's name, one text per example. */
   examples: readonly string[];
   fields: F;
-  /** The field to blame for a refusal that names no field. */
+  /** The field to which a refusal belongs if it names no field. */
   refused?: keyof F & string;
-  /** Error codes of refusals of well-formed values, besides the codes that every act can return. */
+  /** Error codes of refusals of well-formed values, in addition to the codes that every act can return. */
   refusals?: readonly ErrorCode[];
-  /** Whether to ask for confirmation before a second entity gets the same `name` under the same parent. */
+  /** Whether to ask for confirmation before an entity gets a `name` that another entity under the same parent has. */
   asksNamesake?: true;
-  /** Checks rules across several fields, as far as their values can be read. A field declares its own rules. */
+  /** Checks rules across several fields, for those values that could be read. A field declares its own rules. */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;
   /** Times inside composite values, by their paths. They must be in the future. */
   ends?(values: Readable<F>): Readonly<Record<string, Date | null>>;
   confirm?: Confirmation<F>;
-  /** A second form of the act in the console. The act has no entity then, so it must stand alone. */
+  /** A second form of the act in the console. In that form the act has no entity, so it must be able to stand alone. */
   furtherForm?: FurtherForm<F>;
   /** Words for the progress of a long act: "Issuing", "vouchers", "issued". */
   progress?: { doing: string; of: string; done: string };
-  /** The part of the result that programs receive. By default all of it. */
+  /** The part of the result that programs receive. By default, all of it. */
   result?: z.ZodObject;
   /** The schema of the issuer API's response, if it contains more than `result`. */
   response?: z.ZodObject;
-  /** Returns the result of an earlier call that this call repeats. The act then checks no rules and does nothing. */
+  /**
+   * Returns the result of an earlier call that this call repeats, if any. The act then checks no rules and does
+   * nothing.
+   */
   repeated?(ctx: AuditContext, id: string, values: Values<F>): Promise<Result | null>;
   /**
-   * Performs the act in a transaction with its audit entry. `id` names the entity of `on`; `id` is empty without `on`.
+   * Performs the act in a transaction with its audit entry. `id` is the id of the entity of kind `on`. It is empty if
+   * `on` is null.
    */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance: Advance): Promise<Result>;
-  /** A sentence that says what was done. */
+  /** A sentence about what was done. */
   said(result: Result, values: Values<F>, id: string): string;
-  /** What a long act did before it ended early, as a sentence. Without it, an act that ends early changes nothing. */
+  /**
+   * What a long act did before it ended early, as a sentence. An act without this function changes nothing if it ends
+   * early.
+   */
   partly?(soFar: Result): string;
   /** The secret in the result, which is shown once. */
   secret?(result: Result): string;
-  /** Whether the console shows what was done before it continues. */
+  /** Whether the console shows the result before it continues. */
   isReport?: true;
-  /** What a command's user usually does next. */
+  /** What the user of a command usually does next. */
   next?(result: Result, values: Values<F>, id: string): string;
-  /** The kind of entity that the console then offers to create on the new entity. */
+  /** The kind of entity that the console then offers to create under the new entity. */
   leadsTo?: EntityKind;
 }
 
-/** An act whose `run` checks its rules first. `Deps` is what it needs from its process besides the audit context. */
+/**
+ * An act whose `run` first checks its rules. `Deps` is what it needs from its process in addition to the audit context.
+ */
 export interface Act<F extends Fields = Fields, Result extends object = object, Deps extends object = object>
   extends Omit<Definition<F, Result, Deps>, "run"> {
-  /** @throws InvalidValues; the errors of the act; UnusableDatabase when no standby confirms the answer. */
+  /** @throws InvalidValues; the act's own errors; UnusableDatabase when no standby confirms the answer. */
   run(ctx: AuditContext & Deps, id: string, values: Values<F>, advance?: Advance): Promise<Result>;
-  /** Makes the compiler reject an act in a table whose process lacks what the act needs. */
+  /** Makes the compiler reject an act whose process lacks what the act needs. */
   readonly needs?: (deps: Deps) => void;
 }
 
-/** The warning before a new entity gets a name that another entity has. */
+/** The warning before a new entity gets the name of an existing entity. */
 export const sayNamesake = (id: string, name: string): string => `There is already ${id} with the name ${name}.`;
 
 /** The result of an act that only creates an entity. */
 export const CREATED = z.object({ id: text("The id of what was created.") });
 
 /**
- * Declares an act. The synchronous standbys confirm all that the act answers: its result, even if it only repeats an
- * earlier result, and its refusals.
+ * Declares an act. The synchronous standbys confirm everything that the act answers: its result, even a repeated
+ * result, and its refusals.
  */
 export function act<const F extends Fields, Result extends object, Deps extends object = object>(
   definition: Definition<F, Result, Deps>,
@@ -180,7 +191,7 @@ export function act<const F extends Fields, Result extends object, Deps extends 
   };
 }
 
-/** The act as its further form has it: on the entity whose id is the value of a field. Null if it has no such form. */
+/** The act in its second form: on the entity whose id is the value of a field. Null if it has no second form. */
 export function actOfFurtherForm<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
 ): Act<F, Result, Deps> | null {
@@ -197,9 +208,9 @@ export function actOfFurtherForm<F extends Fields, Result extends object, Deps e
 }
 
 /**
- * Finds what the rules of an act refuse: rules across fields, and times that have passed by the database's clock unless
- * the value `mayBePast` accepts them. A face calls it even if some values cannot be read, to report all problems at
- * once.
+ * Finds what the rules of an act refuse: rules across fields, and times that have passed on the database's clock,
+ * unless `mayBePast` accepts them. An interface calls it even if some values could not be read, to report all problems
+ * at once.
  */
 export async function findProblems<F extends Fields>(
   { fields, rules, ends }: Pick<Definition<F, object, object>, "fields" | "rules" | "ends">,

@@ -8,29 +8,33 @@ import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Vouchers changed in one transaction. It keeps their rows locked for some 150 ms, and its events fit into one batch of
- * leaves.
+ * Number of vouchers that are changed in one transaction. It locks their rows for some 150 ms, and its events fit into
+ * one batch of leaves.
  */
 const RANGE = 1_000;
 
-/** What a run does to each voucher of a batch that is neither redeemed nor voided. */
+/** A change of each voucher of a batch that is neither redeemed nor voided. */
 export interface BatchChange<Done extends string> extends VoucherChange {
   /** The name of the number of changed vouchers. */
   done: Done;
-  /** Leaves out vouchers that end at this time or later. */
+  /** Excludes vouchers that end at this time or later. */
   endsBefore?: Date;
-  /** Leaves out vouchers whose histories have another state of suspension. */
+  /** Excludes vouchers whose histories have another state of suspension. */
   suspension?: Suspension | "none";
 }
 
-/** How many vouchers a run has changed, and to how many the change did not apply when it reached them. */
+/**
+ * How many vouchers a run has changed, and how many it reached without changing them because the change did not apply.
+ */
 export type BatchResult<Done extends string> = Record<Done, number> & {
   alreadyFinal: number;
-  /** How many vouchers it left out, because their chains accept no further event. Absent without any. */
+  /**
+   * The number of vouchers that were skipped because their chains accept no further event. Absent if there are none.
+   */
   damaged?: number;
 };
 
-/** How many vouchers of a batch of this size a run has not reached. */
+/** How many vouchers of a batch of this size a run has not reached yet. */
 export function remainingOf(size: number, { damaged = 0, ...counts }: BatchResult<string>): number {
   return size - damaged - Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
@@ -43,13 +47,13 @@ export async function readBatchSize(ctx: Pick<AuditContext, "pool">, batchId: st
 }
 
 /**
- * Changes the vouchers of a batch, range by range in order of serials. Each range is one transaction that has its own
- * audit entry and seals its own events. A run can therefore end at any point, and the next run changes the rest.
- * Damaged vouchers are left out, and those that another call has locked come last. A run with an `endBy` begins no
- * range after that time, and skips a voucher whose lock it does not get.
+ * Changes the vouchers of a batch, range by range in order of serials. Each range is one transaction with its own audit
+ * entry, and seals its own events. So a run can end at any point, and the next run changes the rest. Damaged vouchers
+ * are skipped. Vouchers that another call has locked come last. With `endBy`, begins no range after that time, and
+ * skips a voucher whose lock is not granted.
  * @param onRange receives the counts so far. If it throws, the run ends with that error.
- * @throws AppError `not_found`; DatabaseError 55P03 when a lock is not granted in time: of another run on the batch or,
- * without `endBy`, of a voucher.
+ * @throws AppError `not_found`; DatabaseError 55P03 when a lock is not granted in time: the lock of another run on the
+ * batch or, without `endBy`, the lock of a voucher.
  */
 export async function changeBatch<Done extends string>(
   ctx: AuditContext,
@@ -86,8 +90,8 @@ export async function changeBatch<Done extends string>(
   const findRanges = async function* () {
     for (let after = 0; after < size; ) {
       const range = await selectActiveOfBatch(ctx.pool, { batchId, after, limit: RANGE, endsBefore, suspension });
-      // Serials have no gaps, so the change does not apply to skipped vouchers. A range that is not full is the last
-      // range.
+      // Serials have no gaps, so vouchers missing from the range are those to which the change does not apply. A range
+      // that is not full is the last one.
       const last = range.length < RANGE ? size : (range.at(-1)?.serial ?? size);
       total.alreadyFinal += last - after - range.length;
       after = last;

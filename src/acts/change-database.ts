@@ -31,8 +31,8 @@ It also ends their refusal of a server whose files were set back.`,
 });
 
 /**
- * Lists of redemptions reach the present again after this act, and redemptions are no longer dated later than the
- * clock. The result has the times up to which lists reached before and reach now.
+ * After this act, lists of redemptions reach the present again, and new redemptions no longer have times ahead of the
+ * clock. The result has the times up to which lists reached before, and reach now.
  */
 export const trustDatabaseClock = act({
   name: "db trust-clock",
@@ -59,7 +59,7 @@ or if redemptions are dated later than the clock.`,
   },
 });
 
-/** The prefix of roles' names: the characters of an SQL name that needs no quotes. Postgres keeps `pg_` for itself. */
+/** The prefix of roles' names. It may contain the characters of an SQL name without quotes. Postgres reserves `pg_`. */
 const name = text("Prefix of the roles' names", 50, {
   hint: "Small letters, digits and underscores. By default the one of the last run; at first pva.",
 });
@@ -68,7 +68,7 @@ const typed = name.typed.refine(
   "must be small letters, digits and underscores, and not begin with pg_",
 );
 
-/** The passwords of roles that can log in, and the files with the grants of wings. */
+/** The passwords of roles that can log in, and the files with the wings' grants. */
 interface GranteeSettings {
   passwords: Record<Grantee, string | null>;
   grants: readonly URL[];

@@ -7,11 +7,11 @@ import { findSentForm, insertSentForm } from "./db/sent-forms.ts";
 export interface FormCommand {
   command: string;
   arguments: Record<string, unknown>;
-  /** The token of the form. The command runs once for each token. Null for a command without a form. */
+  /** The token of the form. The command runs at most once per token. Null for a command without a form. */
   formToken: string | null;
 }
 
-/** Thrown when the form was sent before and its act is committed. */
+/** Thrown when the same form was sent before and its act is committed. */
 export class SentBefore extends Error {
   /** The id of the entity that the first submission created. */
   readonly entityId: string;
@@ -25,7 +25,7 @@ export class SentBefore extends Error {
   }
 }
 
-/** @throws SentBefore if a command with this form token is committed. */
+/** @throws SentBefore if a command with the same form token is committed. */
 export async function assertNotSent(db: Queryable, { formToken, command, arguments: args }: FormCommand) {
   const first =
     formToken === null ? null : await findSentForm(db, { token: formToken, command, arguments: JSON.stringify(args) });

@@ -1,14 +1,16 @@
 import type { Lineage } from "../core/catalog/db/catalog.ts";
 
-/** A kind of entity that acts change or create, and its names in each face. */
+/** A kind of entity that acts change or create, and its names in each interface. */
 export interface EntityNames {
   /** The segment in the console's paths. */
   collection: string;
-  /** The option of `voucherctl` that names the entity when something is added to it. */
+  /** The option of `voucherctl` for this entity in commands that add something to it. */
   option: string;
-  /** The console's page that lists the entities, as segments after `/ops`. By default the page of the collection. */
+  /**
+   * The console's page that lists the entities, as path segments after `/ops`. By default, the page of the collection.
+   */
   listedOn?: readonly string[];
-  /** The field of a lineage that has the entity's id, if the entity has a page. */
+  /** The field with the entity's id in a lineage, if the entity has a page. */
   idField?: keyof Lineage;
 }
 

@@ -19,18 +19,26 @@ import { type ErasedPerson, entityOf, findPortions, formsOfPerson, selectEvents 
 import { type Lock, lockBusyLast } from "./lock-busy-last.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
-/** The number of vouchers and events from which data was erased, and of texts that were replaced or removed. */
+/**
+ * The number of vouchers and events from which data was erased, and the number of texts that were replaced or removed.
+ */
 export interface ErasureResult {
   vouchers: number;
   events: number;
   references: number;
-  /** Vouchers of which nothing was erased, because their chains accept no further event. Absent without any. */
+  /**
+   * The number of vouchers from which nothing was erased, because their chains accept no further event. Absent if there
+   * are none.
+   */
   damaged?: number;
 }
 
 /** The result of a replay. */
 export interface ReplayResult extends ErasureResult {
-  /** Listed events that were not erased: another event has their sequence, as after a failover that lost events. */
+  /**
+   * The number of listed events that were not erased because another event now has their sequence, as after a failover
+   * that lost events.
+   */
   otherEvents: number;
 }
 
@@ -44,13 +52,13 @@ interface ErasedPortion extends Omit<ErasureResult, "damaged"> {
 }
 
 /**
- * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that names its
- * erased events. Vouchers are erased in portions, each in one transaction with an audit entry. A run can therefore stop
- * at any point, and the next run erases the rest. A run that finds nothing returns zeros.
+ * Erases what identifies a person from sealed events and from all tables. Each chain gets a sealed event that lists its
+ * erased events. Vouchers are erased in portions. Each portion is one transaction with an audit entry. So a run can
+ * stop at any point, and the next run erases the rest. A run that finds nothing returns zeros.
  * @param reason is sealed, so it must not identify a person.
  * @param onPortion receives the counts so far. If it throws, the run ends with that error.
- * @param upTo leaves what was written after this time. Null erases all.
- * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization,
+ * @param upTo keeps what was written after this time. Null erases everything.
+ * @throws AppError `invalid_request` for a text that was already replaced, `not_found` for an unknown organization,
  * `wrong_status` during an upgrade.
  */
 export async function erasePerson(
@@ -61,7 +69,7 @@ export async function erasePerson(
   upTo: Date | null = null,
 ): Promise<ErasureResult> {
   const total: ErasureResult = { vouchers: 0, events: 0, references: 0 };
-  // A voucher may be found twice.
+  // The search may find a voucher twice.
   const damaged = new Set<string>();
   const add = (portion: ErasedPortion) => {
     for (const id of portion.damaged) damaged.add(id);
@@ -69,7 +77,7 @@ export async function erasePerson(
     if (damaged.size > 0) total.damaged = damaged.size;
     onPortion({ ...total });
   };
-  // The audit arguments name the kind of subject and the reason only. The entry's entity identifies the subject.
+  // The audit arguments contain only the kind of subject and the reason. The entry's entity identifies the subject.
   ctx.audited.arguments = { by: person.by, ...(reason !== null && { reason }) };
   const entity = await entityOf(ctx.pool, person);
   const eraseAll = async (voucherIds: readonly string[], lock: Lock) => {
@@ -82,7 +90,7 @@ export async function erasePerson(
     add(await eraseAudited(ctx, entity, async (tx) => ({ ...NOTHING, references: await erase(tx) })));
   const eraseFound = (found: ErasedPerson) =>
     lockBusyLast(ctx, findPortions(ctx.pool, found, upTo), eraseAll, awaitFreeTexts(ctx));
-  // Each kind searches last, to find rows of transactions that the erasure has waited for.
+  // For each kind, the search comes last, so that it finds the rows of transactions for which the erasure has waited.
   for (const one of formsOfPerson(person)) {
     if (one.by === "reference") {
       const { organizationId, externalRef: reference } = one;
@@ -98,8 +106,8 @@ export async function erasePerson(
 
 /**
  * Erases the given events again, as after a restore. Skips events that do not exist, are already erased or contain no
- * personal data. Also skips events that occurred after the erasure, because another event has that sequence now, and
- * reasons of releases after it.
+ * personal data. Also skips events that occurred after the erasure, because they are other events with the same
+ * sequence, and reasons of later releases.
  */
 export async function eraseEventsAgain(
   ctx: AuditContext,
@@ -135,7 +143,7 @@ export async function eraseEventsAgain(
   return total;
 }
 
-/** Waits until each text of a voucher has been free, in a transaction that locks nothing else. */
+/** Waits until each text of a voucher has been free once, in a transaction that locks nothing else. */
 const awaitFreeTexts = (ctx: AuditContext) => async (voucherId: string) => {
   for (const { kind, text } of await selectTexts(ctx.pool, [voucherId])) {
     await inTransaction(ctx.pool, async (tx) => {
@@ -176,7 +184,7 @@ function eraseAudited(
       before: { vouchers: 0, events: 0, references: 0, erased: [] },
       after: ({ vouchers, events, references, erased }) => ({ vouchers, events, references, erased }),
     });
-  // An erasure of a user or a reference waits for its lock, and a claim locks several users, so deadlocks can occur.
+  // The erasure of a user or a reference waits for its lock, and a claim locks several users. So deadlocks can occur.
   return retryConflicts(run);
 }
 
@@ -189,12 +197,12 @@ interface Work {
   lock: Lock;
   person: ErasedPerson;
   reason: string | null;
-  /** The erasure keeps what was written after this time. */
+  /** What was written after this time is kept. */
   upTo: Date | null;
   choose?: Choose;
 }
 
-/** Locks vouchers and their texts, seals one erasing event in each chain, and erases the events that it names. */
+/** Locks vouchers and their texts, seals one erasing event in each chain, and erases the events that it lists. */
 async function eraseLocked(
   { randomBytes }: Pick<AuditContext, "randomBytes">,
   tx: Transaction,

@@ -15,9 +15,10 @@ export function codesLine({ id, code, serial }: IssuedVoucher): string {
 }
 
 /**
- * Reads the codes of all vouchers of a batch in order of serials, including vouchers that are redeemed, voided or
- * expired. Commits the audit entry after the last chunk.
- * @param onChunk receives each chunk. If `exportBatch` rejects, discard the chunks: the audit entry may be missing.
+ * Reads the codes of all vouchers of a batch in order of serials, including redeemed, voided and expired vouchers.
+ * Commits the audit entry after the last chunk.
+ * @param onChunk receives each chunk. If `exportBatch` rejects, discard the chunks, because the audit entry may be
+ * missing.
  * @returns the number of vouchers.
  */
 export function exportBatch(
@@ -31,7 +32,7 @@ export function exportBatch(
     async (tx) => {
       let count = 0;
       for (;;) {
-        // Serials start at 1 and have no gaps, so the count is the last serial that was read.
+        // Serials start at 1 and have no gaps, so the count equals the last serial that was read.
         const chunk = await selectVouchersOfBatch(tx, { batchId, after: count, limit: CHUNK_SIZE });
         if (chunk.length === 0) return count;
         count += chunk.length;
@@ -49,8 +50,8 @@ export interface Serials {
 }
 
 /**
- * Commits an audit entry about codes that are read. A program reads page by page, so what a key reads of a batch in an
- * hour is one entry with counts.
+ * Commits an audit entry about the reading of codes. A program reads page by page, so all reads of a batch by one key
+ * in an hour share one entry with counts.
  */
 async function recordReading(ctx: AuditContext, batchId: string, codes: number): Promise<void> {
   const { by, osUser } = ctx.audited;
@@ -63,8 +64,8 @@ async function recordReading(ctx: AuditContext, batchId: string, codes: number):
 }
 
 /**
- * Reads codes. A code that was sent cannot be taken back, so the audit entry is committed before the first chunk. Each
- * step is passed to `run`, which gives it a connection.
+ * Reads codes. Sending a code cannot be undone, so the audit entry is committed before the first chunk. Each step is
+ * passed to `run`, which provides a connection.
  */
 export async function* readCodes(
   run: <T>(step: (ctx: AuditContext) => Promise<T>) => Promise<T>,

@@ -6,9 +6,9 @@ import { ENDS_SCHEMA, extendLocked, tooEarly } from "./extend-voucher.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /**
- * Gives every Active or Expired voucher of a batch a later end as `extendById` does, except vouchers that already end
- * then or later. Runs as {@link changeBatch}. After all vouchers, the batch itself gets the end; its windows and
- * listings end with the batch. A repeat changes nothing.
+ * Gives every Active or Expired voucher of a batch a later end, like `extendById`. Vouchers that already end at this
+ * time or later are not changed. Runs as {@link changeBatch}. After all vouchers, the batch itself gets the new end.
+ * Its windows and listings end with the batch. A repeat changes nothing.
  * @throws InvalidValues for an end before the batch's end; AppError `unavailable` during an upgrade.
  */
 export async function extendBatch(

@@ -11,16 +11,16 @@ import { InvalidValues, problemWith } from "./act.ts";
 import { assertUpgraded } from "./assert-upgraded.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** The first schema whose processes read the ends of single vouchers. */
+/** The first schema whose processes read the ends of individual vouchers. */
 export const ENDS_SCHEMA = 36;
 
-/** The error for a wanted end that is not after `floor`. It names the field that each face has for the end. */
+/** The error for an end that is not after `floor`. It names the field that each interface has for the end. */
 export const tooEarly = (floor: Date): InvalidValues =>
   new InvalidValues([problemWith("validUntil", problemIn("laterThan", { name: floor.toISOString() }))]);
 
 /**
- * Gives an Active or Expired voucher a later end, which makes it Active, and appends the sealed event in the same
- * transaction. A reservation of the voucher continues. Changes nothing if the voucher has this end already.
+ * Gives an Active or Expired voucher a later end, which makes it Active. Appends the sealed event in the same
+ * transaction. A reservation of the voucher continues. Changes nothing if the voucher already has this end.
  * @throws InvalidValues; AppError `voucher_not_found`, `voucher_used`, `voucher_voided`; `unavailable` during an
  * upgrade.
  */

@@ -6,16 +6,18 @@ import { wholeNumber } from "../platform/http/whole-number.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
 /**
- * One value that an act takes. Each face reads it in its own format. All faces refuse a wrong value with the same text,
- * which follows the field's name: "must not be empty".
+ * One value that an act takes. Each interface reads it in its own format. All interfaces refuse an invalid value with
+ * the same text, which follows the field's name: "must not be empty".
  */
 export interface Field<Value = unknown> {
-  /** The field's name for people. It makes sense by itself: "Price of the voucher". */
+  /** The field's name for people. It is clear without context: "Price of the voucher". */
   label: string;
   /** Sentences that explain the field. */
   hint: string;
   kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "json";
-  /** Reads what a person types, after {@link withoutBlanks}: one text, or all chosen values of a field with choices. */
+  /**
+   * Reads what a person types, after {@link withoutBlanks}: one text or, for a field with choices, all chosen values.
+   */
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
@@ -23,49 +25,52 @@ export interface Field<Value = unknown> {
   placeholder?: string;
   /** The option of a command, if it differs from the field's name. */
   option?: string;
-  /** Whether to keep the blanks before and after what a person types. */
+  /** Whether to keep spaces before and after the text that a person types. */
   verbatim?: boolean;
   /** The values to choose from. */
   values?: readonly string[];
   /** The default value. A field without one is required. */
   initial?: Value;
-  /** What an empty form contains. By default the initial value. */
+  /** What an empty form contains. By default, the initial value. */
   suggested?: readonly string[];
-  /** For a time: whether it is refused when it has passed. */
+  /** For a time: whether a time that has passed is refused. */
   future?: boolean;
-  /** For a time: what a date without a time means. */
+  /** For a time: what a date without a time stands for. */
   use?: TimeUse;
-  /** For choices: the option of each choice and its description, if there is not one option that takes values. */
+  /** For choices: an option for each choice, with its description. Without this, one option takes the values. */
   flags?: Readonly<Record<string, string>>;
-  /** Whether only commands offer it. */
+  /** Whether only commands have the field. */
   commandOnly?: boolean;
-  /** `people`: only commands and forms have the field. `programs`: only JSON has it. Elsewhere it is null. */
+  /**
+   * `people`: only commands and forms have the field. `programs`: only JSON has it. Where the field is missing, its
+   * value is null.
+   */
   onlyFor?: "people" | "programs";
-  /** Its name in JSON, if it differs from the field's. */
+  /** Its name in JSON, if that differs from the field's name. */
   jsonName?: string;
-  /** Whether a link to the form may fill in the field. */
+  /** Whether a link to the form may supply the value. */
   fromLink?: boolean;
 }
 
-/** What the faces make of a kind of field. By default they show the field's hint. */
+/** How the interfaces treat a kind of field. By default, they show the field's hint. */
 interface Kind {
   /** The option of a command. `list`: it may be repeated. */
   option: {
     takes: "nothing" | "text" | "choice" | "list";
     hint?(field: Field): string;
-    /** What `--help` shows of the default value. */
+    /** How `--help` shows the default value. */
     initial?(value: unknown): string;
   };
   /** The input of a form. */
   input: {
     shape: "line" | "box" | "boxes" | "select" | "products";
-    /** What the label says in brackets. */
+    /** The unit that the label shows in brackets. */
     unit?: string;
     isOptional?: true;
     hint?(field: Field): string;
-    /** What an empty form contains. By default the field's initial value. */
+    /** What an empty form contains. By default, the field's initial value. */
     initial?(field: Field): readonly string[];
-    /** Reads the form's value. By default as the field reads a typed value. */
+    /** Reads the form's value. By default, in the same way as the field reads a typed value. */
     read?(field: Field): z.ZodType;
   };
   /** A property of a JSON body. */
@@ -73,17 +78,17 @@ interface Kind {
 }
 
 const HOUR_MS = 3_600_000;
-/** Longest duration that a form takes: a year. */
+/** Maximum duration in a form: a year. Hours. */
 const HOURS_MAX = 8_760;
 const HOURS = z
   .string()
   .transform((value) => wholeNumber(value, 0, HOURS_MAX) ?? Number.NaN)
   .refine((value) => !Number.isNaN(value), `must be a whole number from 0 to ${HOURS_MAX}`);
 
-/** Adds the zone: a form takes times in UTC without one. */
+/** Adds the time zone, because a form takes times in UTC without a zone. */
 const addZone = (text: string) => text.replace(/^(\S+)[ T](\S+?)Z?$/, "$1T$2Z");
 
-/** Reads the hint of a time from sentences about what a date alone means. */
+/** Chooses the hint of a time between two sentences about what a date without a time stands for. */
 const byUse = (ofStarts: string, ofEnds: string) => ({
   hint: ({ use = "end" }: Field) => (use === "start" ? ofStarts : ofEnds),
 });
@@ -143,10 +148,10 @@ export type Fields = Readonly<Record<string, Field>>;
 /** The values of fields. */
 export type Values<F extends Fields> = { [Name in keyof F]: F[Name] extends Field<infer Value> ? Value : never };
 
-/** The values of fields. A value that cannot be read is undefined. */
+/** The values of fields. A value that could not be read is undefined. */
 export type Readable<F extends Fields> = { [Name in keyof F]: Values<F>[Name] | undefined };
 
-/** The optional parts that most fields accept. */
+/** The optional properties that most fields accept. */
 type More<Value> = Partial<
   Pick<
     Field<Value>,
@@ -154,7 +159,7 @@ type More<Value> = Partial<
   >
 >;
 
-/** The message of a JSON schema. An absent field gets the message for a required one. */
+/** The message of a JSON schema. An absent field gets the message for a missing value. */
 const orRequired = (message: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
 });
@@ -169,14 +174,14 @@ export function text(label: string, max: number, more: More<string> = {}): Field
   return { kind: "text", label, hint, typed: singleLine, json: singleLine, ...more };
 }
 
-/** What a person types for a field, without surrounding blanks unless the field is verbatim. */
+/** The text that a person types for a field, without spaces at its ends unless the field is verbatim. */
 export function withoutBlanks({ verbatim }: Pick<Field, "verbatim">, text: string): string {
   return verbatim ? text : text.trim();
 }
 
 /**
- * A user, by the subject of the user's tokens. RFC 7519 compares subjects without transformations, so no face may
- * change one: `alice` and `alice ` are two users.
+ * A user, named by the subject of the user's tokens. RFC 7519 compares subjects without transformations, so no
+ * interface may change one: `alice` and `alice ` are two users.
  */
 export function subject(label: string, more: More<string> = {}): Field<string> {
   const { json, ...field } = text(label, 255, { placeholder: "<sub>", ...more });
@@ -216,7 +221,10 @@ export function dollars(label: string, more: More<number> = {}): Field<number> {
   };
 }
 
-/** A date, or a time with its zone. `use` decides what a date alone means. `future`: refused if it has passed. */
+/**
+ * A date, or a time with its zone. `use` decides what a date without a time stands for. `future`: a time that has
+ * passed is refused.
+ */
 export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field, "future"> = {}): Field<Date> {
   const moment = z
     .string(orRequired(problem("noMoment")))
@@ -229,7 +237,7 @@ export function time(label: string, use: TimeUse, more: More<Date> & Pick<Field,
 
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration like 30m, 24h or 7d, in milliseconds. */
+/** A duration such as 30m, 24h or 7d, in milliseconds. */
 export function duration(label: string, more: More<number> = {}): Field<number> {
   const typed = z
     .string(orRequired(problem("noDuration")))
@@ -290,7 +298,10 @@ export function texts(label: string, max: number, more: More<string[]> = {}): Fi
   return { kind: "list", label, hint: "", typed: typed.transform((one) => [one]), json: list, initial: [], ...more };
 }
 
-/** A field that only programs give, in JSON. The schema decides about an absent value. For people the value is null. */
+/**
+ * A field that only programs give, in JSON. The schema decides what an absent value means. For people, the value is
+ * null.
+ */
 export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonName?: string): Field<Value | null> {
   const named = jsonName !== undefined && { jsonName };
   return {
@@ -306,7 +317,7 @@ export function ofPrograms<Value>(label: string, json: z.ZodType<Value>, jsonNam
   };
 }
 
-/** The id of a product. The form offers the products of the brand of the act's entity. */
+/** The id of a product. The form offers the products of the brand to which the act's entity belongs. */
 export function product(label: string, more: More<string> = {}): Field<string> {
   return { ...text(label, 128, { placeholder: "<id>", ...more }), kind: "reference" };
 }
@@ -316,7 +327,7 @@ export function optional<Value>(field: Field<Value>): Field<Value | null> {
   return { ...field, typed: orWord(field, { "": null }), json: field.json.nullable(), initial: null };
 }
 
-/** A limit that people change. Without a value, the limit stays as it is. The word `none` removes the limit. */
+/** A limit that people change. Without a value, the limit stays unchanged. The word `none` removes it. */
 export function limit(field: Field<number>): Field<number | "none" | null> {
   const { json: _, ...shown } = optional(field);
   return {
@@ -327,7 +338,7 @@ export function limit(field: Field<number>): Field<number | "none" | null> {
   };
 }
 
-/** Reads a field for which certain texts have values of their own. */
+/** A field in which certain texts stand for values of another type. */
 const orWord = <Value, Word>({ typed }: Field<Value>, words: Readonly<Record<string, Word>>) =>
   z.string().transform((value, issues): Value | Word => {
     if (Object.hasOwn(words, value)) return words[value] as Word;
@@ -343,7 +354,7 @@ const jsonFields = (fields: Fields) =>
     field.commandOnly || field.onlyFor === "people" ? [] : [[field.jsonName ?? name, name, field] as const],
   );
 
-/** The schema of a JSON body with these fields. It reports all wrong fields together. */
+/** The schema of a JSON body with these fields. It reports all invalid fields together. */
 export function bodyOf(fields: Fields): z.ZodObject {
   const shape = jsonFields(fields).map(([jsonName, , field]) => {
     const { kind, json, initial, onlyFor, label, hint } = field;
@@ -366,7 +377,7 @@ export function fieldsOfForm(fields: Fields): Fields {
   return Object.fromEntries(shown.map(([name, field]) => [nameInForm(name, field), field]));
 }
 
-/** The values of fields, from what was read in a form. */
+/** The values of fields, from the values of a form. */
 export function valuesOfForm<F extends Fields>(fields: F, entered: Readonly<Record<string, unknown>>): Values<F> {
   const values = Object.entries(fields).map(([name, field]) => {
     const key = nameInForm(name, field);
@@ -383,7 +394,7 @@ export function valuesIn<F extends Fields>(fields: F, body: Readonly<Record<stri
   return Object.fromEntries(Object.keys(fields).map((name) => [name, readOf(name)])) as Values<F>;
 }
 
-/** The values in a body in which {@link bodyOf} found `issues`. Wrong values are left out. */
+/** The values in a body in which {@link bodyOf} has found `issues`. Invalid values are left out. */
 export function readableIn<F extends Fields>(fields: F, body: unknown, { issues }: z.core.$ZodError): Readable<F> {
   const rest = structuredClone(body) as Record<string, unknown>;
   for (const { path } of issues) {

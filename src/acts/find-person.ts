@@ -11,9 +11,9 @@ import {
   selectErasableEvents,
 } from "./db/erasures.ts";
 
-// What is held about a person. `person erase` erases what these functions find, and `person show` lists it.
+// What is stored about a person. `person erase` erases what these functions find, and `person show` lists it.
 
-/** Vouchers in one transaction. It keeps their rows locked for some 200 ms. */
+/** Number of vouchers in one transaction. It locks their rows for some 200 ms. */
 const PORTION = 500;
 
 /** The person whose data is erased: a user, or the customer of an order's reference or of a voucher. */
@@ -22,24 +22,28 @@ export type ErasedPerson =
   | { by: "reference"; organizationId: string; externalRef: string }
   | { by: "voucher"; voucherId: string };
 
-/** The types of acquisition events, which may name a person. So may a redemption, and the reason of any event. */
+/**
+ * The types of acquisition events, which may name a person. A redemption, and the reason of any event, may do so too.
+ */
 const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "voucher.instance.bought"];
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
   user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
-  // The reason of an erasure stays.
+  // The reason of an erasure is kept.
   voucher: EVENT_TYPES.filter((type) => type !== "voucher.instance.erased"),
 };
 
 const NO_TARGET: ErasureTarget = { organizationId: null, externalRef: null, userId: null };
 
-/** The person under each text that may be stored for the person: a reference has up to two. */
+/** The person under each text that may be stored for them, because a reference may have two stored forms. */
 export function formsOfPerson(person: ErasedPerson): ErasedPerson[] {
   if (person.by !== "reference") return [person];
   return formsOf(person.externalRef).map((externalRef) => ({ ...person, externalRef }));
 }
 
-/** Finds the vouchers that have something to erase, in portions. With a time, only what was written until then. */
+/**
+ * Finds the vouchers from which something must be erased, in portions. With a time, only what was written until then.
+ */
 export async function* findPortions(
   db: Queryable,
   person: ErasedPerson,
@@ -59,7 +63,7 @@ export async function* findPortions(
   }
 }
 
-/** The events of these vouchers that contain personal data of the person, in chain order. */
+/** The events of these vouchers that contain personal data about the person, in chain order. */
 export function selectEvents(
   db: Queryable,
   person: ErasedPerson,
@@ -72,7 +76,7 @@ export function selectEvents(
   });
 }
 
-/** The entity that the audit entry names. A user is named by the replaced text. */
+/** The entity of the audit entry. For a user, it contains the replaced text instead of the id. */
 export async function entityOf(db: Queryable, person: ErasedPerson): Promise<Entity> {
   if (person.by === "voucher") return { type: "VoucherInstance", id: person.voucherId };
   const [owner, plain] = person.by === "user" ? ["", person.userId] : [person.organizationId, person.externalRef];

@@ -17,11 +17,11 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
 /** Maximum number of vouchers in a batch. */
 export const COUNT_MAX = 10_000_000;
-/** Vouchers written in one statement: less than a megabyte. */
+/** Number of vouchers written in one statement: less than a megabyte. */
 const CHUNK_SIZE = 1_000;
-/** The same for a run with pauses: on a server with two cores, redemptions wait for at most one chunk. */
+/** The same number for a run with pauses. On a server with two cores, redemptions then wait for at most one chunk. */
 const PAUSED_CHUNK_SIZE = 200;
-/** Vouchers made in one turn of the event loop. A turn takes about a millisecond. */
+/** Number of vouchers made in one turn of the event loop. A turn takes about a millisecond. */
 const TURN_SIZE = 50;
 
 export interface IssueInput {
@@ -31,20 +31,20 @@ export interface IssueInput {
   audience: Audience;
   /** The windows through which users may acquire the vouchers. */
   windows: Partial<Record<WindowKind, Window>>;
-  /** Exactly `count` printed codes to import, or null to generate new ones. */
+  /** Exactly `count` printed codes to import. Null to generate new codes. */
   codes: ReadLines | null;
-  /** The organization's own reference, and the terms that it asked for. One reference issues at most one batch. */
+  /** The organization's own reference, and the terms of the call. At most one batch is issued per reference. */
   reference?: IssueReference | null;
 }
 
 /** An organization's own reference for a batch. */
 export interface IssueReference {
   issueRef: string;
-  /** The terms that were asked for, as JSON. */
+  /** The terms of the call, as JSON. */
   terms: string;
 }
 
-/** Thrown when another transaction of the organization has issued a batch under this reference. */
+/** Thrown when another transaction of the organization has issued a batch under the same reference. */
 export class ReferenceTaken extends Error {}
 
 export interface IssuedVoucher {
@@ -65,9 +65,9 @@ interface IssueResult {
 /**
  * Issues a batch with its vouchers and their sealed `issued` events in one transaction. Keeps at most two chunks in
  * memory.
- * @param onChunk receives every chunk once it is written. The vouchers exist only after this function has returned.
+ * @param onChunk receives every chunk after it was written. The vouchers exist only after this function has returned.
  * @throws ReferenceTaken; AppError `invalid_request` for codes that cannot be imported, `not_found` for an unknown
- * product, `unavailable` while another batch is issued under the same reference.
+ * product, `unavailable` while another batch is being issued under the same reference.
  */
 export async function writeBatch(
   ctx: AuditContext,
@@ -104,7 +104,7 @@ export async function writeBatch(
   }
 }
 
-/** Makes a voucher from each code, and writes the vouchers in chunks. Writes nothing after it has returned. */
+/** Makes a voucher for each code, and writes the vouchers in chunks. No write is running when it returns. */
 async function writeInChunks(
   codes: AsyncIterable<Code> | Iterable<Code>,
   size: number,
@@ -112,7 +112,7 @@ async function writeInChunks(
   write: (vouchers: readonly NewVoucher[]) => Promise<void>,
 ): Promise<void> {
   let chunk: NewVoucher[] = [];
-  // Postgres writes one chunk while the next one is made.
+  // Postgres writes one chunk while this function makes the next.
   let writing = Promise.resolve();
   let serial = 0;
   try {
@@ -131,7 +131,7 @@ async function writeInChunks(
     }
     await writing;
   } finally {
-    // A refused code ends the transaction. A write in progress must not continue outside of it.
+    // A refused code ends the transaction. A running write must not continue outside it.
     await writing.catch(() => undefined);
   }
   if (chunk.length > 0) await write(chunk);

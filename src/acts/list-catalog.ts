@@ -13,14 +13,14 @@ import {
 /** One page of a list. */
 interface Page<Item> {
   items: Item[];
-  /** Pass it as `after` to get the next page; null on the last page. */
+  /** Pass this as `after` to get the next page. Null on the last page. */
   nextCursor: string | null;
 }
 
 /**
  * Reads a page of one of the catalog's lists, in the order of ids, so that new entries come last. Links are in the
- * order of their codes. `page.after` is the id, or the code, of the previous page's last item.
- * @throws AppError `not_found` when the page is empty and the id in a filter does not exist.
+ * order of their codes. `page.after` is the id or code of the previous page's last item.
+ * @throws AppError `not_found` when the page is empty and an id in a filter does not exist.
  */
 export async function listCatalog<Name extends ListName>(
   ctx: { pool: pg.Pool },
@@ -37,7 +37,7 @@ export async function listCatalog<Name extends ListName>(
 }
 
 /**
- * Replaces the names of organizations, brands and products in options by their ids. Keeps ids and unknown names.
+ * In options, replaces the names of organizations, brands and products by their ids. Keeps ids and unknown names.
  * @throws AppError `invalid_request` when several entities have the name.
  */
 export async function replaceNames<Options extends object>(pool: pg.Pool, options: Options): Promise<Options> {

@@ -4,26 +4,27 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { isLockTimeout, waitForLocks } from "../platform/db/transaction.ts";
 import { type AuditContext, lockWaitOf } from "./with-audit-entry.ts";
 
-/** Maximum number of vouchers in one transaction of the second round, on vouchers that were locked at first. */
+/** Maximum number of vouchers in one transaction of the second round, for vouchers that were locked in the first. */
 const BUSY_RANGE = 100;
 
-/** How often a run without `endBy` waits for a voucher that others lock again before `work` does. */
+/** How often a run without `endBy` waits for the same voucher if other transactions lock it first each time. */
 const WAITS_MAX = 20;
 
-/** Locks vouchers and returns the ids of those that it could lock. */
+/** Locks vouchers. Returns the ids of those that it could lock. */
 export type Lock = (tx: Transaction, voucherIds: readonly string[]) => Promise<Set<string>>;
 
 type Waiting = Pick<AuditContext, "lockWaitMs" | "endBy">;
 
 /**
- * Runs `work` on ranges of vouchers, each in its own transaction, which begins with the given lock. First locks the
- * free vouchers without waiting, and last waits for the others, so a locked voucher delays no call on another. Until
- * `endBy`, a run tries a locked voucher again; without `endBy`, it fails at the first lock timeout, or when others have
- * locked a voucher again twenty times.
+ * Runs `work` on ranges of vouchers. Each range has its own transaction, which begins with the given lock. In the first
+ * round, locks the free vouchers without waiting. In the second round, waits for the rest. So a locked voucher does not
+ * delay calls on other vouchers. A run with `endBy` tries a locked voucher again until then. A run without it fails at
+ * the first lock timeout, or when other transactions have locked a voucher first twenty times.
  * @param work returns the ids of the vouchers that it locked.
  * @throws AppError `voucher_busy`.
- * @param awaitFree waits, before a transaction of the second round, until what else `work` locks of a voucher is free.
- *   `work` then tries without waiting, and leaves out the vouchers that are not free after all: they come again.
+ * @param awaitFree runs before a transaction of the second round. It waits until everything else that `work` locks for
+ * a voucher is free. `work` then tries without waiting, and leaves out vouchers that are locked again. These are tried
+ * again later.
  */
 export async function lockBusyLast(
   ctx: Waiting,
@@ -56,8 +57,8 @@ export async function lockBusyLast(
 }
 
 /**
- * Waits for the lock of the first voucher without holding another lock. Then locks the other free vouchers. So a run
- * waits for one lock at a time, and meanwhile keeps no other voucher locked.
+ * Waits for the lock of the first voucher without holding another lock, then locks the other free vouchers. So a run
+ * waits for only one lock at a time, and holds no other voucher's lock meanwhile.
  */
 async function lockOneAndFree(ctx: Waiting, tx: Transaction, voucherIds: readonly string[]): Promise<Set<string>> {
   const [first = "", ...others] = voucherIds;

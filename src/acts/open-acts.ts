@@ -11,11 +11,11 @@ export interface AdminContext {
   log: Logger;
   pool: pg.Pool;
   randomBytes: RandomBytes;
-  /** Closes what the context opened. */
+  /** Closes everything that the context opened. */
   close(): Promise<void>;
 }
 
-/** Opens the context of a command. Its connections are read-only except within `withAuditEntry`. */
+/** Opens the context of a command. Its connections are read-only, except within `withAuditEntry`. */
 export function openAdminContext(databaseUrl: string, log: Logger): AdminContext {
   const pool = openPool({
     databaseUrl,

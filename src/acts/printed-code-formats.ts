@@ -1,6 +1,6 @@
 import { normaliseCode } from "../core/voucher/codes.ts";
 
-/** What spreadsheets and exports leave in a line of a file, each with the reason why the line is not a code. */
+/** Texts that spreadsheets and exports leave in a line of a file, and why such a line is not a code. */
 const TRACES: readonly [found: RegExp, reason: string][] = [
   [/\t/, "has more than a code: it contains a tab"],
   [/[;,]/, "has more than a code: it contains a separator of columns"],
@@ -11,19 +11,19 @@ const TRACES: readonly [found: RegExp, reason: string][] = [
   [/^\d{1,2}([./])\d{1,2}\1\d{2,4}$/, "is a date, which a spreadsheet can make of a code"],
 ];
 
-/** Why a line of a file cannot be a code, or null. The text continues a sentence that begins with "Line 3". */
+/** Why a line of a file cannot be a code. Null if it can. The text continues a sentence that begins with "Line 3". */
 export function findTrace(line: string): string | null {
   return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
 }
 
-/** What stands in titles and totals. All codes of a file have it, or none. */
+/** Characters of titles and totals. Each of them occurs in all codes of a file or in none. */
 const SIGNS = [..."#:()<>[]{}|!?"];
 const WORD = /(?:^| )[A-Za-z]+(?: |$)/;
 
-/** With at least this many codes, equal rounding of all of them is not a coincidence. */
+/** If a file has at least this many codes and all are rounded alike, it is not a coincidence. */
 const ROUNDED_MIN = 5;
 
-/** The summary of a file of codes, for a person to check before they are issued. */
+/** A summary of a file of codes, so that a person can check it before the codes are issued. */
 export class CodesSummary {
   count = 0;
   first = "";
@@ -46,7 +46,7 @@ export class CodesSummary {
     if (/^\d{15}0+$/.test(codeKey)) this.rounded += 1;
   }
 
-  /** A sentence with the reason why these codes cannot be the printed codes; null if nothing suggests that. */
+  /** A sentence about why these cannot be the printed codes. Null if nothing suggests that. */
   findFault(): string | null {
     const isAlone = this.count > 1 && this.withoutDigit === 1;
     if (!/\d/.test(this.first) && (isAlone || /codes?$/i.test(this.first.trim()))) {
@@ -61,9 +61,9 @@ export class CodesSummary {
   }
 
   /**
-   * Whether the first or the last code is probably a title or a total. It then has a sign that no code in between has
-   * (with two codes: that the other code does not have), or a word that the other end does not have and a length that
-   * no other code has.
+   * Whether the first or the last code is probably a title or a total. One indication is a sign that no code between
+   * the first and the last has, or in a file of two codes, that the other code lacks. Another is a word that the code
+   * at the other end lacks, together with a length that no other code has.
    */
   #differs(code: string, opposite: string): boolean {
     const word = WORD.exec(code)?.[0].trim();

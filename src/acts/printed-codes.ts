@@ -2,7 +2,7 @@ import { CODE_KEY_MAX, CODE_KEY_MIN, isPathWord, normaliseCode, normaliseTicket 
 import { isTicket } from "../core/voucher/ids.ts";
 import { AppError } from "../platform/api/errors.ts";
 
-/** Reads the lines of printed codes, one code a line, from the beginning. */
+/** Reads the lines of printed codes from the beginning, one code per line. */
 export type ReadLines = () => AsyncIterable<string>;
 
 export interface Code {
@@ -10,7 +10,10 @@ export interface Code {
   codeKey: string;
 }
 
-/** Yields exactly `count` codes. @throws AppError `invalid_request` for another number, and as `readCodes` does. */
+/**
+ * Yields exactly `count` codes.
+ * @throws AppError `invalid_request` for another number of codes, and the errors of `readCodes`.
+ */
 export async function* printedCodes(readLines: ReadLines, count: number): AsyncGenerator<Code> {
   let found = 0;
   for await (const code of readCodes(readLines)) {
@@ -21,12 +24,12 @@ export async function* printedCodes(readLines: ReadLines, count: number): AsyncG
   assertCount(found, count);
 }
 
-/** @throws AppError `invalid_request` when a file has another number of codes than the batch has vouchers. */
+/** @throws AppError `invalid_request` when a file's number of codes differs from the batch's number of vouchers. */
 export function assertCount(found: number, count: number): void {
   if (found !== count) throw notIssued(`The file contains ${found} codes, not ${count}.`);
 }
 
-/** Yields printed codes. @throws AppError `invalid_request` that names the line which cannot be imported. */
+/** Yields printed codes. @throws AppError `invalid_request` that names the line that cannot be imported. */
 export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
   let line = 0;
   for await (const text of readLines()) {
@@ -47,8 +50,8 @@ export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
 }
 
 /**
- * Explains why the database refused a code as a duplicate. The error's `detail` has the code's key, unless the role may
- * not see it.
+ * Explains why the database refused a code as a duplicate. The error's `detail` contains the code's key, unless the
+ * role may not see it.
  */
 export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];
@@ -64,7 +67,7 @@ export async function explainTaken(readLines: ReadLines, error: unknown): Promis
   return notIssued(`Line ${second} repeats the code of line ${first}.`, error);
 }
 
-/** The refusal to issue a batch. No voucher of it is issued. `reason` is a sentence. */
+/** The refusal to issue a batch. None of its vouchers is issued. `reason` is a sentence. */
 export function notIssued(reason: string, cause?: unknown): AppError {
   return new AppError("invalid_request", `${reason} Nothing was issued.`, { cause });
 }

@@ -3,7 +3,7 @@ import { findLineage, type Lineage } from "../core/catalog/db/catalog.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { ENTITIES, type EntityNames } from "./entities.ts";
 
-/** The field of a lineage that has the id of a collection's entity; undefined if the lineage has none. */
+/** The field of a lineage that has the id of a collection's entity. Undefined if no field has it. */
 function idFieldOf(collection: string): keyof Lineage | undefined {
   return Object.values<EntityNames>(ENTITIES).find((entity) => entity.collection === collection)?.idField;
 }
@@ -13,7 +13,7 @@ export function hasLineage(collection: string): boolean {
   return idFieldOf(collection) !== undefined;
 }
 
-/** Finds an entity of a collection, and what it belongs to. @throws AppError `not_found`. */
+/** Finds an entity of a collection, and the entities above it. @throws AppError `not_found`. */
 export async function readLineage({ pool }: { pool: pg.Pool }, collection: string, id: string): Promise<Lineage> {
   const lineage = await findLineage(pool, id);
   const idField = idFieldOf(collection);

@@ -10,15 +10,16 @@ import {
 import { type ErasedPerson, entityOf, findPortions, formsOfPerson, selectEvents } from "./find-person.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** What is held about a person: what `person erase` would erase. A null text is of another person. */
+/** What is stored about a person, and what `person erase` would erase. A text is null if it is about another person. */
 export interface HeldAboutPerson {
   events: ErasableEvent[];
   texts: HeldText[];
 }
 
 /**
- * Reads what is held about a person, and commits the audit entry, which names the person only as that of an erasure.
- * @throws AppError `invalid_request` for a text that was replaced, `not_found` for an unknown organization.
+ * Reads what is stored about a person, and commits the audit entry. The entry names the person only in the form that an
+ * erasure's entry has.
+ * @throws AppError `invalid_request` for a text that was already replaced, `not_found` for an unknown organization.
  */
 export async function readPerson(ctx: AuditContext, person: ErasedPerson): Promise<HeldAboutPerson> {
   ctx.audited.arguments = { by: person.by };
@@ -66,7 +67,7 @@ async function readVouchers(
   return { events: events.map((event) => withoutOthers(event, userId)), texts };
 }
 
-/** Leaves out the texts of other users: the referrer, and users who claimed by the user's links. */
+/** Leaves out the texts of other users: the referrer, and users who claimed through the user's links. */
 function withoutOthers(event: ErasableEvent, userId: string | null): ErasableEvent {
   const { actorConnectedId, referrer } = event.texts;
   const texts = { ...event.texts };

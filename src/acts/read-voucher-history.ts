@@ -24,9 +24,9 @@ const EVENTS_MAX = 1_000;
 const RESERVATIONS_MAX = 1_000;
 
 /**
- * Reads the history of an organization's voucher from one snapshot: its events, its newest reservations and its
+ * Reads the history of an organization's voucher in one snapshot: its events, its newest reservations and its
  * redemption.
- * @param name the voucher's id, its code in any spelling, or the ticket of one of its reservations; or a query.
+ * @param name the voucher's id, its code in any spelling, the ticket of one of its reservations, or a query.
  * @throws AppError `voucher_not_found`.
  */
 export function readVoucherHistory(
@@ -38,7 +38,7 @@ export function readVoucherHistory(
 }
 
 /**
- * Reads the history of the only voucher that `find` finds.
+ * Reads the history of the single voucher that `find` returns.
  * @throws AppError `voucher_not_found`; `invalid_request` when several organizations have this code.
  */
 export async function readFoundHistory(

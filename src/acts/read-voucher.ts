@@ -7,12 +7,12 @@ import { statusAt, type VoucherStatus } from "../core/voucher/voucher.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { markSandbox } from "../platform/api/fields.ts";
 
-/** A voucher with its current status instead of the stored one. The current status may be Expired. */
+/** A voucher with its current status, which may be Expired, instead of the stored status. */
 type CurrentVoucher = Omit<Voucher, "status" | "suspended"> & { status: VoucherStatus };
 
 /**
  * Reads a voucher by its code, with its current status.
- * @throws AppError `voucher_not_found`; its message says if the check symbol is wrong.
+ * @throws AppError `voucher_not_found`. Its message tells if the check symbol is wrong.
  */
 export async function readVoucher(
   { pool }: { pool: pg.Pool },

@@ -19,7 +19,7 @@ const erasedAt = z.iso.datetime();
 const erasures = z.object({
   items: z.array(z.object({ voucherId: z.string(), sequences: z.array(z.int().min(1)), erasedAt })),
   users: z.array(form),
-  /** When each user was erased. A user without a time is erased from all that is there. */
+  /** The time at which each user was erased. A user without a time is erased completely. */
   usersErasedAt: z.record(z.string(), erasedAt).default({}),
   references: z.array(z.object({ organizationId: z.string(), reference: form, erasedAt: erasedAt.optional() })),
 });
@@ -54,10 +54,10 @@ export function parseErasures(text: string): Erasures {
 }
 
 /**
- * Repeats the erasures of a list in a database that was restored to an earlier time. It keeps what was written
- * after an erasure: a later event or reason, a member that was added later. The keys of the replaced texts are in the
- * backup, so users and references of batches are found by these texts. Can be interrupted and repeated. The synchronous
- * standbys confirm the result.
+ * Repeats the erasures of a list in a database that was restored to an earlier time. Keeps what was written after an
+ * erasure, such as a later event, reason or member. The backup contains the keys from which the replaced texts are
+ * computed. So users, and references of batches, are found by these texts. The run can be interrupted and repeated. The
+ * synchronous standbys confirm the result.
  */
 export function replayErasures(
   ctx: AuditContext,

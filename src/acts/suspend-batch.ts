@@ -8,16 +8,19 @@ import { type BatchResult, changeBatch, readBatchSize, remainingOf } from "./cha
 import { SUSPENSIONS_SCHEMA } from "./suspend-voucher.ts";
 import { type AuditContext, lockWaitOf, withAuditEntry } from "./with-audit-entry.ts";
 
-/** How long the sweeper leaves the histories of a batch to the call that has suspended or resumed it. Milliseconds. */
+/**
+ * How long the sweeper leaves the histories of a batch to the call that suspended or resumed the batch. Milliseconds.
+ */
 const FOLLOW_MS = 10_000;
-/** Pause between two checks of the transactions of calls. Milliseconds. */
+/** Pause between two checks of the transactions of earlier calls. Milliseconds. */
 const LOOK_MS = 20;
 
 /**
- * Suspends all vouchers of a batch at once, by one row. Returns once all histories have the suspended event; with an
- * `endBy`, perhaps earlier. In both cases, no call that read the batch before its suspension can still redeem. Runs as
- * {@link changeBatch}. A repeat changes only the remaining vouchers.
- * @throws AppError as {@link changeBatch}; `voucher_busy` if such a call does not end; `unavailable` during an upgrade.
+ * Suspends all vouchers of a batch at once, by changing one row. Returns when all histories have the suspended event,
+ * or earlier if there is an `endBy`. In both cases, no call that read the batch before its suspension can redeem any
+ * more. Runs as {@link changeBatch}. A repeat changes only the remaining vouchers.
+ * @throws the errors of {@link changeBatch}; AppError `voucher_busy` if such a call does not end; `unavailable` during
+ * an upgrade.
  */
 export async function suspendBatch(
   ctx: AuditContext,
@@ -35,9 +38,10 @@ export async function suspendBatch(
 }
 
 /**
- * Resumes the vouchers of a batch one after another, except those that were suspended alone. First adds the suspensions
- * that histories lack, so that each refusal for one is explained. Runs as {@link changeBatch}.
- * @throws AppError as {@link changeBatch}; `unavailable` during an upgrade.
+ * Resumes the vouchers of a batch one after another, except vouchers that were suspended alone. First adds missing
+ * suspended events to the histories, so that each refusal because of the suspension is explained. Runs as {@link
+ * changeBatch}.
+ * @throws the errors of {@link changeBatch}; AppError `unavailable` during an upgrade.
  */
 export async function resumeBatch(
   ctx: AuditContext,
@@ -60,10 +64,10 @@ export async function resumeBatch(
 }
 
 /**
- * Waits until each transaction that has vouchers locked now has ended. A call locks its voucher before it reads whether
- * the batch is suspended. So every call that has not seen a suspension is among these transactions, and no call has to
- * lock the batch.
- * @throws AppError `voucher_busy` for one that does not end within the time that the caller waits for a lock.
+ * Waits until each transaction that now has vouchers locked has ended. A call locks its voucher before it reads whether
+ * the batch is suspended. So every call that has not seen the suspension is among these transactions. This saves calls
+ * from locking the batch.
+ * @throws AppError `voucher_busy` if such a transaction does not end within the lock wait of the caller.
  */
 async function awaitEarlierCalls(ctx: AuditContext): Promise<void> {
   const giveUpAt = performance.now() + lockWaitOf(ctx);

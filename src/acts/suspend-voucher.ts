@@ -13,7 +13,7 @@ export const SUSPENSIONS_SCHEMA = 42;
 /**
  * Suspends a voucher, and appends the sealed event in the same transaction. Its reservation and its validity continue
  * to run. An Expired voucher can be suspended too, so that an extension does not make it usable. Changes nothing if the
- * voucher itself (not its batch) is suspended already.
+ * voucher itself (not its batch) is already suspended.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`; `unavailable` during an upgrade.
  */
 export function suspendById(ctx: AuditContext, voucherId: string, reason: string): Promise<void> {
@@ -25,9 +25,9 @@ export function suspendById(ctx: AuditContext, voucherId: string, reason: string
 }
 
 /**
- * Resumes a voucher, which then has the state that it would have without the suspension, and appends the sealed event
- * in the same transaction. Changes nothing if it is not suspended.
- * @throws AppError as {@link suspendById}; `voucher_suspended` while the voucher's batch is suspended.
+ * Resumes a voucher, and appends the sealed event in the same transaction. The voucher then has the status that it
+ * would have without the suspension. Changes nothing if it is not suspended.
+ * @throws the errors of {@link suspendById}; AppError `voucher_suspended` while the voucher's batch is suspended.
  */
 export function resumeById(ctx: AuditContext, voucherId: string, reason: string | null): Promise<void> {
   return changeUnlessFinal(ctx, voucherId, async (tx, voucher, now) => {
@@ -38,7 +38,7 @@ export function resumeById(ctx: AuditContext, voucherId: string, reason: string 
   });
 }
 
-/** Changes a voucher that is neither redeemed nor voided, under its lock. */
+/** Locks a voucher and changes it, if it is neither redeemed nor voided. */
 function changeUnlessFinal(
   ctx: AuditContext,
   voucherId: string,

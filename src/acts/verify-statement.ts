@@ -13,10 +13,10 @@ const NO_STATEMENT = "The file is no statement of a month.";
 const found = z.object({ organizationId: z.string(), month: z.string() });
 
 /**
- * Compares a statement, JSON or CSV as it was served, with the service, and returns the service's statement. JSON must
- * equal the kept statement, whose hash, numbers, sums and times must be those of the redemptions. A CSV file must be
- * the one that the statement describes.
- * @throws InvalidStatement with what differs.
+ * Compares a statement that was served, as JSON or CSV, with the service, and returns the service's statement. JSON
+ * must equal the stored statement, and its hash, numbers, sums and times must be those of the redemptions. A CSV file
+ * must be the file that the statement describes.
+ * @throws InvalidStatement with the differences.
  */
 export function verifyServedStatement(ctx: { pool: pg.Pool }, text: string): Promise<Statement> {
   return text.trimStart().startsWith("{") ? verifyJson(ctx, text) : verifyCsv(ctx, text);
@@ -31,7 +31,7 @@ export async function verifySignedStatement(text: string, policy: string): Promi
 }
 
 async function verifyJson({ pool }: { pool: pg.Pool }, text: string): Promise<Statement> {
-  // Responses to a sandbox key are marked when they are sent.
+  // Responses to a sandbox key get this mark when they are sent.
   const { sandbox, ...given } = readJson(text);
   const statement = await findOrMake(pool, given.organizationId, given.month);
   const names = [...new Set([...Object.keys(statement), ...Object.keys(given)])];
@@ -56,7 +56,7 @@ async function verifyCsv({ pool }: { pool: pg.Pool }, csv: string): Promise<Stat
   return statement;
 }
 
-/** The statement that was served first as final or, without one, that of the redemptions. */
+/** The stored final statement. If there is none, a statement of the redemptions. */
 async function findOrMake(pool: pg.Pool, organizationId: string, month: string): Promise<Statement> {
   const kept = await findStatement(pool, { organizationId, month });
   if (kept !== null) return serveKept(kept);

@@ -14,7 +14,7 @@ import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 
-/** A voided voucher, and the ticket of the live reservation that the void ended; null if there was none. */
+/** A voided voucher, and the ticket of the live reservation that was ended by voiding it. Null if there was none. */
 export interface VoidResult {
   voucherId: string;
   endedTicket: string | null;
@@ -33,7 +33,10 @@ export async function findVoucherId(
   throw new AppError("voucher_not_found", `No voucher of ${organizationId} has this code or id.`);
 }
 
-/** Why a voucher cannot be voided at `now`; null if it can. A Suspended voucher can: its issuer decides later. */
+/**
+ * Why a voucher cannot be voided at `now`. Null if it can. A Suspended voucher can be voided, because its issuer may
+ * decide so.
+ */
 export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRefusal, "voucher_suspended"> | null {
   const refusal = voucherRefusal(voucher, now);
   return refusal === "voucher_suspended" ? null : refusal;
@@ -58,9 +61,9 @@ export function voidById(ctx: AuditContext, voucherId: string, reason: string | 
 }
 
 /**
- * Voids vouchers that the transaction has locked, and that are Active or Suspended at `now`. Ends their reservations
- * and seals their chains. A suspension of the batch that a chain lacks comes first, because calls may have been refused
- * for it.
+ * Voids vouchers that the transaction has locked and that are Active or Suspended at `now`. Ends their reservations and
+ * seals their chains. If a chain lacks the event about its batch's suspension, adds it first, because calls may have
+ * been refused for the suspension.
  */
 export async function voidActive(
   ctx: { randomBytes: RandomBytes },

@@ -9,17 +9,17 @@ import { inTransaction, violates, waitForLocks } from "../platform/db/transactio
 import { claimForm, type FormCommand } from "./claim-form.ts";
 import { type ActingBy, type Entity, insertAuditEntry, lockEntity, readEntityState } from "./db/audit-entries.ts";
 
-/** Longest wait of an administrative command for each lock, bounded because a person is waiting. Milliseconds. */
+/** Maximum wait of an administrative command for each lock. Limited because a person is waiting. Milliseconds. */
 const LOCK_WAIT_MS = 10_000;
 
-/** The command that an audit entry records, and the user who runs it. */
+/** The command that an audit entry records, and the user who runs the command. */
 export interface AuditedCommand extends FormCommand {
   osUser: string;
   host: string;
   by: ActingBy;
   /**
-   * Whether the command has begun a transaction that writes. If so, the transaction may be committed even if the
-   * command then fails.
+   * Whether the command has begun a transaction that writes. If so, its changes may be committed even if the command
+   * fails later.
    */
   mayHaveWritten: boolean;
 }
@@ -29,14 +29,14 @@ export interface AuditContext {
   pool: pg.Pool;
   randomBytes: RandomBytes;
   audited: AuditedCommand;
-  /** Longest wait for each lock, if it differs from that of commands. Milliseconds. */
+  /** Maximum wait for each lock, if it differs from that of commands. Milliseconds. */
   lockWaitMs?: number;
   /**
-   * When the caller of a long act stops waiting, on the monotonic clock in milliseconds. The act then ends and keeps
-   * what it has committed. Without it, the act runs to its end.
+   * When the caller of a long act stops waiting, on the monotonic clock in milliseconds. The act ends then, and its
+   * committed changes stay. Without this time, the act runs to its end.
    */
   endBy?: number;
-  /** Lets other work of the process run, after each part of a long act. */
+  /** Lets other work of the process run after each part of a long act. */
   pause?(): Promise<void>;
 }
 
@@ -74,24 +74,24 @@ function userName(): string {
   }
 }
 
-/** How long to wait for the next lock: never longer than the caller waits. Whole milliseconds. */
+/** How long to wait for the next lock: at most as long as the caller waits. Whole milliseconds. */
 export function lockWaitOf({ lockWaitMs = LOCK_WAIT_MS, endBy = Number.POSITIVE_INFINITY }: LockWaits): number {
-  // Postgres takes 0 as no limit, so the minimum is 1.
+  // Postgres reads 0 as no limit, so the minimum is 1.
   return Math.max(1, Math.floor(Math.min(lockWaitMs, endBy - performance.now())));
 }
 
 type LockWaits = Pick<AuditContext, "lockWaitMs" | "endBy">;
 
-/** Thrown to roll back a command that changed nothing. Never leaves this file. */
+/** Thrown to roll back a command that changed nothing. Caught in this file. */
 const NOTHING_CHANGED = Symbol("nothing changed");
 
 /**
  * Runs one administrative command and inserts its audit entry, with the entity's state before and after, in one
  * transaction. If both states are equal, rolls everything back. Commands on the same entity run one at a time.
- * Administrative connections are read-only outside of this function.
+ * Administrative connections are read-only outside this function.
  * @throws SentBefore if the command's form was sent before.
  * @param unseen facts before and after the change that the entity's row does not show, for the audit entry. `isCounted`
- * runs last: if it resolves to true, an earlier entry covers this command, and none is inserted.
+ * runs last. If it resolves to true, an earlier entry covers this command, and no entry is inserted.
  */
 export async function withAuditEntry<T>(
   ctx: Pick<AuditContext, "pool" | "audited"> & LockWaits,

@@ -14,10 +14,12 @@ import { NO_PROGRESS } from "./progress.ts";
 /** The options of a command, by name, with the given values. */
 type Given = Record<string, unknown>;
 
-/** What a command adds to an act: options, files and texts, and what the act needs from its process. */
+/**
+ * What a command adds to an act: options, files and texts, and the dependencies that the act needs from its process.
+ */
 export interface CommandFace<Result extends object = object, Deps extends object = object> {
   options?: Record<string, OptionOf<unknown>>;
-  /** A sentence about well-formed options that break a rule of the command line. Null if they are right. */
+  /** A sentence about well-formed options that break a rule of the command line. Null if there is no such problem. */
   findProblem?(options: Given): string | null;
   /** How the command line names the act's entity, if not by its id. */
   target?: { argument: string; find(ctx: CommandContext, options: Given, argument: string): Promise<string> };
@@ -31,7 +33,7 @@ export interface CommandFace<Result extends object = object, Deps extends object
 
 const FORCE = flag("do not ask when the name is already in use");
 
-/** The verb of an act, with what the command adds to it. The verb's name begins with the act's verb. */
+/** The verb of an act, with the command's additions. The verb's name begins with the act's verb. */
 export function verbOf<F extends Fields, Result extends object, Deps extends object>(
   act: Act<F, Result, Deps>,
   face: CommandFace<Result, Deps> = {},
@@ -80,7 +82,7 @@ export function verbOf<F extends Fields, Result extends object, Deps extends obj
   return { [`${act.name.split(" ")[1]}${argument}`.trimEnd()]: define };
 }
 
-/** Runs an act with its progress on the terminal. Explains errors in the texts of commands. */
+/** Runs an act and shows its progress on the terminal. Explains errors in the words of commands. */
 async function performAct<F extends Fields, Result extends object, Deps extends object>(
   ctx: CommandContext,
   act: Act<F, Result, Deps>,
@@ -109,8 +111,8 @@ async function performAct<F extends Fields, Result extends object, Deps extends 
 }
 
 /**
- * Turns problems into an error. Values that break a rule are a usage error, and so is a past time that an option would
- * accept. Any other past time is a refusal.
+ * Converts problems to an error. A value that breaks a rule is a usage error. So is a past time if the option would
+ * accept it. Any other past time is a refusal.
  */
 export function explainProblems({ problems }: InvalidValues, fields: Fields): Error {
   const nameOf = optionNames(fields);
@@ -120,8 +122,8 @@ export function explainProblems({ problems }: InvalidValues, fields: Fields): Er
 }
 
 /**
- * Asks before creating a second organization, brand or product with the same name. Without a terminal, only warns. With
- * `--force` or `--json` it neither asks nor warns, because scripts may reuse a name.
+ * Asks before a second organization, brand or product gets the same name. Without a terminal, only warns. With
+ * `--force` or `--json`, neither asks nor warns, because scripts may reuse a name.
  * @throws AppError `invalid_request` when the answer is no.
  */
 async function confirmName(ctx: CommandContext, parentId: string | null, name: string, force: unknown): Promise<void> {
@@ -135,7 +137,7 @@ async function confirmName(ctx: CommandContext, parentId: string | null, name: s
 
 const toOption = (key: string) => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** The names of fields as a command line has them. */
+/** The names of fields as options of a command line. */
 const optionNames =
   (fields: Fields): NameOf =>
   (name) => {

@@ -32,7 +32,7 @@ export const audit: Noun = {
 function toRow(entry: AuditEntry): TableRow {
   const [entity, more] = nameEntity(entry);
   const change = [describeChange(entry), more].filter(Boolean).join("; ");
-  // A command is the usual way.
+  // No note for a command, because it is the usual way.
   const known = entry.by === null || entry.by === "command" ? "" : ` (${entry.by})`;
   const by = `${entry.osUser}@${entry.host}${known}`;
   return { cells: [formatUtc(entry.at), by, entry.command, entity], note: change };
@@ -46,7 +46,7 @@ function nameEntity({ entityType, entityId }: AuditEntry): [name: string, more?:
   return [entityId.slice(slash + 1), `organization ${entityId.slice(0, slash)}`];
 }
 
-/** The changes as text: the fields that changed or, for a new or removed entity, all fields that have a value. */
+/** The changes as text: the changed fields or, for a new or removed entity, all fields that have a value. */
 function describeChange({ before, after }: Pick<AuditEntry, "before" | "after">): string {
   const names = Object.keys({ ...before, ...after }).filter((name) => !ENTRY_TIMES.includes(name));
   if (before === null || after === null) {
@@ -70,12 +70,12 @@ const CHANGE: Record<string, (after: unknown) => string> = {
   queueKeys: () => "keys of the queues deleted",
 };
 
-/** Longer lists of changes are shown as counts. */
+/** Maximum number of items that are listed. Longer lists of changes are shown as counts. */
 const ITEMS_MAX = 6;
 
-/** The items added to a list and removed from it. For other values, the old and the new one. */
+/** The items that were added to a list and removed from it. For other values, the old and the new value. */
 function formatChange(before: unknown, after: unknown): string {
-  // A fact that only the entry after the change has.
+  // A fact that exists only after the change.
   if (before === undefined) return formatValue(after);
   if (!Array.isArray(before) || !Array.isArray(after)) return `${formatValue(before)} → ${formatValue(after)}`;
   const added = after.filter((item) => !before.includes(item));
@@ -84,7 +84,7 @@ function formatChange(before: unknown, after: unknown): string {
   return [...added.map((item) => `+${formatValue(item)}`), ...removed.map((item) => `−${formatValue(item)}`)].join(" ");
 }
 
-/** Fields that repeat the time of the entry. */
+/** Fields that repeat the time of the audit entry. */
 const ENTRY_TIMES = ["createdAt", "offeredAt", "changedAt"];
 
 /** A field's name as words, without `Id`: `organizationId` becomes `organization`. */

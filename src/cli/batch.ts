@@ -33,7 +33,7 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
       else await out?.discard();
       throw error;
     });
-    // Without a file or a window, only `batch export` gives access to the codes.
+    // Without a file or a window, the codes are available only through `batch export`.
     const unreachable = !out && !codes && !claim && !buy;
     const warning =
       "Warning: these codes were not saved, and users cannot claim or buy the vouchers. Get them with: " +
@@ -74,7 +74,7 @@ export const batch: Noun = {
 };
 
 /**
- * Shows what the file of codes contains before they are issued.
+ * Shows what the file of codes contains, before they are issued.
  * @throws AppError `invalid_request` when the answer is no.
  */
 async function confirmCodes(ctx: CommandContext, yes: boolean, codes: string): Promise<void> {
@@ -124,7 +124,9 @@ function describeBatch(batch: BatchSummary): string {
   });
 }
 
-/** When a window closes: at `closesAt` or when the vouchers expire, whichever is earlier. Null without a window. */
+/**
+ * When a window closes: at `closesAt` or when the vouchers expire, whichever is earlier. Null if there is no window.
+ */
 function describeWindow(window: Window | null, validUntil: Date): string | null {
   if (window === null) return null;
   const now = new Date();

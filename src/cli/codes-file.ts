@@ -5,12 +5,12 @@ import type { IssuedVoucher } from "../acts/issue-batch.ts";
 import { AppError } from "../platform/api/errors.ts";
 
 /**
- * Opens the CSV file for the codes of a batch of `total` vouchers, readable by its owner alone. Until `keep` the file
- * is named `FILE.unfinished`, which also prevents a second run from writing. An older file with content is renamed,
- * never overwritten: it may be the only copy of its codes.
+ * Opens the CSV file for the codes of a batch of `total` vouchers. Only its owner can read it. Until `keep` is called,
+ * the file is named `FILE.unfinished`, which also prevents a second run from writing. An existing file with content is
+ * renamed and never overwritten, because it may be the only copy of its codes.
  * @param kind `new`: the batch is being issued, so a complete file may be the only copy of its codes. `issued`: the
- * batch exists already.
- * @throws AppError `invalid_request` when `file` is a directory, or the unfinished file already exists.
+ * batch already exists.
+ * @throws AppError `invalid_request` when `file` is a directory, or when the unfinished file already exists.
  */
 export async function openCodesFile(file: string, total: number, kind: "new" | "issued") {
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
@@ -19,8 +19,8 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
   const unfinished = `${file}.unfinished`;
   const handle = await createUnfinished(file, unfinished);
   let count = 0;
-  // A new batch is committed after its last code is written. None of its codes is valid before the commit, so an
-  // incomplete file is removed on exit.
+  // A new batch is committed after its last code is written. No code is valid before the commit, so an incomplete file
+  // is removed on exit.
   const onExit = () => {
     if (count < total || kind === "issued") rmSync(unfinished, { force: true });
     else warnOfUncertainIssue(unfinished);
@@ -44,11 +44,11 @@ export async function openCodesFile(file: string, total: number, kind: "new" | "
     /** Whether every voucher was written. */
     isComplete: () => count === total,
     async write(vouchers: readonly IssuedVoucher[]): Promise<void> {
-      // appendFile writes everything or fails; a single write to a nearly full disk may write only a part.
+      // appendFile writes everything or fails. A single write to a nearly full disk may write only a part.
       await handle.appendFile(vouchers.map(codesLine).join(""));
       count += vouchers.length;
     },
-    /** Keeps the unfinished file of a batch that may or may not have been committed, and tells the user. */
+    /** Keeps the unfinished file of a batch of which it is unknown whether it was committed, and tells the user. */
     async leave(): Promise<void> {
       await close();
       warnOfUncertainIssue(unfinished);
@@ -78,8 +78,8 @@ function warnOfUncertainIssue(unfinished: string): void {
 }
 
 /**
- * Renames a file with content to the first free name of `FILE.1`, `FILE.2` … and returns that name; null when there is
- * no such file.
+ * Renames a file with content to the first free name of `FILE.1`, `FILE.2` … and returns that name. Null if there is no
+ * such file.
  */
 function setAside(file: string): string | null {
   const found = lstatSync(file, { throwIfNoEntry: false });

@@ -22,16 +22,16 @@ export interface Noun {
   verbs: Record<string, Verb>;
 }
 
-/** Gives a command its options, help and action. */
+/** Defines a command's options, help and action. */
 export type Verb = (command: Command, host: Host) => void;
 
-/** What the program gives to its commands. */
+/** What the program provides to its commands. */
 export interface Host {
   /** All queues of the service. */
   queues: readonly QueueSettings[];
   /** The files with the grants of wings. */
   grants: readonly URL[];
-  /** The environment, with the address and the log of the running `npm start` unless the environment names them. */
+  /** The environment. Adds the address and the log of the running `npm start`, unless the environment names them. */
   readEnvironment(): NodeJS.ProcessEnv;
   /** The configured servers, or the embedded ones. @throws ServersUnavailable */
   useServers(): Promise<UsedServers>;
@@ -43,15 +43,17 @@ interface UsedServers extends Pick<CommandContext, "databaseUrl" | "redisUrl" | 
 
 interface VerbOf<Context, Options> {
   description: string;
-  /** An argument with a description. Arguments without one are written after the verb's name. */
+  /** An argument with a description. Arguments without a description are part of the verb's name. */
   argument?: [name: string, description: string, read?: (text: string) => unknown];
-  /** By their names in camel case, in the order of `--help`. */
+  /** The options by their names in camel case, in the order of `--help`. */
   options?: Options;
   /** More text for `--help`. */
   help?: string;
-  /** Arguments after the noun and the verb, one text for each example. By default one example without arguments. */
+  /** Arguments after the noun and the verb, one text per example. By default, one example without arguments. */
   examples?: readonly string[];
-  /** Finds further problems of the options, some of which may have problems: one refusal names all of them. */
+  /**
+   * Finds further problems of the options, some of which may already have problems. One refusal then names all of them.
+   */
   findFurtherProblems?(options: Record<string, unknown>, problems: OptionProblems): string[];
   run(ctx: Context, options: OptionValues<Options>, ...args: string[]): Promise<void>;
 }
@@ -62,19 +64,19 @@ export interface Interaction {
   /** What the audit entries of this command record. */
   audited: AuditedCommand;
   /**
-   * Aborted by Ctrl-C and SIGTERM: a long command stops and cleans up within five seconds. Further signals have no
+   * Aborted by Ctrl-C and SIGTERM. A long command then stops and cleans up within five seconds. Further signals have no
    * effect.
    */
   signal: AbortSignal;
-  /** Prints the result: the object with --json, otherwise the text. */
+  /** Prints the result: the object with --json, and otherwise the text. */
   print(result: object, text: () => string): void;
-  /** Prints a usual next step to standard error, except with --json. */
+  /** Prints a usual next step to standard error, unless --json is given. */
   next(step: string): void;
-  /** Prints a sentence to standard error, except with --json. */
+  /** Prints a sentence to standard error, unless --json is given. */
   note(sentence: string): void;
-  /** Warns on standard error, except with --json. */
+  /** Prints a warning to standard error, unless --json is given. */
   warn(sentence: string): void;
-  /** Asks a yes-or-no question on a terminal. Null without a terminal or with --json. */
+  /** Asks a yes-or-no question on a terminal. Returns null without a terminal or with --json. */
   confirm(question: string): Promise<boolean | null>;
   /**
    * Opens a progress line if standard error is a terminal and --json is not given. The line is removed when the command
@@ -86,7 +88,7 @@ export interface Interaction {
 /** The context of a command that uses the servers. */
 export interface CommandContext extends AdminContext, Interaction {
   databaseUrl: string;
-  /** Null when no Redis is configured. */
+  /** Null if no Redis is configured. */
   redisUrl: string | null;
   /** The value of QUEUE_SHARDS. It must be the same as in the API processes and workers. */
   queueShards: Config["queueShards"];
@@ -176,7 +178,8 @@ function interact(audited: AuditedCommand, json: boolean): Omit<Interaction, "ho
 }
 
 /**
- * Asks for y or n. Any other input, or its end, means no. Null when standard input or standard error is no terminal.
+ * Asks for y or n. Any other input, or the end of the input, means no. Null when standard input or standard error is
+ * not a terminal.
  */
 async function askOnTerminal(question: string, signal: AbortSignal): Promise<boolean | null> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return null;
@@ -195,7 +198,7 @@ async function askOnTerminal(question: string, signal: AbortSignal): Promise<boo
 }
 
 /**
- * Asks before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
+ * Asks for confirmation before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
  * @throws AppError `invalid_request` when the answer is no.
  */
 export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss: string): Promise<void> {
@@ -207,7 +210,7 @@ export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss:
 /** Maximum width of an example line, in columns. */
 const EXAMPLE_COLUMNS = 80;
 
-/** An example to paste into a shell. Too long lines are broken before options. */
+/** An example to paste into a shell. Lines that are too long are broken before options. */
 function formatExample(example: string): string {
   const lines: string[] = [];
   for (const part of example.split(/ (?=--)/)) {
@@ -250,7 +253,7 @@ function argumentsOf(command: Command): Record<string, unknown> {
 /** What to do after a command that writes has stopped midway. */
 const CHECK_OUTCOME = "Run voucherctl audit list to see whether anything was done.";
 
-/** Longest time from a signal to the exit of the process. Milliseconds. */
+/** Maximum time from a signal to the exit of the process. Milliseconds. */
 const CLEAN_UP_MAX_MS = 5_000;
 
 function giveUp({ mayHaveWritten }: AuditedCommand): never {

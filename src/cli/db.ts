@@ -27,7 +27,7 @@ and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
         const postgres = await inspectDatabase(ctx.databaseUrl);
         const redis = await checkGivenRedis(ctx);
         const unmet = problemsOf(postgres);
-        // A session that is refused is not used, so it cannot be asked for the rights of roles.
+        // A refused session must not be used, so it is not asked for the rights of roles.
         const rights = unmet.some(({ effect }) => effect === "refused")
           ? []
           : await findRightsRisks(ctx.pool, ctx.host.grants);
@@ -43,7 +43,7 @@ and the QUEUE_SHARDS that the service uses. Exits with 1 if it finds a risk.`,
   },
 };
 
-/** A table of what a server has. Empty without rows. */
+/** A table of what a server provides. Empty if there are no rows. */
 function formatChecks(server: string, rows: readonly Checked[]): string {
   const lines = rows.map(({ what, actual, wanted, why }) => ({ cells: [what, actual, wanted, why] }));
   return formatTable([server, "Is", "Needed", "Why"], lines);
@@ -54,7 +54,7 @@ function toJson({ what, why, wanted, actual, problems }: Checked) {
 }
 
 /**
- * What Redis has of what the code needs. Empty without REDIS_URL.
+ * The code's requirements for Redis, with what Redis provides. Empty without REDIS_URL.
  * @throws ServersUnavailable when Redis does not answer.
  */
 async function checkGivenRedis({ redisUrl, queueShards }: CommandContext): Promise<Checked[]> {

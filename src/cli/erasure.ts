@@ -9,7 +9,7 @@ import { confirmLoss, type Noun, verb } from "./command.ts";
 import { formatTable, formatUtc, pluralize } from "./format.ts";
 import { option, time, YES } from "./options.ts";
 
-/** How a command line names a person by a voucher. */
+/** How a command line names a person through a voucher. */
 const BY_VOUCHER: CommandFace<never> = {
   options: { voucher: option("<id>", "one voucher, by its id") },
   findProblem: (options) => findPersonProblem(options),

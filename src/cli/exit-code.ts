@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 
-/** Exit codes of commands besides 0. Those above 2 are from sysexits(3). */
+/** Exit statuses of commands, other than 0. Those above 2 are from sysexits(3). */
 export const EXIT = {
   /**
    * The command was refused, or it found a fault: in a chain, the log, a receipt, a statement, a setting, a webhook
@@ -34,10 +34,13 @@ export const EXIT_HELP = `Exit status:
   130  interrupted (143 after SIGTERM); batch void, person erase, erasure
        replay and commands on the log keep what they did`;
 
-/** The command line is wrong in a way that the parser of a single option cannot find. */
+/** The command line is wrong in a way that the parser of a single option cannot detect. */
 export class UsageError extends Error {}
 
-/** The servers that a command needs do not answer, or the embedded servers could not start. The message says why. */
+/**
+ * The servers that a command needs do not answer, or the embedded servers could not start. The message gives the
+ * reason.
+ */
 export class ServersUnavailable extends Error {}
 
 /** The database stopped answering after the command had begun to write. The cause has the reason. */
@@ -45,7 +48,7 @@ export class CommitUnknown extends Error {}
 
 /**
  * A signal ended the command. Only `batch void`, `person erase`, `erasure replay` and commands on the log keep the
- * changes that they made before.
+ * changes that they had already made.
  */
 export class Interrupted extends Error {
   readonly exitCode: number;

@@ -12,7 +12,9 @@ const HINT: Partial<Record<number, string>> = {
 const LOCKED_HINT =
   "Wait for that session or end it. Migrations that were applied stay applied. Run this again for the rest.";
 
-/** Explains the error that ended `npm run migrate`. Null for a bug, which neither a setting nor a retry can fix. */
+/**
+ * Explains the error that ended `npm run migrate`. Null for a bug, because neither a setting nor a retry can fix it.
+ */
 export function explainMigration(error: unknown): Explanation | null {
   if (error instanceof MigrationsChanged) {
     const [message = "", hint = ""] = error.message.split("\n");

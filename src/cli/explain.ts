@@ -93,8 +93,8 @@ const NOUN: Record<string, string> = {
 };
 
 /**
- * Says which referenced row is missing. Postgres reports it only in `detail`; the pattern matches English messages
- * only.
+ * Tells which referenced row is missing. Postgres reports it only in `detail`. The pattern matches only English
+ * messages.
  */
 function nameMissing({ detail = "", message }: pg.DatabaseError): string {
   const [, id, table = ""] = /=\((.*)\) is not present in table "(\w+)"/.exec(detail) ?? [];
@@ -115,7 +115,7 @@ const FILE_PROBLEM: Record<string, string> = {
 function explainSystemError(error: unknown): Explanation {
   const { code = "", path, message = String(error) } = error as NodeJS.ErrnoException;
   const problem = FILE_PROBLEM[code];
-  // Node names no path when reading an open directory fails.
+  // Node gives no path when reading a directory that was opened as a file fails.
   if (problem !== undefined && (path !== undefined || code === "EISDIR"))
     return { message: `${path ?? "The file cannot be read"}: ${problem}.`, exitCode: EXIT.refused };
   if (code === "EADDRINUSE") return { message: "Another process listens on this port.", exitCode: EXIT.refused };

@@ -6,7 +6,7 @@ import { flag, type OptionOf } from "./options.ts";
 /** The value that a command receives: undefined instead of null for an optional field. */
 type Given<Value> = null extends Value ? Exclude<Value, null> | undefined : Value;
 
-/** The option for a field. It is required if the field has no initial value. */
+/** The option for a field. It is required unless the field has an initial value. */
 export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
   const { kind, label, values, initial } = field;
   const { takes, ...shown } = KINDS[kind].option;

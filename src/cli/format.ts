@@ -4,7 +4,7 @@ export { formatCount, formatUtc, formatUtcWithZone, pluralize } from "../acts/wo
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Styles text for standard output: only on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
+/** Styles text for standard output. Only on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
 export function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
@@ -14,7 +14,7 @@ export function paintError(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stderr });
 }
 
-/** Like {@link paint}, for `--help`: commander itself removes the styles where needed. */
+/** Like {@link paint}, for `--help`. Commander itself removes the styles where necessary. */
 export function paintHelp(style: Style, text: string): string {
   return styleText(style, text, { validateStream: false });
 }
@@ -43,8 +43,8 @@ export interface TableRow {
 }
 
 /**
- * Formats rows in columns; without rows, returns the text `none`. Widths count UTF-16 units, so put text with wide
- * characters in the last column.
+ * Formats rows in columns. Returns the text `none` if there are no rows. Widths count UTF-16 units, so put text with
+ * wide characters into the last column.
  */
 export function formatTable(headings: readonly string[], rows: readonly TableRow[], none = ""): string {
   if (rows.length === 0) return none;
@@ -81,7 +81,7 @@ export function formatSecret(secret: string): string {
   return `${paint("bold", secret)}\nSave it now: it is not stored and cannot be shown again.`;
 }
 
-/** Breaks text into lines that fit the terminal after an indentation. Returns one line if the width is unknown. */
+/** Breaks text into lines that fit on the terminal after an indentation. Returns one line if the width is unknown. */
 function wrapWords(text: string, indent: number): string[] {
   const width = (process.stdout.columns || Number.POSITIVE_INFINITY) - indent;
   const lines: string[] = [];

@@ -22,7 +22,7 @@ const FILTERS: Record<ListFilter<ListName>, OptionOf<string | undefined>> = {
   contract: option("<id>", "only of this contract"),
 };
 
-/** How a noun lists its entities. `cursor` matches the valid cursors: ids of the entities, or codes. */
+/** How a noun lists its entities. `cursor` matches valid cursors, which are ids of the entities, or codes. */
 interface ListOf<Name extends ListName> {
   cursor: RegExp;
   headings: readonly string[];

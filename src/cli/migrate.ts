@@ -3,7 +3,7 @@ import { migrateDatabase } from "../platform/db/migrate.ts";
 import { EXIT } from "./exit-code.ts";
 import { explainMigration } from "./explain-migration.ts";
 
-// `npm run migrate`: applies the missing migrations to the database of DATABASE_URL. Exit codes are the same as of
+// `npm run migrate`: applies the missing migrations to the database of DATABASE_URL. Exit statuses are the same as for
 // voucherctl.
 try {
   const applied = await migrateDatabase(readDatabaseUrl(process.env), {

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from "commander";
 import { readTime, type TimeUse } from "../platform/times.ts";
 
-/** A function that reads the text of an option, or a list of all texts that the option may have. */
+/** A function that reads the text of an option, or a list of all texts that the option accepts. */
 type Reader<Value> = ((text: string, previous: Value) => Value) | readonly Value[];
 
 /** An option of a command, and the type of its value. The command gives the option its name. */
@@ -52,7 +52,7 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
   return { build: (name) => new Option(name, description).conflicts(conflictsWith) };
 }
 
-/** A sentence about each wrong option, by the option's name. */
+/** A sentence about each invalid option, by the option's name. */
 export type OptionProblems = Map<string, string>;
 
 /** Makes an option add its problem to `problems`. Commander alone would stop at the first problem. */
@@ -80,7 +80,7 @@ export function collectProblems(built: Option, problems: OptionProblems): Option
 export const ORG = required("<id>", "the organization");
 export const YES = flag("do not ask on a terminal");
 
-/** Option parser: a date, or a time in ISO 8601. `use` decides what a date without a time means. */
+/** Option parser: a date, or a time in ISO 8601. `use` decides what a date without a time stands for. */
 export function time(use: TimeUse): (text: string) => Date {
   return (text) => {
     const found = readTime(text, use);

@@ -6,11 +6,13 @@ import { CodesSummary, findTrace } from "../acts/printed-code-formats.ts";
 import { assertCount, notIssued, type ReadLines, readCodes } from "../acts/printed-codes.ts";
 import { formatCount, pluralize } from "./format.ts";
 
-/** Maximum number of different lengths that the summary lists. Of more, it names the shortest and the longest. */
+/**
+ * Maximum number of different lengths that the summary lists. If there are more, it names the shortest and the longest.
+ */
 const LENGTHS_MAX = 4;
 
 /**
- * Opens a file of printed codes, and reads it as often as needed: text in UTF-8 or UTF-16, one code per line. Blank
+ * Opens a file of printed codes, which can be read several times: text in UTF-8 or UTF-16, one code per line. Blank
  * lines at the end are ignored.
  * @throws AppError `invalid_request` during a read, with the line that is not a code and the reason.
  */
@@ -44,7 +46,8 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
     decoder ??= new TextDecoder(encodingOf(chunk));
     yield decoder.decode(chunk, { stream: true });
   }
-  // A character that the file cuts off becomes U+FFFD, which is in no code. Without this it would be left out silently.
+  // If the file ends within a character, the character becomes U+FFFD, which is in no code. Otherwise it would silently
+  // be left out.
   if (decoder !== undefined) yield decoder.decode();
 }
 

@@ -21,7 +21,7 @@ import { sandbox } from "./sandbox.ts";
 import { statement } from "./statement.ts";
 import { voucher } from "./voucher.ts";
 
-/** All nouns of any servers, except those of wings, by their headings in `voucherctl --help`. */
+/** All nouns for any servers, except those of wings, by their headings in `voucherctl --help`. */
 const NOUNS: Record<string, readonly Noun[]> = {
   "Supply:": [org, brand, product, batch, voucher, listing],
   "Access:": [key, member, contract, link, operator],
@@ -31,15 +31,15 @@ const NOUNS: Record<string, readonly Noun[]> = {
   "Servers:": [db, queue, alert],
 };
 
-/** Nouns of a wing or of the embedded servers, and the noun after which `voucherctl --help` lists them. */
+/** Nouns of a wing or of the embedded servers, and the noun that precedes them in `voucherctl --help`. */
 export interface CommandPart {
   after: string;
   nouns: readonly Noun[];
 }
 
 /**
- * Builds `voucherctl` with all its commands, also those of the acts of wings. Throws CommanderError where commander
- * would end the process.
+ * Builds `voucherctl` with all its commands, including those for the acts of wings. Throws CommanderError where
+ * commander would end the process.
  */
 export function buildProgram(parts: readonly CommandPart[], ofWings: readonly AnyAct[], host: Host): Command {
   const acts = [...ACTS, ...ofWings];
@@ -90,8 +90,8 @@ export function buildProgram(parts: readonly CommandPart[], ofWings: readonly An
 }
 
 /**
- * The verbs of a noun: one for each of its acts, unless the noun declares a verb in its place, and the noun's further
- * verbs.
+ * The verbs of a noun. These are one for each of its acts, unless the noun declares its own verb for the act, and the
+ * noun's further verbs.
  */
 function verbsOf(noun: string, own: Noun["verbs"], acts: readonly AnyAct[]): Noun["verbs"] {
   const ofActs = acts.flatMap((act) => {

@@ -4,7 +4,7 @@ import { formatCount, formatDuration } from "./format.ts";
 /** Time between two updates of the line. Milliseconds. */
 const REDRAW_MS = 100;
 const DEFAULT_COLUMNS = 80;
-/** Elapsed time before the rate is shown; before that it is too inaccurate. Milliseconds. */
+/** Time before the rate is shown. Earlier, it is too inaccurate. Milliseconds. */
 const RATE_AFTER_MS = 1_000;
 
 /** The progress line of a long command. */

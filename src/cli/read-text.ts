@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { UsageError } from "./exit-code.ts";
 
-/** Reads a file that the command line names. @throws UsageError when it cannot be read or has more bytes. */
+/**
+ * Reads a file that the command line names.
+ * @throws UsageError when the file cannot be read or has more than `bytesMax` bytes.
+ */
 export function readText(file: string, bytesMax: number): string {
   let bytes: Buffer;
   try {

@@ -7,8 +7,8 @@ import type { CommandContext } from "./command.ts";
 import { withRedis } from "./with-redis.ts";
 
 /**
- * Releases the lease of a reservation that a void has ended. Does nothing without REDIS_URL. Does not throw, because
- * the void is already committed: the sweeper removes a lease that remains.
+ * Releases the lease of a reservation that was ended by voiding its voucher. Does nothing without REDIS_URL. Does not
+ * throw, because the change is already committed, and a lease that is left expires.
  */
 export async function releaseLeaseOfVoid(
   { databaseUrl, redisUrl }: Pick<CommandContext, "databaseUrl" | "redisUrl">,

@@ -6,7 +6,7 @@ import { pluralize } from "./format.ts";
 import { option } from "./options.ts";
 import { readText } from "./read-text.ts";
 
-/** Maximum length of a file: what a string can contain. Bytes. */
+/** Maximum size of a file: as much as a string can contain. Bytes. */
 const FILE_MAX = 500_000_000;
 
 export const statement: Noun = {

@@ -6,7 +6,8 @@ import { checkRedis } from "../platform/redis/requirements.ts";
 import { ServersUnavailable, UsageError } from "./exit-code.ts";
 
 /**
- * Longest wait for a connection and for each response. An operator can wait, and the machine may be busy. Milliseconds.
+ * Maximum wait for a connection, and for each response. An operator can wait, and the machine may be busy.
+ * Milliseconds.
  */
 const RESPONSE_MAX_MS = 10_000;
 

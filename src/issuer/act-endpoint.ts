@@ -9,7 +9,7 @@ import { pickFields, sampleOf, text } from "../platform/api/fields.ts";
 import { endpoint } from "../platform/http/endpoint.ts";
 import { type IssuerDeps, inIssuer } from "./issuer.ts";
 
-/** The security of endpoints for keys that may issue. */
+/** The security of endpoints that require a key with the scope for issuing. */
 export const ISSUER_KEY = partnerKey("voucher.issue");
 
 /** The path parameter for the id of an entity. */
@@ -32,7 +32,7 @@ const exampleOf = ({ shape }: z.ZodObject, kind: EntityKind) => ("id" in shape ?
 /** The given values of a body, for the audit trail. */
 export const givenIn = (body: object) => Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
-/** The endpoint of an act. Its path, body, problems and response follow from the act. */
+/** The endpoint of an act. Its path, body, errors and response are derived from the act. */
 export function endpointOf<F extends Fields, Result extends object>(act: Act<F, Result>) {
   const { name, on, creates, title, about, fields, refusals = [] } = act;
   if (on === null) throw new Error(`${name} is on nothing, so it cannot belong to an organization`);

@@ -10,12 +10,12 @@ import { endpoint } from "../platform/http/endpoint.ts";
 import { givenIn, ISSUER_KEY, idOf } from "./act-endpoint.ts";
 import { type IssuerCall, type IssuerDeps, inIssuer, isEnd, KeyEnded, LOCK_WAIT_MS } from "./issuer.ts";
 
-/** Longest wait for a connection. It leaves some time for the portion. Milliseconds. */
+/** Maximum wait for a connection. It leaves some time for the portion. Milliseconds. */
 const PLACE_WAIT_MS = 2_000;
 
 /**
- * This long after its arrival, a call begins no further range of vouchers and waits for no further lock. A range takes
- * less than half a second, so the response comes within five seconds, even on a busy machine. Milliseconds.
+ * Time after its arrival from which a call begins no further range of vouchers and waits for no further lock. A range
+ * takes less than half a second, so the response comes within five seconds, even on a busy machine. Milliseconds.
  */
 const PORTION_MS = 2_500;
 
@@ -26,15 +26,15 @@ type Participle = "voided" | "extended" | "suspended" | "resumed";
 interface BatchPortions<Done extends Participle> {
   operationId: keyof typeof ERRORS_OF;
   summary: string;
-  /** What the act means for a voucher, as sentences. */
+  /** The meaning of the act for a voucher, as sentences. */
   description: string;
   /** The name of the number of changed vouchers in the response, and the act's participle in descriptions. */
   done: Done;
-  /** Describes the vouchers to which the act does not apply: "that were redeemed". */
+  /** Describes the vouchers to which the act does not apply, for example "that were redeemed". */
   alreadyFinal: string;
 }
 
-/** The endpoint of an act that changes the vouchers of a batch. A caller repeats the call until none remains. */
+/** The endpoint of an act that changes the vouchers of a batch. A caller repeats the call until no voucher remains. */
 export function batchPortionsEndpoint<F extends Fields, Done extends Participle>(
   act: Act<F, BatchResult<Done>>,
   { operationId, summary, description, done, alreadyFinal }: BatchPortions<Done>,
@@ -80,8 +80,8 @@ export function batchPortionsEndpoint<F extends Fields, Done extends Participle>
 }
 
 /**
- * Runs the act until the given time on the monotonic clock. Returns how many vouchers were changed, were final before,
- * and remain.
+ * Runs the act until the given time on the monotonic clock. Returns how many vouchers were changed, how many were final
+ * before, and how many remain.
  */
 async function runPortion<F extends Fields, Done extends Participle>(
   ctx: IssuerCall,

@@ -18,12 +18,14 @@ import { voidBatch } from "./routes/void-batch.ts";
 import { voidVoucher } from "./routes/void-voucher.ts";
 import { vouchers } from "./routes/vouchers.ts";
 
-/** Acts with their own route: a voucher is named in the body, and a batch is changed in portions. */
+/** Acts with their own route, because the body names a voucher, or because a batch is changed in portions. */
 const OWN_ROUTE = ["voucher", "batch"].flatMap((noun) =>
   ["extend", "suspend", "resume", "void"].map((verb) => `${noun} ${verb}`),
 );
 
-/** The endpoints for an organization's own programs, also of the acts of wings. Most follow from the acts alone. */
+/**
+ * The endpoints for an organization's own programs, including those for acts of wings. Most are derived from the acts.
+ */
 export const issuerEndpoints = (ofWings: readonly AnyAct[]) => [
   brands,
   products,

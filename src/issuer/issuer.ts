@@ -19,15 +19,15 @@ interface Issuer {
   stopping: AbortSignal;
 }
 
-/** The dependencies of the routes. Without an issuer, the routes are not mounted. */
+/** The dependencies of the routes. If there is no issuer, the routes are not mounted. */
 export interface IssuerDeps extends LinkSite {
   issuer: Issuer | null;
   randomBytes: RandomBytes;
 }
 
-/** The context of a key's call. It may use one of the issuer's connections at a time. */
+/** The context of a key's call. The call may use one of the issuer's connections at a time. */
 export interface IssuerCall extends AuditContext, LinkSite {
-  /** @throws AppError `not_found`, the same for an entity of another organization and for one that does not exist. */
+  /** @throws AppError `not_found`, both for an entity of another organization and for an unknown entity. */
   requireOwn(kind: EntityKind, id: string): Promise<Lineage>;
   /** Runs a long act. It must often call `assertGoing`, which throws {@link KeyEnded} or `unavailable`. */
   whileKeyWorks<T>(run: (assertGoing: () => void) => Promise<T>): Promise<T>;
@@ -36,7 +36,10 @@ export interface IssuerCall extends AuditContext, LinkSite {
 /** The same error for an unknown entity and for an entity of another organization. */
 export const notOwn = (): AppError => new AppError("not_found", (t) => t("inDetail.notOwn"));
 
-/** Longest wait of a change of vouchers for a lock. Partners' calls hold these locks for milliseconds. Milliseconds. */
+/**
+ * Maximum wait of a change of vouchers for a lock. Partners' calls hold these locks for a few milliseconds.
+ * Milliseconds.
+ */
 export const LOCK_WAIT_MS = 2_000;
 
 /** Thrown when the key was revoked or has expired during a long act. */
@@ -57,7 +60,7 @@ class Stopping extends AppError {
 export const isEnd = (error: unknown): boolean => error instanceof KeyEnded || error instanceof Stopping;
 
 /**
- * Runs a call of a key once a connection is free for it.
+ * Runs a call of a key when a connection is free for it.
  * @param command its name in the audit trail. `args` must contain no secret and no voucher code.
  * @param wait limits the wait for the connection.
  * @throws AppError `overloaded`; CallerLeft.
@@ -91,7 +94,7 @@ export function inIssuer<T>(
   return calls(caller, run, wait);
 }
 
-/** Pauses after each part for as long as the part took, so that the process's other calls get half of the time. */
+/** After each part, pauses for as long as the part took. So the process's other calls get half of the time. */
 function openPause(): () => Promise<void> {
   let workingSince = performance.now();
   return async () => {

@@ -44,19 +44,19 @@ export const onlyOfUser = subject("User").json.optional().meta({ description: "T
 
 export const createdAt = timestamp("When it was created.", EXAMPLE.issuedAt);
 
-/** Replaces times by texts, as responses have them. */
+/** Replaces times by texts in the form of responses. */
 export const withTexts = (row: object): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : value]),
   );
 
-/** The filters that are ids of the organization's entities. */
+/** The filters whose values are ids of the organization's entities. */
 const OF_ENTITY = ["brand", "product", "batch", "contract"] as const;
 
 /**
  * A page of one of the catalog's lists, for the caller's organization and, if given, for one of its entities.
  * @param complete adds fields to the items that the catalog's list does not have.
- * @param findId the id of the only item to list; null if there is none.
+ * @param findId the id of the only item to list. Null if there is none.
  */
 export function listOwn(
   deps: IssuerDeps & Confirming,

@@ -33,7 +33,7 @@ interface OneVoucher<F extends Fields, Response extends z.ZodObject, Needs> {
   run(deps: Deps & Needs, ctx: AuditContext, id: string, values: Values<F>): Promise<z.output<Response>>;
 }
 
-/** The endpoint of an act on one voucher, which the body names by its code or its id. */
+/** The endpoint of an act on one voucher. The body names the voucher by its code or its id. */
 export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObject, Needs = object>(
   { name, fields }: Pick<Act<F>, "name" | "fields">,
   { run, ...described }: OneVoucher<F, Response, Needs>,
@@ -71,7 +71,10 @@ export function oneVoucherEndpoint<F extends Fields, Response extends z.ZodObjec
   });
 }
 
-/** The id of a voucher of the caller's organization. A code without one counts as a miss, as it does at a till. */
+/**
+ * The id of a voucher of the caller's organization. A code without a voucher counts as a miss, like an unknown code at
+ * a till.
+ */
 async function findTarget(
   deps: Deps,
   ctx: IssuerCall,

@@ -13,15 +13,15 @@ import type { ReadLines } from "../printed-codes.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 import { formatCount, formatUtcWithZone, pluralize } from "../words.ts";
 
-/** How a face supplies the codes of a new batch or receives them. */
+/** How an interface supplies the codes of a new batch, or receives them. */
 export interface Codes {
-  /** Printed codes to import instead of new ones. */
+  /** Printed codes to import. Without them, new codes are made. */
   codes?: ReadLines | null;
-  /** Receives every chunk once it is written. The vouchers exist only after the act has ended. */
+  /** Receives every chunk after it was written. The vouchers exist only after the act has ended. */
   onChunk?: (vouchers: readonly IssuedVoucher[]) => Promise<void> | void;
 }
 
-/** Maximum number of vouchers that a program issues at once. */
+/** Maximum number of vouchers that a program issues in one call. */
 const PROGRAM_COUNT_MAX = 100_000;
 
 const OPENS_AT = optional(time("Opens at", "start", { onlyFor: "people" }));
@@ -41,7 +41,7 @@ const windowOf = (kind: WindowKind) =>
     .meta({ description: `The window through which users ${kind}. Without it, they cannot.` });
 
 const FIELDS = {
-  // A program waits for the response, so it issues fewer vouchers at once.
+  // A program waits for the response, so the maximum is lower in one call.
   count: { ...integer("Number of vouchers", 1, COUNT_MAX), json: integer("", 1, PROGRAM_COUNT_MAX).json },
   validUntil: time("Valid until", "end", { future: true }),
   audience: choice("Who may claim or buy", AUDIENCES, {
@@ -74,7 +74,7 @@ const FIELDS = {
   ),
 };
 
-/** The windows of a new batch, each with the prefix of its time fields' names. */
+/** The windows of a new batch, each with the name prefix of its time fields. */
 function windowsOf(values: Readable<typeof FIELDS>) {
   const { windows = [], opensAt = null, closesAt = null, windowsOfPrograms = {} } = values;
   if (windowsOfPrograms === null) return windows.map((kind) => ({ kind, prefix: "" as const, opensAt, closesAt }));
@@ -102,12 +102,12 @@ const ISSUED_UNDER_REFERENCE = ISSUED.extend({
 });
 
 interface Issued extends z.output<typeof ISSUED> {
-  /** Whether the reference had issued this batch before; `otherBatch`: whether it had issued another batch. */
+  /** Whether this batch was already issued under the reference. `otherBatch`: whether another batch was. */
   alreadyIssued: boolean;
   otherBatch?: true;
 }
 
-/** The reference in its stored form, with the terms that were asked for under it. */
+/** The reference in its stored form, with the terms of the call. */
 function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueReference | null {
   const { issueRef, count: size, validUntil, audience, windowsOfPrograms: windows } = values;
   if (issueRef === null) return null;
@@ -115,7 +115,7 @@ function referenceOf(productId: string, values: Values<typeof FIELDS>): IssueRef
   return { issueRef: normaliseReference(issueRef), terms };
 }
 
-/** The batch that the organization issued under the reference earlier. */
+/** The batch that the organization has already issued under the reference. */
 async function findFirst(
   { pool }: Pick<AuditContext, "pool">,
   productId: string,

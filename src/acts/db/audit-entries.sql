@@ -15,7 +15,7 @@ SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "re
   FROM products AS p WHERE p.id = $1::text;
 
 -- name: state_of_api_key(id)
--- A key with the expiry times of its secrets, oldest secret first. The current secret has NULL.
+-- A key with the expiry times of its secrets, oldest secret first. NULL stands for the current secret.
 SELECT k.organization_id AS "organizationId", k.label, k.scopes, k.allow_ips::text[] AS "allowIps", k.created_at AS "createdAt",
        k.expires_at AS "expiresAt", k.revoked_at AS "revokedAt", k.max_per_day AS "maxPerDay",
        k.max_amount_per_day_usd AS "maxAmountPerDayUsd",
@@ -37,13 +37,13 @@ SELECT b.product_id AS "productId", b.audience, b.voucher_count AS "voucherCount
  WHERE b.id = $1::text;
 
 -- name: state_of_voucher(id)
--- A voucher without its code. Locks the row, as every change of a voucher does first.
+-- A voucher without its code. Locks the row, like every change of a voucher does first.
 SELECT v.organization_id AS "organizationId", v.batch_id AS "batchId", v.serial, v.status, v.redeemed_at AS "redeemedAt",
        v.last_sequence AS "lastSequence", voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil"
   FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id WHERE v.id = $1::text FOR UPDATE OF v;
 
 -- name: state_of_member(organization_and_user)
--- The two ids are separated by a slash.
+-- A member. The parameter is the two ids, separated by a slash.
 SELECT m.role, m.created_at AS "createdAt" FROM members AS m
  WHERE m.organization_id = split_part($1::text, '/', 1) AND m.user_id = substr($1::text, strpos($1::text, '/') + 1);
 
@@ -54,7 +54,7 @@ SELECT c.brand_id AS "brandId", c.user_id AS "userId", c.status, c.ends_at AS "e
   FROM referrer_contracts AS c WHERE c.id = $1::text FOR NO KEY UPDATE;
 
 -- name: state_of_link(code_sha256)
--- A link by the hash of its code, because the code itself is a credential.
+-- A link, found by the hash of its code, because the code itself is a credential.
 SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS "brandId", l.created_at AS "createdAt"
   FROM referral_links AS l WHERE encode(sha256(convert_to(l.code, 'UTF8')), 'hex') = $1::text;
 
@@ -69,8 +69,8 @@ SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_type
   FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: state_of_roles(database)
--- The roles of the service and voucherctl, and the rights of all roles but the owner on this database, on the schema of
--- the tables (the current one), and on its tables, sequences, columns and functions.
+-- The roles of the service and of voucherctl, and the rights of all roles except the owner: on this database, on the
+-- schema of the tables (the current one), and on its tables, sequences, columns and functions.
 WITH here AS (
   SELECT n.oid, n.nspname, n.nspacl, n.nspowner FROM pg_namespace AS n WHERE n.nspname = current_schema()
 ), granted AS (
@@ -96,11 +96,11 @@ SELECT ARRAY(SELECT r.rolname || CASE WHEN r.rolcanlogin THEN ' LOGIN' ELSE ' NO
               WHERE g.grantee <> g.owner ORDER BY 1) AS rights;
 
 -- name: state_of_user(form)
--- When a user was last erased. The user is found by the text that replaced the user's id.
+-- The time when a user was last erased. The user is found by the text that replaced the user's id.
 SELECT u.erased_at AS "erasedAt" FROM erased_users AS u WHERE u.user_id = $1::text;
 
 -- name: state_of_operator(id)
--- An operator with the expiry times of the tokens, oldest token first. The current token has NULL.
+-- An operator with the expiry times of the tokens, oldest token first. NULL stands for the current token.
 SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
        ARRAY(SELECT t.expires_at FROM operator_tokens AS t WHERE t.operator_id = o.id ORDER BY t.created_at) AS "tokensExpireAt"
   FROM operators AS o WHERE o.id = $1::text;
@@ -109,27 +109,30 @@ SELECT o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
 SELECT t.size, encode(t.root, 'base64') AS root FROM log_tree AS t WHERE t.origin = $1::text;
 
 -- name: state_of_deployment(id)
--- The only row of `deployment`. Any id finds it: `voucherctl` can change the id between the two reads of an audit entry.
+-- The only row of `deployment`. Finds it by any id, because `voucherctl` can change the id between the two reads for an
+-- audit entry.
 SELECT d.id, d.system_identifier::text AS "systemIdentifier", d.database_oid::text AS "databaseOid"
   FROM deployment AS d WHERE d.singleton AND $1::text IS NOT NULL;
 
 -- name: insert_audit_entry(os_user, host, by, command, arguments, entity_type, entity_id, before?, after?)
--- A trigger sets the time and the role.
+-- Inserts an audit entry. A trigger sets the time and the role.
 INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id, before, after)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text, $8::jsonb, $9::jsonb);
 
 -- name: count_codes_read(batch_id, key_id, codes)
--- Adds to the counts of this hour's entry about codes of a batch that a key has read. False if there is none.
+-- Adds to the counts in this hour's entry about a key that reads codes of a batch. Returns false if there is no such
+-- entry.
 SELECT count_codes_read($1::text, $2::text, $3::int) AS counted;
 
 -- name: insert_visit(os_user, host, by, command, arguments, entity_type, entity_id)
--- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may not write them.
+-- Inserts the entry of an operator's visit to a page. Omits before and after, because the role of the API processes may
+-- not write them.
 INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, entity_id)
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
 -- name: select_audit_entries(entity_id?, user?, limit)
--- Audit entries, newest first: of one entity or of all, and of one user if given, including those where OPS_TOKEN came
--- with the name, or a JWT with the name and a subject.
+-- Audit entries of one entity or of all, newest first. With a user, only entries of that user. These include sign-ins
+-- with OPS_TOKEN and that name, and with a JWT that has that name and a subject.
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a
@@ -137,8 +140,8 @@ SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.h
  ORDER BY a.id DESC LIMIT $3::int;
 
 -- name: select_changes(before, limit, entity_id?, user?)
--- Changes before an entry, newest first, without states and without views of pages: of one entity or of all, and of one
--- user, as select_audit_entries finds them, or of all.
+-- Changes before an entry, newest first, without states and without views of pages. Of one entity or of all. With a
+-- user, only changes by that user, as in select_audit_entries.
 SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.by, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
   FROM audit_entries AS a
  WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' AND ($3::text IS NULL OR a.entity_id = $3::text)

@@ -12,20 +12,20 @@ import {
 import type { Queryable, Transaction } from "../../platform/db/pool.ts";
 import { Statements } from "../../platform/db/statements.ts";
 
-/** The columns of an entity before and after a change, without secrets and codes. */
+/** The columns of an entity before or after a change, without secrets and codes. */
 type EntityState = Record<string, unknown>;
 
 /**
- * How the acting person or program was identified: by a named operator's token, a JWT of a proxy, OPS_TOKEN with a name
- * that anyone can choose, the operating system's user of a command, or an API key.
+ * How the acting person or program was identified: by a named operator's token, by a proxy's JWT, by OPS_TOKEN with a
+ * freely chosen name, by the operating system's user of a command, or by an API key.
  */
 export type ActingBy = "operator" | "jwt" | "shared" | "command" | "key";
 
 const CHANGE = {
   id: bigint,
-  /** The time by the database's clock, shortly before the change was committed. */
+  /** The time on the database's clock, shortly before the change was committed. */
   at: timestamptz,
-  /** The operator or user. After a sign-in with OPS_TOKEN, `shared: ` and the name that was given with it. */
+  /** The operator or user. For a sign-in with OPS_TOKEN, `shared: ` and the given name. */
   osUser: text,
   host: text,
   /** Null in entries of earlier releases. */
@@ -58,7 +58,7 @@ export const selectChanges = sql.rows("select_changes", CHANGE, {
   entityId: orNull(text),
   user: orNull(text),
 });
-/** The newest entry that paused or resumed a queue, with its reason; null if there is none. */
+/** The newest entry that paused or resumed a queue, with its reason. Null if there is none. */
 export const findNewestPause = sql.row(
   "find_newest_pause",
   {
@@ -81,7 +81,10 @@ const insertEntry = sql.execute("insert_audit_entry", {
   before: orNull(jsonb<string>()),
   after: orNull(jsonb<string>()),
 });
-/** Adds to the counts of this hour's entry about codes of a batch that a key has read. False if there is none. */
+/**
+ * Adds to the counts in this hour's entry about a key that reads codes of a batch. Returns false if there is no such
+ * entry.
+ */
 export const countCodesRead = sql.requiredValue(
   "count_codes_read",
   { counted: boolean },
@@ -104,21 +107,21 @@ const STATE_OF = {
   ApiKey: sql.prepare("state_of_api_key", { id: text }),
   Batch: sql.prepare("state_of_batch", { id: text }),
   VoucherInstance: sql.prepare("state_of_voucher", { id: text }),
-  /** Its id is `<organization>/<user>`. */
+  /** The id is `<organization>/<user>`. */
   Member: sql.prepare("state_of_member", { organizationAndUser: text }),
   ReferrerContract: sql.prepare("state_of_contract", { id: text }),
-  /** Its id is the SHA-256 of its code, in hex. */
+  /** The id is the SHA-256 of the link's code, in hex. */
   ReferralLink: sql.prepare("state_of_link", { codeSha256: text }),
   Listing: sql.prepare("state_of_listing", { id: text }),
   WebhookEndpoint: sql.prepare("state_of_webhook_endpoint", { id: text }),
   Operator: sql.prepare("state_of_operator", { id: text }),
-  /** An erased user. Its id is the replaced text. */
+  /** An erased user. The id is the text that replaced the user's id. */
   User: sql.prepare("state_of_user", { form: text }),
-  /** The rights of the service's roles. Its id is the name of the database. */
+  /** The rights of the service's roles. The id is the name of the database. */
   DatabaseRoles: sql.prepare("state_of_roles", { database: text }),
-  /** The transparency log. Its id is its origin. */
+  /** The transparency log. The id is its origin. */
   Log: sql.prepare("state_of_log", { origin: text }),
-  /** Its id is the deployment's id before the change. */
+  /** The id is the deployment's id before the change. */
   Deployment: sql.prepare("state_of_deployment", { id: text }),
 };
 
@@ -126,12 +129,12 @@ const STATELESS = ["Queue", "Process"] as const;
 
 /** The entity that an administrative command changes. */
 export interface Entity {
-  /** Queues and processes are in Redis, so they have no state here. */
+  /** The kind of the entity. Queues and processes are in Redis, so they have no state here. */
   type: keyof typeof STATE_OF | (typeof STATELESS)[number];
   id: string;
 }
 
-/** Serializes changes of the same entity until this transaction ends, whether or not the entity exists. */
+/** Serializes changes of the same entity until this transaction ends, even if the entity does not exist. */
 export async function lockEntity(tx: Transaction, { type, id }: Entity): Promise<void> {
   await lockEntityName(tx, { entityType: type, entityId: id });
 }
@@ -141,8 +144,8 @@ function isStateless(type: Entity["type"]): type is (typeof STATELESS)[number] {
 }
 
 /**
- * The state of an entity in this transaction, or null if there is none. Call `lockEntity` first, so that no other
- * command changes it.
+ * The state of an entity in this transaction. Null if there is none. Call `lockEntity` first, so that no other command
+ * changes it.
  */
 export async function readEntityState(tx: Transaction, { type, id }: Entity): Promise<EntityState | null> {
   if (isStateless(type)) return null;
@@ -182,7 +185,7 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
 
 /** What an operator viewed or did on a page. Recorded like an audit entry, without states. */
 export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "by" | "arguments"> {
-  /** `page`, followed by what the page shows or does. */
+  /** The word `page`, followed by what the page shows or does. */
   command: `page ${string}`;
   entity: { type: Entity["type"] | "Search"; id: string };
 }

@@ -1,8 +1,8 @@
 -- name: find_erasable(organization_id?, external_ref?, user_id?, event_types, after, limit, up_to?)
--- The next vouchers in id order that have something to erase: an event of one of the types, or the reason of a release.
--- Finds vouchers of an organization's reference or of a user; the other parameters are null. A user's vouchers are
--- those that the user claimed or bought, and those that others claimed through the user's links. With a time, only what
--- was written until then.
+-- The next vouchers, in id order, from which something must be erased: an event of one of the types, or the reason of a
+-- release. Finds the vouchers of an organization's reference, or of a user. The other parameters are null. A user's
+-- vouchers are those that the user claimed or bought, and those that others claimed through the user's links. With a
+-- time, only what was written until then.
 SELECT f.voucher_id AS "voucherId"
   FROM (SELECT rd.voucher_id FROM redemptions AS rd
          WHERE rd.organization_id = $1::text
@@ -29,9 +29,10 @@ SELECT f.voucher_id AS "voucherId"
  ORDER BY f.voucher_id LIMIT $6::int;
 
 -- name: select_erasable_events(voucher_id, event_types, user_id?)
--- The events of locked vouchers that have a payload and one of the types, in chain order; of types that name no person,
--- those with a reason. Includes Pending events, which the transaction seals first. With a user, only events of vouchers that the user claimed or bought, and claims
--- through the user's links. The texts are those that identify a person.
+-- The events of locked vouchers that have a payload and one of the types, in chain order. If a type names no person,
+-- only its events with a reason. Includes Pending events, which the transaction seals first. With a user, only events
+-- of vouchers that the user claimed or bought, and claims through the user's links. The texts are those that identify a
+-- person.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e.event_type AS "eventType",
        jsonb_strip_nulls(jsonb_build_object(
          'actorConnectedId', CASE WHEN e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought') THEN e.actor_connected_id END,
@@ -49,8 +50,8 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.occurred_at AS "occurredAt", e
  ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_texts_beside_events(voucher_id, event_voucher_id, event_type, reason?, user_id?)
--- What erase_events would replace or remove of vouchers besides the payloads of these events, oldest first. With a user,
--- the texts of other users and the reasons of releases of their vouchers are null.
+-- The texts of vouchers that erase_events would replace or remove outside the payloads of these events, oldest first.
+-- With a user, the texts of other users and the reasons of releases of their vouchers are null.
 WITH events AS (
   SELECT w.voucher_id, w.event_type, w.reason FROM unnest($2::text[], $3::text[], $4::text[]) AS w (voucher_id, event_type, reason)
 ), erased AS (
@@ -87,13 +88,13 @@ SELECT f.kind, f.id, f.at, f.text
  ORDER BY f.id, f.at, f.kind;
 
 -- name: select_texts_of_user(user_id)
--- What erase_user would replace, oldest first.
+-- The texts that erase_user would replace, oldest first.
 SELECT f.kind, f.id, f.at, $1::text AS text
   FROM (SELECT 'member' AS kind, m.organization_id AS id, m.created_at AS at FROM members AS m WHERE m.user_id = $1::text
          UNION ALL
         SELECT 'contract', c.id, c.offered_at FROM referrer_contracts AS c WHERE c.user_id = $1::text
          UNION ALL
-        -- As in erase_user: the index has this expression.
+        -- The same expression as in erase_user, because the index has it.
         SELECT 'audit entry', a.entity_id, a.at FROM audit_entries AS a
          WHERE ARRAY[(a.arguments->>'user') COLLATE "C", a.before->>'userId', a.after->>'userId',
                      CASE WHEN a.entity_type = 'Member' OR a.command = 'member add'
@@ -104,7 +105,7 @@ SELECT f.kind, f.id, f.at, $1::text AS text
  ORDER BY f.at, f.kind, f.id;
 
 -- name: select_texts_of_batch_reference(organization_id, reference)
--- What erase_reference would replace.
+-- The texts that erase_reference would replace.
 WITH batch AS (
   SELECT r.batch_id, r.issued_at, r.issue_ref FROM issue_references AS r
    WHERE r.organization_id = $1::text AND r.issue_ref = $2::text AND r.erased_at IS NULL
@@ -116,7 +117,7 @@ SELECT 'audit entry', a.entity_id, a.at, a.arguments->>'issueRef'
  WHERE NOT starts_with(a.arguments->>'issueRef', 'erased:');
 
 -- name: select_texts(voucher_id)
--- The keys of the advisory locks of the references and users of vouchers, which erase_events takes.
+-- The keys of the advisory locks that erase_events takes for the references and users of vouchers.
 SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
  CROSS JOIN LATERAL (SELECT hashtext(rd.organization_id) AS kind, hashtext(rd.external_ref) AS text
                        FROM redemptions AS rd WHERE rd.voucher_id = v.id
@@ -126,7 +127,7 @@ SELECT v.id, k.kind, k.text FROM unnest($1::text[]) AS v (id)
                      SELECT 1701995891, hashtext(p.user_id) FROM purchases AS p WHERE p.voucher_id = v.id) AS k;
 
 -- name: try_lock_texts(id, kind, text)
--- Takes locks of texts without waiting. Returns the vouchers with a text that another transaction has locked.
+-- Takes locks of texts without waiting. Returns the vouchers of which another transaction has locked a text.
 SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 
@@ -135,36 +136,37 @@ SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
 SELECT pg_advisory_xact_lock($1::int, $2::int);
 
 -- name: erase_events(voucher_id, sequence?, up_to?)
--- Erases the events that the given erasing events name, in the chains of locked vouchers, and the reasons of their
--- reservations, with a time only of those that ended until then. A voucher's sequence is null if none of its events is
--- erased.
+-- In the chains of locked vouchers, erases the events that the given erasing events list, and the reasons of
+-- reservations. With a time, only reasons of reservations that ended until then. A voucher's sequence is null if none
+-- of its events is erased.
 SELECT e.erased_vouchers AS vouchers, e.erased_events AS events, e.erased_texts AS texts
   FROM erase_events($1::text[], $2::int[], coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: erase_user(user_id, up_to?)
--- Replaces a user's id in all tables that are not about vouchers, with a time only what was written until then.
+-- Replaces a user's id in all tables that are not about vouchers. With a time, only in what was written until then.
 SELECT e.erased_texts AS texts FROM erase_user($1::text, coalesce($2::timestamptz, 'infinity')) AS e;
 
 -- name: erase_reference(organization_id, reference, up_to?)
--- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch, with
--- a time only if it was issued until then.
+-- Waits for transactions that write redemptions and batches under a reference. Replaces the reference of a batch. With
+-- a time, only if the batch was issued until then.
 SELECT e.erased_texts AS texts FROM erase_reference($1::text, $2::text, coalesce($3::timestamptz, 'infinity')) AS e;
 
 -- name: find_erased_form(owner, text)
--- The text that replaces a text of an organization, or a user's id if the owner is empty. Null if there is no such organization.
+-- The text that replaces a text of an organization or, if the owner is empty, a user's id. Null if there is no such
+-- organization.
 SELECT erased_form($1::text, $2::text) AS form;
 
 -- name: select_erasures(since)
--- The erasures since a time, oldest first, with the erased events and the time until which they erased. The events are
--- empty if only reasons of releases were erased.
+-- The erasures since a time, oldest first, each with the erased events and the time up to which it erased. The list of
+-- events is empty if only reasons of releases were erased.
 SELECT r.voucher_id AS "voucherId", r.up_to AS "erasedAt",
        ARRAY(SELECT e.sequence FROM voucher_events AS e
               WHERE e.voucher_id = r.voucher_id AND e.erased_by = r.sequence ORDER BY e.sequence) AS sequences
   FROM erasures AS r WHERE r.erased_at >= $1::timestamptz ORDER BY r.erased_at, r.voucher_id, r.sequence;
 
 -- name: select_erased_references(since)
--- The replaced references of the redemptions and batches that were erased since a time, with the time up to which the erasure erased what was
--- written. If there is a batch, its time counts, because a replay finds references by their batches.
+-- For redemptions and batches that were erased since a time: the replaced references, and the time up to which the
+-- erasure erased. If there is a batch, its time counts, because a replay finds references by their batches.
 SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_batch), max(f.of_order)) AS "erasedAt"
   FROM (SELECT rd.organization_id, rd.external_ref AS reference, NULL::timestamptz AS of_batch, w.up_to AS of_order
           FROM (SELECT r.voucher_id, max(r.up_to) AS up_to FROM erasures AS r WHERE r.erased_at >= $1::timestamptz
@@ -177,15 +179,16 @@ SELECT f.organization_id AS "organizationId", f.reference, coalesce(max(f.of_bat
  GROUP BY f.organization_id, f.reference ORDER BY 1, 2;
 
 -- name: select_erased_users(since)
--- The replaced ids of the users that were erased since a time, with the time until which their erasure erased.
+-- The replaced ids of the users that were erased since a time, and the time up to which the erasure erased.
 SELECT u.user_id AS form, u.up_to AS "erasedAt" FROM erased_users AS u
  WHERE u.erased_at >= $1::timestamptz ORDER BY u.erased_at, u.user_id;
 
 -- name: find_users_to_erase(form)
--- The users with these replaced texts whose original ids are in the database, as after a restore.
+-- The users whose original ids are in the database although these texts once replaced them, as after a restore.
 SELECT u.user_id AS "userId", u.form FROM find_erased_users($1::text[]) AS u;
 
 -- name: find_references_to_erase(organization_id, form)
--- The batches with these replaced texts whose original references are in the database, as after a restore.
+-- The batches whose original references are in the database although these texts once replaced them, as after a
+-- restore.
 SELECT r.organization_id AS "organizationId", r.issue_ref AS "externalRef", r.form
   FROM find_erased_references($1::text[], $2::text[]) AS r;

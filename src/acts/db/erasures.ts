@@ -44,7 +44,7 @@ const ERASABLE_EVENT = {
   eventType: textOf<EventType>(),
   texts: jsonb<Partial<Record<TextOfEvent, string | null>>>(),
 };
-/** What identifies a person in an event. */
+/** The texts in an event that identify a person. */
 export type TextOfEvent = "actorConnectedId" | "referrer" | "paymentRef" | "externalRef" | "note" | "reason";
 export type ErasableEvent = Row<typeof ERASABLE_EVENT>;
 
@@ -54,7 +54,7 @@ export const selectErasableEvents = sql.rows("select_erasable_events", ERASABLE_
   userId: orNull(text),
 });
 
-/** A text that an erasure replaces or removes, besides events. `id` names what has it. */
+/** A text outside events that an erasure replaces or removes. `id` names the row that has it. */
 const HELD_TEXT = { kind: text, id: text, at: timestamptz, text: orNull(text) };
 export type HeldText = Row<typeof HELD_TEXT>;
 
@@ -82,12 +82,12 @@ const tryLockTexts = sql.values(
   { id: text },
   { id: arrayOf(text), kind: arrayOf(integer), text: arrayOf(integer) },
 );
-/** Waits for the lock of a text, and keeps it until the transaction ends. */
+/** Waits for the lock of a text and keeps it until the transaction ends. */
 export const waitForText = sql.execute("wait_for_text", { kind: integer, text: integer });
 
 /**
- * Locks the references and users of locked vouchers, without waiting. Returns the vouchers of which it has locked all.
- * {@link eraseEvents} takes the same locks, so it waits for none on these vouchers.
+ * Locks the references and users of locked vouchers, without waiting. Returns the vouchers for which all were locked.
+ * {@link eraseEvents} takes the same locks, so for these vouchers it does not wait.
  */
 export async function lockFreeTexts(tx: Transaction, voucherIds: ReadonlySet<string>): Promise<Set<string>> {
   const texts = await selectTexts(tx, [...voucherIds]);
@@ -102,7 +102,7 @@ const callEraseEvents = sql.requiredRow(
 );
 
 /**
- * Erases the events that erasing events of this transaction name, and the reasons of the vouchers' reservations that
+ * Erases the events that erasing events of this transaction list, and the reasons of the vouchers' reservations that
  * ended up to a time. The sequence is null for a voucher without an erasing event. Returns the numbers of erased
  * events, of replaced texts and of the vouchers concerned.
  */
@@ -115,7 +115,7 @@ export function eraseEvents(
 }
 
 /**
- * Replaces a user's id, in what was written up to a time, in all tables that are not about vouchers. Returns the number
+ * In all tables that are not about vouchers, replaces a user's id in what was written up to a time. Returns the number
  * of replaced texts.
  */
 export const eraseUser = sql.requiredValue(
@@ -126,7 +126,8 @@ export const eraseUser = sql.requiredValue(
 
 /**
  * Waits for transactions that write redemptions and batches under a reference, so that later statements see their rows.
- * Replaces the reference of a batch that was issued up to a time. Returns the number of replaced texts.
+ * If the reference's batch was issued up to a time, replaces the batch's reference. Returns the number of replaced
+ * texts.
  */
 export const eraseReference = sql.requiredValue(
   "erase_reference",
@@ -134,7 +135,10 @@ export const eraseReference = sql.requiredValue(
   { organizationId: text, reference: text, upTo: orNull(timestamptz) },
 );
 
-/** The text that replaces an organization's text, or a user's id if the owner is empty. Null: unknown organization. */
+/**
+ * The text that replaces an organization's text or, if the owner is empty, a user's id. Null if the organization is
+ * unknown.
+ */
 export const findErasedForm = sql.value("find_erased_form", { form: text }, { owner: text, text });
 
 export const selectErasures = sql.rows(

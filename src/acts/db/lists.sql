@@ -21,7 +21,7 @@ SELECT p.id, p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd 
  ORDER BY p.id LIMIT $5::int;
 
 -- name: list_batches(org?, brand?, product?, id?, after, limit)
--- Batches in id order, with the kinds of their windows. Counts no vouchers.
+-- Batches in id order, with the kinds of their windows. Vouchers are not counted.
 SELECT b.id, b.product_id AS "productId", p.name AS "productName", b.audience, b.voucher_count AS count, b.valid_until AS "validUntil",
        b.price_usd AS "priceUsd", ARRAY(SELECT w.kind FROM batch_windows AS w WHERE w.batch_id = b.id ORDER BY w.kind DESC) AS windows,
        b.created_at AS "createdAt"
@@ -62,14 +62,15 @@ SELECT l.code, l.contract_id AS "contractId", l.product_id AS "productId", p.nam
  ORDER BY l.code LIMIT $6::int;
 
 -- name: list_operators(after, limit)
--- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires; null if all have expired.
+-- Operators in id order, without their tokens. oldTokensUntil: when the last replaced token expires. Null if all have
+-- expired.
 SELECT o.id, o.name, o.role, o.expires_at AS "expiresAt", o.revoked_at AS "revokedAt",
        CASE WHEN o.revoked_at IS NOT NULL THEN 'Revoked' WHEN o.expires_at <= clock_timestamp() THEN 'Expired' ELSE 'Active' END AS state,
        (SELECT max(t.expires_at) FROM operator_tokens AS t WHERE t.operator_id = o.id AND t.expires_at > clock_timestamp()) AS "oldTokensUntil"
   FROM operators AS o WHERE o.id > $1::text ORDER BY o.id LIMIT $2::int;
 
 -- name: find_by_name(kind, name)
--- The ids of organizations, brands or products with a name, compared without case; at most ten.
+-- The ids of organizations, brands or products with a name, ignoring case. At most ten.
 SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
                  UNION ALL SELECT 'brand', b.id, b.name FROM brands AS b
                  UNION ALL SELECT 'product', p.id, p.name FROM products AS p) AS named
@@ -77,7 +78,7 @@ SELECT id FROM (SELECT 'org' AS kind, o.id, o.name FROM organizations AS o
  ORDER BY id LIMIT 10;
 
 -- name: find_unknown_filter(org?, brand?, product?, batch?, contract?)
--- The id and kind of a filter that matches no entity. No row when all given ids exist.
+-- The id and kind of a filter that matches no entity. No row if all given ids exist.
 SELECT f.kind, f.id
   FROM (VALUES ('organization', $1::text, EXISTS (SELECT FROM organizations AS o WHERE o.id = $1::text)),
                ('brand', $2::text, EXISTS (SELECT FROM brands AS b WHERE b.id = $2::text)),

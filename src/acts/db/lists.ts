@@ -9,7 +9,7 @@ import type { OperatorRole } from "../operator-role.ts";
 
 export const sql = new Statements(new URL("./lists.sql", import.meta.url));
 
-/** Each list with its filters (parameters of its statement), the column that orders it, and its statement. */
+/** Each list with its filters (parameters of its statement), the column by which it is ordered, and its statement. */
 export const LISTS = {
   organizations: {
     filters: ["name"],
@@ -140,7 +140,7 @@ export const LISTS = {
         state: textOf<"Active" | "Expired" | "Revoked">(),
         expiresAt: orNull(timestamptz),
         revokedAt: orNull(timestamptz),
-        /** When the last replaced token expires; null if all have expired. */
+        /** When the last replaced token expires. Null if all have expired. */
         oldTokensUntil: orNull(timestamptz),
       },
       { after: text, limit: integer },
@@ -180,7 +180,7 @@ const findUnknown = sql.row(
   { org: orNull(text), brand: orNull(text), product: orNull(text), batch: orNull(text), contract: orNull(text) },
 );
 
-/** Returns an id from the filters that does not exist, with its kind, or null if all exist. */
+/** Returns an id in the filters that does not exist, with its kind. Null if all ids exist. */
 export function findUnknownFilter(db: Queryable, filters: Readonly<Record<string, string | undefined>>) {
   const { org = null, brand = null, product = null, batch = null, contract = null } = filters;
   return findUnknown(db, { org, brand, product, batch, contract });

@@ -9,7 +9,7 @@ export const sql = new Statements(new URL("./operators.sql", import.meta.url));
 /** The prefix of an operator's token. */
 export const TOKEN_PREFIX = "pvo_";
 
-/** An operator who can sign in at the moment of the read. */
+/** An operator who can sign in at the time of the read. */
 export interface NamedOperator {
   id: string;
   name: string;
@@ -24,7 +24,7 @@ const selectByToken = withLatest(
   ),
 );
 export const hasOperators = sql.executeOne("find_any_operator");
-/** How many operators of each role can sign in. A role without any is left out. */
+/** How many operators of each role can sign in. A role without such operators is left out. */
 export const countOperators = sql.rows("count_operators", { role: textOf<OperatorRole>(), operators: integer });
 export const insertOperator = sql.execute("insert_operator", {
   id: text,
@@ -41,7 +41,7 @@ export const retireOperatorTokens = sql.value(
 /** Returns whether the operator exists. */
 export const revokeOperatorRow = sql.executeOne("revoke_operator", { id: text });
 
-/** The operators of these tokens (SHA-256 in hex), by the hash. A hash without an operator is left out. */
+/** The operators with these tokens (SHA-256 in hex), by the hash. A hash without an operator is left out. */
 export async function findOperatorsByToken(
   db: Queryable,
   hashes: readonly string[],
@@ -50,7 +50,7 @@ export async function findOperatorsByToken(
   return new Map(rows.map(({ tokenHash, ...operator }) => [tokenHash, operator]));
 }
 
-/** Makes a token (SHA-256 in hex) the current one of an operator. */
+/** Makes a token (SHA-256 in hex) the current token of an operator. */
 export async function insertOperatorToken(db: Queryable, operatorId: string, hash: string): Promise<void> {
   await insertTokenRow(db, { operatorId, tokenHash: Buffer.from(hash, "hex") });
 }

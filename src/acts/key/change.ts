@@ -35,12 +35,12 @@ const changed = (wanted: number | "none" | null, now: number | null) => (wanted 
 
 export const hasCap = ({ maxPerDay, maxAmountPerDayUsd }: KeyCaps) => maxPerDay !== null || maxAmountPerDayUsd !== null;
 
-/** What a key with a daily limit has redeemed today, in words. */
+/** What a key with a daily limit has redeemed today, as text. */
 export function sayToday({ redemptionsToday, amountTodayUsd }: Pick<ListedKey, "redemptionsToday" | "amountTodayUsd">) {
   return `${redemptionsToday} for $${amountTodayUsd.toFixed(2)} today`;
 }
 
-/** The daily limits of a key, in words. */
+/** The daily limits of a key, as text. */
 export function sayCaps({ maxPerDay, maxAmountPerDayUsd }: KeyCaps): string {
   const limits = [
     maxPerDay !== null && `at most ${maxPerDay} ${maxPerDay === 1 ? "voucher" : "vouchers"} a day`,

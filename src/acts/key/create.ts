@@ -7,15 +7,17 @@ import { act } from "../act.ts";
 import { choices, dollars, integer, networks, optional, text, time } from "../fields.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 
-/** A key's id, and the secret that partners send. Only the secret's hash is stored, so it cannot be shown again. */
+/**
+ * A key's id, and the secret that partners send. Only the secret's hash is stored, so the secret cannot be shown again.
+ */
 export interface ShownKey {
   id: string;
   key: string;
-  /** Present if the organization is a sandbox. Such a key begins with `pvt_`. */
+  /** Present if the organization is a sandbox. The key then begins with `pvt_`. */
   sandbox?: true;
 }
 
-/** What a key may redeem from midnight to midnight, UTC. */
+/** What a key may redeem in one day, from midnight to midnight UTC. */
 export const CAPS = {
   maxPerDay: integer("Most redemptions a day", 1, 1_000_000_000, { hint: "Counted from midnight to midnight, UTC." }),
   maxAmountPerDayUsd: dollars("Most value a day", {
@@ -24,7 +26,7 @@ export const CAPS = {
   }),
 };
 
-/** Creates a key. One without an organization is possible, but the API refuses every request with it. */
+/** Creates a key. A key without an organization is possible, but the API refuses every request with it. */
 export const createKey = act({
   name: "key create",
   on: "organization",

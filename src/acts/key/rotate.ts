@@ -6,7 +6,7 @@ import { withAuditEntry } from "../with-audit-entry.ts";
 import { formatUtcWithZone } from "../words.ts";
 import { addSecret, sayKey } from "./create.ts";
 
-/** In the result, `oldSecretsUntil` is the time at which the last of the old secrets stops working. */
+/** `oldSecretsUntil` in the result is the time when the last old secret stops working. */
 export const rotateKey = act({
   name: "key rotate",
   on: "key",

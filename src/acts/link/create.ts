@@ -10,7 +10,7 @@ import { act } from "../act.ts";
 import { product } from "../fields.ts";
 import { type AuditContext, withAuditEntry } from "../with-audit-entry.ts";
 
-/** What a process knows of its public address. */
+/** The public address, from a process's configuration. */
 export interface LinkSite {
   config: Pick<Config, "baseUrl">;
 }

@@ -3,7 +3,7 @@ import type { Transaction } from "../../platform/db/pool.ts";
 import { insertOperatorToken, TOKEN_PREFIX } from "../db/operators.ts";
 import type { AuditContext } from "../with-audit-entry.ts";
 
-/** An operator's id and token. Only the token's hash is stored, so it cannot be shown again. */
+/** An operator's id and token. Only the token's hash is stored, so the token cannot be shown again. */
 interface ShownToken {
   id: string;
   token: string;

@@ -6,7 +6,7 @@ import { OPERATOR_ROLES } from "../operator-role.ts";
 import { refuseIfTaken, withAuditEntry } from "../with-audit-entry.ts";
 import { addToken } from "./add-token.ts";
 
-/** Longest name of an operator, in characters. */
+/** Maximum length of an operator's name, in characters. */
 const NAME_MAX = 100;
 
 export const createOperator = act({

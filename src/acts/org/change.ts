@@ -5,7 +5,10 @@ import { act } from "../act.ts";
 import { text } from "../fields.ts";
 import { withAuditEntry } from "../with-audit-entry.ts";
 
-/** The name of a zone as the runtime writes it, which may differ in case; null if it knows none. */
+/**
+ * The name of a time zone as the runtime spells it, which may differ in case. Null if the runtime does not know the
+ * zone.
+ */
 function findZone(name: string): string | null {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone;

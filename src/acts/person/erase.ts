@@ -21,7 +21,7 @@ export const erase = act({
   confirm: {
     loss: () => "This permanently erases what identifies the person.",
     typed: {
-      // Not the code, which no page shows while the voucher is Active.
+      // Not by the voucher's code, because no page shows it while the voucher is Active.
       name: "confirmation",
       label: "The voucher's id (to confirm)",
       isNot: "is another one",

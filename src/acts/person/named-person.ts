@@ -8,7 +8,7 @@ import type { AuditContext } from "../with-audit-entry.ts";
 const ofCommand = { commandOnly: true } as const;
 const reference = text("Reference", 128, { hint: "A partner's reference, with its organization." });
 
-/** How an act names a person, besides by the voucher that it is on. */
+/** How an act names a person, other than by the voucher on which it acts. */
 export const PERSON_FIELDS = {
   user: optional(
     subject("User", { ...ofCommand, hint: "The subject of the user's tokens.", placeholder: "<subject>" }),
@@ -19,12 +19,12 @@ export const PERSON_FIELDS = {
   ),
 };
 
-/** The same in a form of an organization. */
+/** The same fields in a form on an organization. */
 export const FIELDS_ON_ORGANIZATION = {
   ref: { ...reference, hint: "The organization's reference of the order or the batch." },
 };
 
-/** What these values do not name: one person. Null if they do. */
+/** The problem with these values if they do not name exactly one person. Null if they do. */
 export function findPersonProblem(given: Partial<Record<"voucher" | "user" | "ref" | "org", unknown>>): string | null {
   const { voucher, user, ref, org } = given;
   const isOne = [voucher, user, ref].filter(Boolean).length === 1 && (ref ? Boolean(org) : !(user && org));
@@ -32,8 +32,8 @@ export function findPersonProblem(given: Partial<Record<"voucher" | "user" | "re
 }
 
 /**
- * The person that an act is given.
- * @throws InvalidValues unless it is one; AppError `not_found` if the organization has no such voucher.
+ * The person that an act's values name.
+ * @throws InvalidValues unless they name one person; AppError `not_found` if the organization has no such voucher.
  */
 export async function openPerson(
   ctx: Pick<AuditContext, "pool">,

@@ -16,7 +16,7 @@ interface QueueAccess {
 }
 type Ctx = AuditContext & QueueAccess;
 
-/** Jobs that one Redis script moves or removes. A script takes some 10 ms. */
+/** Number of jobs that one Redis script moves or removes. A script takes some 10 ms. */
 const PORTION = 1_000;
 
 const ON_QUEUE = { on: "queue", only: "console", examples: [""] } as const;
@@ -25,7 +25,7 @@ const ON_JOBS = {
   job: optional(text("Job", 128, { hint: "The id of one job. Empty: all of them.", fromLink: true })),
 };
 
-/** Pauses or resumes all shards of a queue. @throws AppError `wrong_status` if all shards are in that state already. */
+/** Pauses or resumes all shards of a queue. @throws AppError `wrong_status` if all shards are already in that state. */
 const pausing = (
   verb: "pause" | "resume",
   words: Pick<Definition<typeof ON_ALL, object, QueueAccess>, "title" | "about">,
@@ -49,7 +49,7 @@ const pausing = (
     said: ({ queue }) => `The queue ${queue} is ${verb}d.`,
   });
 
-/** An act on jobs in one state: on all jobs of a shard, or on one job. */
+/** An act on jobs in one state: on all such jobs of a shard, or on one job. */
 interface JobAct extends Pick<Definition<typeof ON_JOBS, object, QueueAccess>, "title" | "about"> {
   state: "failed" | "delayed";
   all: (queue: Queue) => Promise<unknown>;
@@ -77,7 +77,7 @@ const onJobs = (verb: string, role: OperatorRole, { state, all, one, ...words }:
   });
 
 /**
- * All acts of operators on a queue. Other acts on jobs would send redacted data back, or remove jobs whose callers
+ * All acts of operators on a queue. Further acts on jobs would send redacted data back, or remove jobs whose callers
  * still wait.
  */
 export const queueActs = ({
@@ -129,13 +129,13 @@ async function openQueues({ queueViews }: QueueAccess, name: string): Promise<Qu
   return views.map(({ queue }) => queue).filter((queue) => queue.name === name);
 }
 
-/** Commits the audit entry before the act, so no act lacks an entry. */
+/** Commits the audit entry before the act, so that no act lacks its entry. */
 async function record(ctx: Ctx, name: string, before: object, after: object): Promise<void> {
   const unseen = { before: { ...before }, after: () => ({ ...after }) };
   await withAuditEntry(ctx, { type: "Queue", id: name }, async () => undefined, unseen);
 }
 
-/** Acts on every shard, even if the act fails on another shard. */
+/** Acts on every shard. Continues with the other shards if one fails. */
 async function onEach(queues: readonly Queue[], act: (queue: Queue) => Promise<unknown>): Promise<void> {
   const ended = await Promise.allSettled(queues.map(act));
   await answered(Promise.all(ended.map((end) => (end.status === "rejected" ? Promise.reject(end.reason) : null))));

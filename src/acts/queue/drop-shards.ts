@@ -7,7 +7,7 @@ import { pluralize } from "../words.ts";
 export interface Shards {
   deploymentId: string;
   read(): Promise<Division[]>;
-  /** Deletes the keys of the division into this number of shards, and returns how many keys there were. */
+  /** Deletes the keys of the queues' division into this number of shards. Returns how many keys existed. */
   drop(shards: number): Promise<number>;
 }
 
@@ -22,7 +22,7 @@ export function stateOf({ apis, jobs, served, unserved }: Division): ShardState 
   return unserved.length > 0 ? "unserved" : "ready";
 }
 
-/** What each state means, for operators. */
+/** The meaning of each state, for operators. */
 export const MEANING: Record<ShardState, (division: Division) => string> = {
   in_use: () => "API processes add jobs, and workers serve every shard",
   ready: () => "workers serve every shard, no API process adds jobs, and no jobs are left",
@@ -33,8 +33,8 @@ export const MEANING: Record<ShardState, (division: Division) => string> = {
 };
 
 /**
- * Deletes the Redis keys of a division into a number of shards that no process uses. Returns how many keys there were.
- * @throws AppError `invalid_request` if a process uses them, or they have jobs.
+ * Deletes the Redis keys of a division into a number of shards that no process uses. Returns how many keys existed.
+ * @throws AppError `invalid_request` if a process uses these shards, or if they have jobs.
  */
 export async function dropShards(
   ctx: AuditContext,
@@ -47,8 +47,8 @@ export async function dropShards(
   if (state !== "unused") {
     throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
   }
-  // The database does not change. The facts `queueKeys` before and after must differ, or no audit entry is written: 1
-  // means that there are keys.
+  // The database does not change. No audit entry is written unless the facts before and after differ. So `queueKeys`
+  // tells whether there are keys: 1 means that there are.
   const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
   const unseen = { before: { queueKeys: 1 }, after };
   return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);

@@ -14,23 +14,23 @@ import {
 import { makeScramVerifier, SALT_BYTES } from "../../platform/scram-verifier.ts";
 
 /**
- * The roles of the service's processes, of the sequencer of the log, and of voucherctl. They have only the rights that
- * their statements need. A role's name is the deployment's prefix and this word.
+ * The roles of the service's processes (api), of the log's sequencer (log), and of voucherctl (admin). They have only
+ * the rights that their statements need. A role's name is the deployment's prefix followed by this word.
  */
 export const GRANTEES = ["api", "log", "admin"] as const;
 export type Grantee = (typeof GRANTEES)[number];
 
-/** The prefix of a deployment that has chosen none. `grants.sql` is written with it. */
+/** The prefix of a deployment that has not chosen one. `grants.sql` is written with it. */
 export const DEFAULT_PREFIX = "pva";
 export const granteeName = (prefix: string, grantee: Grantee): string => `${prefix}_${grantee}`;
 const granteeNames = (prefix: string) => GRANTEES.map((grantee) => granteeName(prefix, grantee));
 
 const read = (file: URL) => readFileSync(file, "utf8");
 const REVOKES = read(new URL("./revokes.sql", import.meta.url));
-/** All grants: from `grants.sql`, and from the wings. */
+/** All grants: those of `grants.sql`, and those of the wings. */
 const readAll = (ofWings: readonly URL[]) =>
   [new URL("./grants.sql", import.meta.url), ...ofWings].map(read).join("\n");
-/** A prefix has the characters of an SQL name only, so it needs no quotes. */
+/** A prefix contains only characters of an SQL name, so it needs no quotes. */
 const withNames = (text: string, prefix: string) => text.replaceAll(`${DEFAULT_PREFIX}_`, `${prefix}_`);
 
 /** The state of a role after {@link applyGrants}. */
@@ -38,7 +38,7 @@ export interface AppliedGrantee {
   name: string;
   /** Whether this run created it. */
   created: boolean;
-  /** Whether it can log in. If not, an operator grants it to another role that can log in. */
+  /** Whether it can log in. If it cannot, an operator must grant it to a role that can. */
   login: boolean;
   /** Whether this run changed its password. */
   passwordSet: boolean;
@@ -48,18 +48,20 @@ export interface AppliedGrantees {
   roles: AppliedGrantee[];
   /** Rights that this run revoked from PUBLIC. */
   takenFromPublic: string[];
-  /** What other roles of the server may do, though this deployment grants it to none of them. A sentence each. */
+  /** Sentences about what other roles of the server may do, although this deployment has not granted it. */
   others: string[];
 }
 
 /**
- * Creates the missing roles and gives each role the rights of `grants.sql` in this database, and takes them from the
- * roles of another prefix. Run it after each migration.
- * @param tx a transaction of the owner, who must be allowed to create roles if one is missing or gets a password.
- * @param options the prefix of the roles' names, by default the deployment's present prefix; the grants of wings; and
- * passwords of visible ASCII characters. A role with a password can log in; only the password's SCRAM verifier leaves
- * this process. Null changes nothing.
- * @throws AppError `invalid_request`, when the roles have rights in another database, or in excess of `grants.sql`.
+ * Creates the missing roles and gives each role its rights of `grants.sql` in this database. Takes these rights from
+ * the roles of another prefix. Run it after each migration.
+ * @param tx a transaction of the owner. If a role is missing or gets a password, the owner must be allowed to create
+ * roles.
+ * @param options the prefix of the roles' names, by default the deployment's current prefix; the grants of wings; and
+ * passwords of visible ASCII characters. A role with a password can log in. Only the password's SCRAM verifier leaves
+ * this process. A null password changes nothing.
+ * @throws AppError `invalid_request` when the roles have rights in another database, or more rights than `grants.sql`
+ * gives.
  */
 export async function applyGrants(
   tx: Transaction,
@@ -74,7 +76,7 @@ export async function applyGrants(
   const roles: AppliedGrantee[] = [];
   for (const grantee of GRANTEES)
     roles.push(await applyGrantee(tx, randomBytes, granteeName(prefix, grantee), options.passwords[grantee]));
-  // Comes first, because it leaves the roles what they had by PUBLIC.
+  // Comes first, because it gives the roles the rights that they had by PUBLIC.
   await takeDefaultRights(tx);
   if (before !== null && before !== prefix) await tx.query(withNames(REVOKES, before));
   await tx.query(withNames(REVOKES + grants, prefix));
@@ -82,7 +84,7 @@ export async function applyGrants(
   return { roles, takenFromPublic, others };
 }
 
-/** Roles belong to the server: one with rights in another database serves another deployment. @throws AppError */
+/** Roles belong to the server. A role with rights in another database serves another deployment. @throws AppError */
 async function refuseRolesOfOthers(tx: Transaction, prefix: string): Promise<void> {
   const databases = (await findDatabasesOfRoles(tx, granteeNames(prefix))).map(({ name }) => name);
   if (databases.length === 0) return;
@@ -125,8 +127,8 @@ async function readRightsOfPublic(tx: Transaction): Promise<string[]> {
 
 /**
  * Finds what other roles may do.
- * @throws AppError when a role of the deployment has rights that the grants do not give: by an attribute, a membership,
- * ownership, or PUBLIC.
+ * @throws AppError when a role of the deployment has rights that the grants do not give, for example by an attribute, a
+ * membership, ownership, or PUBLIC.
  */
 async function findExcess(tx: Transaction, grants: readonly Grant[]): Promise<string[]> {
   const found = await compareRights(tx, grants);
@@ -159,7 +161,10 @@ function readGrants(grants: string, prefix: string): Grant[] {
   ).flat();
 }
 
-/** Rights of roles that the deployment does not grant, or that its own roles lack, for an operator. */
+/**
+ * Sentences for an operator: rights of other roles that the deployment has not granted, and rights that its own roles
+ * lack.
+ */
 export async function findRightsRisks(
   db: Queryable,
   grantsOfWings: readonly URL[],

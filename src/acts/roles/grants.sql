@@ -1,12 +1,12 @@
--- The rights of the roles on the schema of the tables (the current one) and on this database, except those that only the
--- statements of a wing need: a wing has its own `grants.sql`. `applyGrants` puts the names of the deployment's own roles in
--- place of pva_api, pva_log and pva_admin, and runs `revokes.sql` first, so it can run after every migration. The roles
--- have no right on a table that no such file names. No role may TRUNCATE. The roles may DELETE only from the tables of
--- webhooks, reservations, ends of references, counts, faults and processes. Only the owner may change a definition.
+-- The rights of the roles on the schema of the tables (the current one) and on this database. Rights for the statements
+-- of a wing are in the wing's own `grants.sql`. `applyGrants` replaces pva_api, pva_log and pva_admin by the names of
+-- the deployment's own roles. It runs `revokes.sql` first, so it can run after every migration. The roles have no right
+-- on a table that no such file names. No role may TRUNCATE. The roles may DELETE only from the tables of webhooks,
+-- reservations, ends of references, counts, faults and processes. Only the owner may change a definition.
 -- `compareRights` reads the GRANTs on tables, sequences and functions from these files.
 
--- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables and, in a database from before PostgreSQL 15, other
--- tables. The service needs neither.
+-- Every role has the rights of PUBLIC. By default, PUBLIC may create temporary tables. In a database created before
+-- PostgreSQL 15, it may also create other tables. The service needs neither.
 DO $$
 BEGIN
   EXECUTE format('GRANT USAGE ON SCHEMA %I TO pva_api, pva_log, pva_admin', current_schema());
@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
--- PUBLIC may run no function of the service. Statements of all roles call this function.
+-- PUBLIC may call no function of the service. Statements of all roles call this function.
 GRANT EXECUTE ON FUNCTION assert_row_count(bigint, integer, text) TO pva_api, pva_log, pva_admin;
 
 -- Statements that read when a voucher ends call this function.
@@ -24,23 +24,24 @@ GRANT EXECUTE ON FUNCTION voucher_end(timestamptz, timestamptz, timestamptz) TO 
 -- Statements that read whether a voucher is suspended call this function.
 GRANT EXECUTE ON FUNCTION voucher_suspended(text, timestamptz) TO pva_api, pva_admin;
 
--- Histories, and triggers on what may be erased, call these.
+-- Histories call these functions, and so do triggers on data that may be erased.
 GRANT EXECUTE ON FUNCTION log_index_of(bigint, bigint[], bigint), owns_table(oid) TO pva_api, pva_admin;
 
--- The service moves the times of batches, windows, contracts and reservations only with this function, and only in a sandbox.
+-- The service moves the times of batches, windows, contracts and reservations only with this function, and the function
+-- does so only in a sandbox.
 GRANT EXECUTE ON FUNCTION advance_sandbox(text, integer, text, text, text) TO pva_api;
 
--- Calls with an erased text find its replacement by these functions. No role may read the keys.
+-- Calls with a text that was erased find its replacement with these functions. No role may read the keys.
 GRANT EXECUTE ON FUNCTION erased_form(text, text), redemptions_under(text, text) TO pva_api, pva_admin;
 GRANT SELECT (owner, used) ON erasure_keys TO pva_api, pva_admin;
--- Erasures change what no other statement may change. They find vouchers by claims and purchases.
+-- Erasures change data that no other statement may change. They find vouchers by claims and purchases.
 GRANT EXECUTE ON FUNCTION erase_events(text[], integer[], timestamptz), erase_user(text, timestamptz),
   erase_reference(text, text, timestamptz), find_erased_users(text[]), find_erased_references(text[], text[]) TO pva_admin;
 GRANT SELECT ON erasures, erased_users, claims, purchases TO pva_admin;
--- What is held about a user is found in audit entries and sent forms as an erasure finds it.
+-- Finds what audit entries and sent forms contain about a user, in the same way as an erasure.
 GRANT EXECUTE ON FUNCTION named_users(jsonb) TO pva_admin;
 
--- The processes add marks only with this function. They compare the server with the marks that they remember.
+-- Processes add marks only with this function. They compare the server with the marks that they remember.
 GRANT EXECUTE ON FUNCTION add_mark() TO pva_api, pva_log;
 GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 
@@ -50,20 +51,22 @@ GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 GRANT SELECT ON organizations, deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
--- The sweeper records the expiry of batches, continues the histories of suspended ones, and records the end of contracts.
+-- The sweeper records the expiry of batches, adds missing events to the histories of suspended batches, and records the
+-- end of contracts.
 GRANT UPDATE (expiry_recorded_to, suspension_due_at) ON batches TO pva_api;
 GRANT UPDATE (status, changed_at) ON referrer_contracts TO pva_api;
 
--- Vouchers are changed, never inserted. Locking a row needs the UPDATE right on at least one column.
+-- Vouchers are changed, never inserted. Locking a row requires the UPDATE right on at least one column.
 GRANT SELECT ON vouchers TO pva_api;
 GRANT UPDATE (status, redeemed_at, pickable, last_sequence, sealed_sequence, sealed_hash, expiry_due, suspension) ON vouchers TO pva_api;
 
--- The redemptions of keys with a daily limit are counted, by a trigger.
+-- A trigger counts the redemptions of keys with a daily limit.
 GRANT SELECT, INSERT ON key_days TO pva_api, pva_admin;
 GRANT UPDATE (redemptions, amount_usd) ON key_days TO pva_api, pva_admin;
 GRANT EXECUTE ON FUNCTION key_cap_lock(text) TO pva_api, pva_admin;
 
--- Reservations are opened and ended. The service cannot change their other columns. A trigger rejects the deletion of one that may still be needed.
+-- Reservations are opened and ended. The service cannot change their other columns. A trigger rejects the deletion of a
+-- reservation that may still be needed.
 GRANT SELECT, DELETE ON reservations TO pva_api;
 GRANT INSERT (ticket, voucher_id, organization_id, key_id, state, started_at, expires_at, token_secret_id) ON reservations TO pva_api;
 GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
@@ -71,7 +74,8 @@ GRANT UPDATE (state, ended_at, end_reason) ON reservations TO pva_api;
 -- Redemptions are inserted and never changed.
 GRANT SELECT, INSERT ON redemptions TO pva_api;
 
--- Lists of redemptions are final before `closed_until`: no redemption can be added before it. A trigger lets this time only move forward.
+-- Lists of redemptions are final up to `closed_until`: no redemption can be added before this time. A trigger ensures
+-- that it only moves forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
 -- Final statements are kept as they were first read. A trigger refuses those of months to which redemptions may be added.
@@ -79,7 +83,7 @@ GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva
 GRANT SELECT, INSERT (organization_id, month, content, note_due) ON statements TO pva_api;
 GRANT SELECT ON log_tree TO pva_api;
 
--- Ends of references. A trigger rejects the deletion of one that an attempt may not have seen.
+-- Ends of references. A trigger rejects the deletion of an end that an attempt may not have seen.
 GRANT SELECT, INSERT (generation, organization_id, external_ref), UPDATE (version, generation), DELETE ON reference_ends TO pva_api;
 GRANT SELECT, UPDATE (generation, started_at) ON reference_generation TO pva_api;
 
@@ -93,7 +97,7 @@ GRANT SELECT (id, first_index, places) ON log_batches TO pva_api;
 GRANT SELECT ON log_published TO pva_api;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_api;
 
--- The feed of events moves forward, up to an id that was drawn. A trigger lets it only grow.
+-- The feed of events moves forward, at most up to an id that was drawn. A trigger ensures that it only grows.
 GRANT SELECT ON SEQUENCE log_batch_ids TO pva_api;
 GRANT EXECUTE ON FUNCTION event_writers(), move_event_feed(timestamptz) TO pva_api;
 GRANT SELECT, UPDATE (final_id, complete_until, next_id, next_complete_until, next_at, writers) ON event_feed TO pva_api;
@@ -104,7 +108,7 @@ GRANT SELECT, INSERT, UPDATE (redemptions, claims), DELETE ON activity_counts TO
 GRANT SELECT, INSERT, UPDATE (acquired), DELETE ON acquired_counts TO pva_api;
 GRANT SELECT, UPDATE (counted_until, clock_trusted_at) ON activity_counted TO pva_api;
 
--- API processes record the faults that operators see, and delete those that ended long ago.
+-- API processes record the faults that operators see, and delete faults that ended long ago.
 GRANT SELECT, INSERT (kind, subject, page, severity, what, since, told), DELETE ON faults TO pva_api;
 GRANT UPDATE (severity, what, since, ended_at, told, tried_at, failing_since) ON faults TO pva_api;
 
@@ -115,14 +119,14 @@ GRANT SELECT ON deployment, migrations, redemptions_closed TO pva_log;
 GRANT SELECT, INSERT (id, role, host, pid, version, queues, busy, problem) ON processes TO pva_api, pva_log;
 GRANT UPDATE (seen_at, queues, busy, problem) ON processes TO pva_api, pva_log;
 GRANT UPDATE (canary_at), DELETE ON processes TO pva_api;
--- `npm run scale-check` reads how busy they are.
+-- `npm run scale-check` reads how busy the processes are.
 GRANT SELECT ON processes TO pva_admin;
 
 -- The positions at which the sweeper's tasks that check all rows in rounds have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 
--- The sweeper records chains that it found broken, and keeps those that have verified again since.
+-- The sweeper records broken chains. It keeps the row of a chain that has verified again since.
 GRANT SELECT, INSERT ON broken_chains TO pva_api;
 GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 
@@ -130,11 +134,11 @@ GRANT UPDATE (found_at, whole_at) ON broken_chains TO pva_api;
 GRANT SELECT, INSERT ON api_key_uses TO pva_api;
 GRANT UPDATE (last_used_at, old_secrets_used_at) ON api_key_uses TO pva_api;
 
--- Events of organizations with an enabled webhook endpoint are announced in the outbox.
+-- Events of organizations with an enabled webhook endpoint are written to the outbox.
 GRANT SELECT ON webhook_endpoints TO pva_api, pva_admin;
 GRANT INSERT (organization_id, voucher_ids, sequences, tickets) ON webhook_outbox TO pva_api, pva_admin;
 
--- Page views by operators are recorded. `before` and `after` cannot be set, so these entries cannot claim a change.
+-- Page views by operators are recorded. `before` and `after` cannot be set, so such an entry cannot claim a change.
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
 -- The operator pages list changes without states, and show why a queue is paused.
 GRANT SELECT (id, at, os_user, host, by, command, arguments, entity_type, entity_id) ON audit_entries TO pva_api;
@@ -151,7 +155,7 @@ GRANT SELECT ON migrations TO pva_admin;
 -- voucherctl changes this row when it adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
--- The catalog is only added to. Of existing rows, only a brand's name, a member's role and a contract's status can change.
+-- The catalog mostly grows. In existing rows, only a brand's name, a member's role and a contract's status can change.
 GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
 GRANT INSERT (id, name, sandbox), UPDATE (time_zone) ON organizations TO pva_admin;
@@ -176,8 +180,8 @@ GRANT SELECT ON operators, operator_tokens TO pva_admin;
 GRANT INSERT (id, name, role, expires_at), UPDATE (revoked_at) ON operators TO pva_admin;
 GRANT INSERT (operator_id, token_hash), UPDATE (expires_at) ON operator_tokens TO pva_admin;
 
--- Vouchers are issued with their first event, shown, extended, suspended and voided. Voiding ends a live reservation. Without Redis, voucherctl also seals the
--- event of a voided voucher.
+-- Vouchers are issued with their first event, shown, extended, suspended and voided. Voiding ends a live reservation.
+-- Without Redis, voucherctl itself seals the event of a voided voucher.
 GRANT UPDATE (closed_until, clock_trusted_at) ON redemptions_closed TO pva_admin;
 GRANT SELECT ON vouchers, reservations, redemptions, redemptions_closed, statements, reference_ends, reference_generation, voucher_events
    TO pva_admin;
@@ -191,18 +195,19 @@ GRANT UPDATE (seal_status, previous_hash, record_hash, payload, log_slot) ON vou
 GRANT INSERT (id, leaves, hashes) ON log_batches TO pva_admin;
 GRANT USAGE ON SEQUENCE log_batch_ids TO pva_admin;
 
--- Histories have each event's leaf in the log. Audit entries have the log's size.
+-- Histories show each event's leaf in the log. Audit entries contain the log's size.
 GRANT SELECT ON log_tree, log_published, log_batches TO pva_admin;
 -- A loss that an operator accepts is recorded.
 GRANT INSERT (accepted_at) ON accepted_losses TO pva_admin;
 
--- The transaction that issues a batch writes the organization's reference for it.
+-- The transaction that issues a batch also inserts the organization's reference.
 GRANT SELECT, INSERT (organization_id, issue_ref, batch_id, terms) ON issue_references TO pva_admin;
 
--- Submitted forms of the operator pages are recorded, so that each acts once.
+-- Submitted forms of the operator pages are recorded, so that each form acts only once.
 GRANT SELECT, INSERT (token, command, arguments, entity_id) ON sent_forms TO pva_admin;
 
--- Audit entries are inserted and read. A trigger sets their time and role. The counts of a key's reading grow.
+-- Audit entries are inserted and read. A trigger sets their time and role. Counts in entries about a key's reading can
+-- grow.
 GRANT SELECT ON audit_entries TO pva_admin;
 GRANT EXECUTE ON FUNCTION count_codes_read(text, text, integer) TO pva_admin;
 GRANT INSERT (os_user, host, by, command, arguments, entity_type, entity_id, before, after) ON audit_entries TO pva_admin;

@@ -1,7 +1,7 @@
--- Takes all rights of the roles on the schema of the tables (the current one) and on this database. Runs in the same
+-- Revokes all rights of the roles on the schema of the tables (the current one) and on this database. Runs in the same
 -- transaction as `grants.sql`, before it.
 
--- Revokes only where a right was granted, because the owner of this database may not own every table in it.
+-- Revokes only rights that were granted, because the owner of this database may not own every table in it.
 DO $$
 DECLARE
   held record;

@@ -10,7 +10,7 @@ import { REASON } from "./void.ts";
 /** A later end, and why. */
 export const EXTENSION = { validUntil: time("Valid until", "end", { future: true }), reason: REASON };
 
-/** What the act tells programs. */
+/** The part of the act's result for programs. */
 export const EXTENDED = z.object({
   id: voucherId,
   validUntil: timestamp("The voucher's end.", EXAMPLE.validUntil),

@@ -8,7 +8,7 @@ import { REASON } from "./void.ts";
 /** Why vouchers are suspended. */
 export const SUSPENSION_REASON = text("Reason", 200, { hint: "Kept in the sealed history." });
 
-/** What both acts tell programs. */
+/** The part of both acts' results for programs. */
 export const SUSPENDED = z.object({
   id: voucherId,
   suspended: z.boolean().meta({ description: "Whether the voucher is suspended now.", examples: [true] }),

@@ -9,7 +9,7 @@ import type { AuditContext } from "../with-audit-entry.ts";
 /** Why a voucher is voided. */
 export const REASON = optional(text("Reason", 200, { hint: "Kept in the sealed history." }));
 
-/** Releases the lease of a reservation that a void has ended. */
+/** Releases the lease of a reservation that was ended by voiding its voucher. */
 export interface LeaseRelease {
   releaseLeaseOf(voided: VoidResult): Promise<void>;
 }

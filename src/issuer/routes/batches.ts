@@ -11,7 +11,7 @@ import { ISSUER_KEY } from "../act-endpoint.ts";
 import type { IssuerCall, IssuerDeps } from "../issuer.ts";
 import { createdAt, ID_CURSOR, listOwn, onlyOf, pageOf, pageQuery } from "../lists.ts";
 
-/** The fields that a batch has both in the list and by itself. */
+/** The fields of a batch, both in the list and on its own. */
 export const BATCH_FIELDS = {
   id: text("The batch's id.", EXAMPLE.batchId),
   productId,
