@@ -17,7 +17,7 @@ import type { AcquireResponse } from "./api/acquire.ts";
 import type { Acquired, AcquisitionRequest, Refused } from "./decide-acquisitions.ts";
 import { MARKETPLACE_ERRORS } from "./declared.ts";
 
-/** Longest wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */
+/** Maximum wait for the event's seal. The voucher is acquired in any case, and the seal job continues. Milliseconds. */
 const SEAL_WAIT_MS = 1_000;
 
 interface Deps {
@@ -42,13 +42,13 @@ export async function acquireVoucher(ctx: Deps, request: AcquisitionRequest): Pr
   const outcome = await ctx.acquisitions.submit(request).catch((error: unknown) => {
     throw isLockTimeout(error) ? voucherBusy() : error;
   });
-  // Until the standby has the acquisition of the last voucher, a failover can make that voucher available again.
+  // Until the standby has the acquisition of the last voucher, a failover could make that voucher available again.
   if (outcome.kind === "refused" && outcome.code === "sold_out") await awaitConfirmation(ctx, readFrom);
   if (outcome.kind === "refused") throw new AppError(kindOf(outcome.code));
   return answerAfterCommit(() => answerWith(ctx, outcome, readFrom));
 }
 
-/** The response to an acquisition that is committed. */
+/** The response to a committed acquisition. */
 async function answerWith(
   ctx: Deps,
   { alreadyConfirmed, sandbox, voucher: { id, organizationId, codeKey } }: Acquired,
@@ -80,7 +80,7 @@ async function awaitSeal(ctx: Deps, voucherId: string): Promise<void> {
   if (sealed.kind !== "reply") ctx.log.warn({ voucherId, sealed: sealed.kind }, "an event will be sealed later");
 }
 
-/** The kind of a refusal: the core's, or the marketplace's own. */
+/** The kind of a refusal, which the core or the marketplace declares. */
 function kindOf(code: Refused["code"]) {
   return isOwn(code) ? MARKETPLACE_ERRORS[code] : code;
 }

@@ -27,24 +27,24 @@ const READ_MAX = 32;
 /** Maximum number of concurrent shared reads. */
 const READ_CONCURRENCY = 2;
 /**
- * How long a request tries again while other transactions lock the last vouchers or another call of the same user runs.
- * Milliseconds.
+ * How long a request tries again. It does so while other transactions lock the last vouchers, or while another call of
+ * the same user runs. Milliseconds.
  */
 const LOCK_WAIT_MS = 3_000;
 /**
  * How long a request waits for one particular lock before it searches again for any free voucher. Most transactions
- * hold a row for a few milliseconds. Milliseconds.
+ * hold a row's lock for a few milliseconds. Milliseconds.
  */
 const LOCK_SLICE_MS = 200;
-/** Maximum number of waiting requests in one process. Its callers have as many connections. */
+/** Maximum number of waiting requests in one process. The process accepts as many connections. */
 const WAITING_MAX = 10_000;
 
 /**
  * Group commit for claims and purchases. A read, shared by all waiting requests, answers repeats and requests that
  * cannot get a voucher. A group committer decides the other requests. Its transaction picks only unlocked vouchers:
  * from each batch, as many as are requested. A request that finds only locked vouchers waits together with all others
- * for the same source. The request waits for one voucher, and five times a second searches each batch that is then open
- * and has vouchers for another voucher.
+ * for the same source. It waits for one of these vouchers. Five times a second, it also searches the batches that are
+ * then open and have vouchers.
  */
 export class AcquisitionCommitter {
   readonly #work = new OpenWork();
@@ -83,15 +83,15 @@ export class AcquisitionCommitter {
     });
   }
 
-  /** Accepts no further request. Resolves once none waits or is being decided. */
+  /** Accepts no further request. Resolves once all accepted requests are decided. */
   close(): Promise<void> {
     return this.#work.close();
   }
 }
 
 /**
- * Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked, and for each lock at
- * most {@link LOCK_SLICE_MS}. So the candidates may stay undecided long before `waitMs` has passed.
+ * Decides candidates in one transaction. With `waitMs`, waits for a voucher if all are locked, for at most {@link
+ * LOCK_SLICE_MS} per lock. So the candidates may stay undecided long before `waitMs` has passed.
  */
 async function commitAcquisitions(
   deps: DecideDeps & { pool: pg.Pool },
@@ -115,14 +115,15 @@ async function commitAcquisitions(
         const decided = await decide(picked);
         const isFound = [...picked.values()].some((ids) => ids.length > 0);
         if (waitMs === null || isFound || decided.result.some((outcome) => outcome !== "locked")) return decided;
-        // The decision has also found the batches that have vouchers now.
+        // The decision has also found which batches have vouchers now.
         const freed = await waitForVoucher(tx, candidates);
         return freed === null ? decided : decide(freed);
       },
     );
   try {
     return await commit(false).catch((error) => {
-      // A picked voucher already has an event with the next sequence, so damaged vouchers must be found.
+      // A picked voucher already has an event with the next sequence. It is damaged, so damaged vouchers must be found
+      // and left out.
       if (violates(error, "voucher_events_pkey")) return commit(true);
       throw error;
     });
@@ -137,13 +138,11 @@ interface Round {
   picked: Picked;
   /** Candidates that have no voucher yet. */
   missing: readonly Candidate[];
-  /** The index in each candidate's `batchIds` that was tried. */
+  /** For each candidate, the index in its `batchIds` that was tried. */
   batchIndex: number;
 }
 
-/**
- * Locks unlocked vouchers of each candidate's batch at `batchIndex`, with one statement for each batch, sent together.
- */
+/** For each candidate's batch at `batchIndex`, locks unlocked vouchers. Sends one statement per batch, all together. */
 async function pickRound(
   tx: Transaction,
   picked: Picked,
@@ -163,7 +162,7 @@ async function pickRound(
   return { picked, missing: missing.flat(), batchIndex };
 }
 
-/** Picks from other batches for candidates that have no voucher yet. */
+/** For candidates that have no voucher yet, picks from their other batches. */
 async function pickOthers(tx: Transaction, first: Round): Promise<Picked> {
   let round = first;
   while (round.missing.length > 0) round = await pickRound(tx, round.picked, round.missing, round.batchIndex + 1);
@@ -171,7 +170,7 @@ async function pickOthers(tx: Transaction, first: Round): Promise<Picked> {
 }
 
 /**
- * Waits for the first voucher of the candidates' batches and locks it. Null if none has a voucher.
+ * Waits for the first voucher of the candidates' batches and locks it. Null if no batch has a voucher.
  * @throws DatabaseError 55P03 when the voucher stays locked.
  */
 async function waitForVoucher(tx: Transaction, candidates: readonly Candidate[]): Promise<Picked | null> {

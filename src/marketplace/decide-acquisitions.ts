@@ -37,7 +37,7 @@ export interface AcquisitionRequest {
 
 export type AcquisitionOutcome = Acquired | Refused;
 
-/** The user has the voucher, from this request or an earlier one. A committer returns it once it is committed. */
+/** The user has the voucher, from this request or an earlier one. A committer returns this result after the commit. */
 export interface Acquired {
   kind: "acquired";
   voucher: AcquiredVoucher;
@@ -55,8 +55,8 @@ export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;
   /**
-   * The batches to pick from, in this order: those that are open to the request and had vouchers at the last read of
-   * its source. A decision that leaves the request undecided is such a read.
+   * The batches to pick from, in this order: the batches that were open to the request and had vouchers at the last
+   * read of its source. A decision that leaves the request undecided also reads its source.
    */
   batchIds: readonly string[];
 }
@@ -64,16 +64,16 @@ export interface Candidate {
 /** The ids of locked vouchers, by batch. */
 export type Picked = Map<string, string[]>;
 
-/** The state from which candidates are decided, read after the vouchers were locked. */
+/** The state on which candidates are decided, read after the vouchers were locked. */
 interface PickedState {
-  /** The time that the transaction uses in all decisions and in all rows that it writes. */
+  /** The time that the transaction uses for all decisions and all rows. */
   now: Date;
   sources: Map<string, Source>;
   acquirers: readonly Acquirer[];
-  /** Locked vouchers by batch, in order of serials. Without damaged, suspended and reserved ones. */
+  /** Locked vouchers by batch, in order of serials, except damaged, suspended and reserved ones. */
   free: Map<string, LockedVoucher[]>;
   /**
-   * Ids of locked vouchers whose chains accept no further event. They are set aside, so that they block no other
+   * Ids of locked vouchers whose chains accept no further event. They are made unavailable, so that they block no other
    * acquisition.
    */
   damaged: readonly string[];
@@ -126,15 +126,18 @@ const NOT_FOUND = {
   link: "link_not_found",
 } as const satisfies Record<WantedSource["way"], Refused["code"]>;
 
-/** The refusal of a request to which no open batch can give a voucher: some have suspended ones, or all are empty. */
+/**
+ * The refusal if no open batch can give a voucher to the request. Its reason depends on whether some batches have
+ * suspended vouchers or all are empty.
+ */
 function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
   const isHeld = offers.some(({ batchId, isHeld }) => isHeld && open.some((batch) => batch.batchId === batchId));
   return { kind: "refused", code: isHeld ? "voucher_suspended" : "sold_out" };
 }
 
 /**
- * The batches that are open to a request. Only a sandbox's members and referrers may use its listings and products;
- * everyone may use its links.
+ * The batches that are open to a request. Only a sandbox's members and referrers may use its listings and products.
+ * Everyone may use its links.
  */
 function findOpenBatches(
   { way }: AcquisitionRequest,
@@ -148,7 +151,7 @@ function findOpenBatches(
   return decideOffers(offers, { isOwner: role === "owner", contract }, now, way === "link");
 }
 
-/** The ids of the open batches that have vouchers, in their order. Includes those whose supply was not read. */
+/** The ids of the open batches that have vouchers, in order. Includes batches whose supply was not read. */
 function batchesLeft({ offers }: Source, open: readonly OpenBatch[]): string[] {
   const soldOut = new Set(offers.flatMap(({ batchId, left }) => (left === false ? [batchId] : [])));
   return open.map(({ batchId }) => batchId).filter((batchId) => !soldOut.has(batchId));
@@ -170,7 +173,7 @@ export async function readPickedState(
   const [locked, damaged, sources, acquirers] = await Promise.all([
     ids.length === 0 ? null : readLockedVouchers(tx, ids),
     checksChains ? findDamaged(tx, ids) : ([] as string[]),
-    // Sources before acquirers, as in the shared read.
+    // Reads sources before acquirers, like the shared read.
     readDistinctSources(tx, requests, isShort ? ids : null),
     readAcquirers(
       tx,
@@ -193,8 +196,8 @@ export async function readPickedState(
 }
 
 /**
- * Decides candidates one after another, on the state in memory. All their acquisitions are written together. An
- * undecided candidate gets the batches that have vouchers now: a batch may have got its first vouchers since the
+ * Decides candidates one after another, on the state in memory. Writes all their acquisitions together. An undecided
+ * candidate gets the batches that have vouchers now, because a batch may have got its first vouchers since the
  * candidate's last read.
  */
 export function decideAcquisitions(

@@ -1,4 +1,4 @@
--- The rights that the statements of the marketplace need, besides those of the core.
+-- The rights that the statements of the marketplace need, in addition to those of the core.
 
 GRANT EXECUTE ON FUNCTION may_see_sandbox(text, text, text) TO pva_api;
 

@@ -16,7 +16,10 @@ import { link } from "./routes/link.ts";
 import { listing } from "./routes/listing.ts";
 import { listings } from "./routes/listings.ts";
 
-/** The newest listings whose stock is counted, up to 1 000 vouchers each: at most 100 000 index entries are read. */
+/**
+ * Maximum number of listings whose stock is counted, newest first, with up to 1 000 vouchers each. At most 100 000
+ * index entries are read.
+ */
 const LISTINGS_MAX = 100;
 const LEFT_MAX = 1_000;
 
@@ -27,7 +30,7 @@ const backlog: WingBacklog<Awaited<ReturnType<typeof countStock>>> = {
   measure: (pool) => countStock(pool, { listingsMax: LISTINGS_MAX, leftMax: LEFT_MAX }),
   record(metrics, stock) {
     const { stockLeft } = MARKETPLACE_METRICS.of(metrics);
-    // Sums per label, because a brand can have several listings, and the label `other` stands for several brands.
+    // Adds up per label, because a brand can have several listings, and the label `other` stands for several brands.
     for (const { brand, left } of stock) stockLeft.with(brand).inc(left);
   },
 };
@@ -39,7 +42,7 @@ const listingsPage: PublicPage<DepsOf<typeof renderListings>> = {
 
 const linkPage: PublicPage<DepsOf<typeof renderLink>> = {
   path: "/r/:code",
-  // People send links to each other. Programs that preview a link accept any format.
+  // Links are shared between people. Programs that preview a link accept any format.
   usual: "html",
   render: (deps, visitor, { params }, locale) => renderLink(deps, visitor, params.code, locale),
 };

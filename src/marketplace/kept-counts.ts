@@ -8,7 +8,7 @@ import { countAvailable } from "./db/listings.ts";
 const BATCH_MAX = 16;
 /** Maximum number of waiting counts in one process. */
 const WAITING_MAX = 10_000;
-/** When a count of this age is read, it is still shown, and the batch is counted again. Milliseconds. */
+/** When a count of this age is read, it is still shown, but the batch is counted again. Milliseconds. */
 const RECOUNT_AFTER_MS = 10_000;
 /** Maximum age of a count that is shown. Milliseconds. */
 const AGE_MAX_MS = 20_000;
@@ -20,27 +20,25 @@ interface Kept {
   countedAt: number;
 }
 
-/**
- * Maximum number of waiting counts of a visitor whose counts other visitors may join. It is as many as a page needs.
- */
+/** Other visitors may join a waiting count only if its visitor has at most this many. A page needs as many. */
 const SHARED_MAX = 100;
 
-/** A visitor's wish to know the count of a batch. */
+/** The count of a batch for a visitor. */
 interface Wanted {
   batchId: string;
   visitor: string;
 }
 
 /**
- * The number of vouchers of each listed batch that can be bought. A batch is counted at most every ten seconds, even if
- * pages are read more often. One connection counts for all visitors, who take turns.
+ * The number of vouchers that can be bought, for each listed batch. A batch is counted at most once in ten seconds,
+ * even if pages are read more often. One connection counts for all visitors, who take turns.
  */
 export class KeptCounts {
   /** The oldest count first. */
   readonly #kept = new Map<string, Kept>();
-  /** For each batch, the count that still waits, and the visitor in whose turn it will be made. */
+  /** For each batch: the waiting count, and the visitor in whose turn it will be made. */
   readonly #waiting = new Map<string, { visitor: string; counted: Promise<number> }>();
-  /** The number of counts that wait for the turn of a visitor. */
+  /** The number of waiting counts, by visitor. */
   readonly #waitingOf = new Map<string, number>();
   readonly #batcher: Batcher<Wanted, number>;
 
@@ -57,7 +55,7 @@ export class KeptCounts {
     const kept = this.#kept.get(batchId);
     const age = ageMs(kept);
     if (kept === undefined || age > AGE_MAX_MS) return this.#countSoon({ batchId, visitor });
-    // The page does not wait for the new count. If it fails, a later page counts again, or waits for a count.
+    // The page does not wait for the new count. If that count fails, a later page counts again, or waits for a count.
     if (age > RECOUNT_AFTER_MS) this.#countSoon({ batchId, visitor }).catch(() => undefined);
     return kept.available;
   }
@@ -66,7 +64,7 @@ export class KeptCounts {
     return this.#batcher.close();
   }
 
-  /** Joins a count that waits already, unless its visitor has so many that its turn may come much later. */
+  /** Joins a count that already waits, unless its visitor has so many counts that its turn may come much later. */
   #countSoon(wanted: Wanted): Promise<number> {
     const { batchId, visitor } = wanted;
     const first = this.#waiting.get(batchId);
@@ -88,7 +86,7 @@ export class KeptCounts {
     return this.#waitingOf.get(visitor) ?? 0;
   }
 
-  /** Counts the batches that no other visitor's turn has counted meanwhile. */
+  /** Counts the batches, except those that were counted in another visitor's turn meanwhile. */
   async #count(pool: pg.Pool, wanted: Wanted[]): Promise<number[]> {
     const counts = new Map<string, number>();
     for (const { batchId } of wanted) {

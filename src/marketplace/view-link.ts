@@ -15,9 +15,9 @@ import type { KeptCounts } from "./kept-counts.ts";
 /** What a referrer's link offers to every visitor. */
 export interface LinkOffer {
   product: LinkedProduct;
-  /** `open`: a claim through the link would get a voucher at this moment. */
+  /** `open`: a claim through the link would get a voucher now. */
   state: "open" | "window_closed" | "sold_out";
-  /** `validUntil` of the first batch that a claim tries and that has vouchers. Null unless `state` is `open`. */
+  /** `validUntil` of the first batch with vouchers that a claim would try. Null unless `state` is `open`. */
   validUntil: Date | null;
   /** The batches that have vouchers, in the order in which a claim tries them. */
   batchIds: string[];
@@ -29,8 +29,8 @@ export interface LinkOffer {
 const BATCHES_COUNTED_MAX = 100;
 
 /**
- * Reads what a referrer's link offers at this moment.
- * @throws AppError `link_not_found`, including when its contract is not active; `overloaded`.
+ * Reads what a referrer's link offers now.
+ * @throws AppError `link_not_found`, including when the link's contract is not active; `overloaded`.
  */
 export async function viewLink(
   { pool, publicReads }: { pool: pg.Pool; publicReads: Bulkhead<"visitor"> },
@@ -54,7 +54,7 @@ export async function viewLink(
   });
 }
 
-/** The same as JSON, for programs. @throws As {@link viewLink}. */
+/** The same as JSON, for programs. @throws the errors of {@link viewLink}. */
 export async function describeLink(
   ctx: Parameters<typeof viewLink>[0] & { keptCounts: KeptCounts; config: { baseUrl: string } },
   visitor: Requester<"visitor">,

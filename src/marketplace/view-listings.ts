@@ -21,7 +21,7 @@ interface Deps {
 
 /**
  * A page of listings that are still valid. Only a sandbox's members and referrers see its listings. Whether a listing
- * is sold out is read now; the number of vouchers left was counted at most 20 seconds ago.
+ * is sold out is read now. The number of available vouchers was counted at most 20 seconds ago.
  * @throws AppError `overloaded`.
  */
 export async function viewListings(

@@ -21,7 +21,7 @@ const ON_ENDPOINT = { on: "webhook", role: "operator", examples: ["whk_…"] } a
 type None = Record<never, never>;
 
 const url = text("URL", 2_000, { hint: "Where events are sent." });
-/** Refuses what no deployment takes. To which hosts requests may go is a rule of the deployment. */
+/** Refuses URLs that no deployment accepts. Each deployment has its own rule for the hosts to which requests may go. */
 const readUrl = url.typed.refine((given) => findUrlProblem(given, true) === null, {
   error: ({ input }) => problem(findUrlProblem(String(input), true) ?? "noUrl"),
 });
@@ -144,7 +144,7 @@ const replayAnyWebhook = act({
   isReport: true,
 });
 
-/** Sends the test event of an endpoint. Each face has its own. */
+/** Sends the test event of an endpoint. Each interface has its own implementation. */
 export interface WebhookTester {
   testEndpoint(id: string): Promise<TestedWebhook>;
 }

@@ -7,7 +7,7 @@ import { WEBHOOK_ERRORS } from "./declared.ts";
 import { listDeliveries, type WebhookPage } from "./deliveries.ts";
 import { selectWebhook } from "./endpoints.ts";
 
-/** Deliveries on one page of an endpoint, for operators. */
+/** Number of deliveries on one page of an endpoint, for operators. */
 const PAGE_SIZE = 25;
 /** Unfinished deliveries are counted up to this number. */
 const PENDING_MAX = 1_000;
@@ -16,12 +16,12 @@ interface WebhookSummary extends DeliveriesResponse {
   endpoint: WebhookRow;
   /** The number of unfinished deliveries, up to {@link PENDING_MAX}. */
   pending: number;
-  /** Whether more deliveries are unfinished. */
+  /** Whether there are more unfinished deliveries than that. */
   morePending: boolean;
 }
 
 /**
- * The organization of an endpoint. Only for operators, who name an endpoint by its id alone.
+ * The organization of an endpoint. Only for operators, because they name an endpoint only by its id.
  * @throws AppError `webhook_not_found`.
  */
 export async function selectOrganizationOfWebhook(db: Queryable, id: string): Promise<string> {

@@ -6,7 +6,7 @@ import { orNull, secret, wingVariables } from "../platform/environment.ts";
 import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 
 export const webhookVariables = wingVariables("webhooks", {
-  /** The secret that the endpoints' secrets derive from. Null: this deployment has no webhooks. */
+  /** The secret from which the endpoints' secrets are derived. Null: this deployment has no webhooks. */
   secret: orNull(z.string().min(32, "must be at least 32 characters long")).meta(secret("WEBHOOK_SECRET")),
 });
 
@@ -24,7 +24,7 @@ export const WEBHOOK_QUEUE = {
   whilePaused: "While it is paused, webhooks wait.",
 } as const satisfies QueueSettings;
 
-/** Seconds; from an endpoint in the same network to the tenth attempt after three days. */
+/** Seconds. From an endpoint in the same network to the tenth attempt after three days. */
 const WEBHOOK_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 15, 60, 600, 3_600, 36_000, 300_000];
 
 export const WEBHOOK_METRICS = wingMetrics({

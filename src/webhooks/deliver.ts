@@ -26,21 +26,24 @@ import { ERASED, isGone } from "./webhook-delivery.ts";
 const REQUESTS_PER_TARGET = 4;
 /** Maximum number of concurrent requests of one process. */
 export const REQUESTS_MAX = 64;
-/** Maximum number of failing targets that one process tries at once. Half of its requests stay free for others. */
+/**
+ * Maximum number of failing targets that one process tries at once. So half of its requests stay free for other
+ * targets.
+ */
 export const FAILING_MAX = 32;
-/** Maximum number of deliveries that a run reads at once and has in memory. */
+/** Maximum number of deliveries that a run reads at once and keeps in memory. */
 const UNFINISHED_MAX = 64;
-/** With the maximum in memory, a run waits until at most this many are unfinished, and then reads more. */
+/** When a run has the maximum in memory, it waits until at most this many are unfinished, and then reads more. */
 const UNFINISHED_LOW = 16;
 /** A run ends after this many consecutive failures. The sweeper then requests the next run. */
 const RUN_FAILURES_MAX = 4;
-/** A run begins no request after this time, so that other targets get a turn. Milliseconds. */
+/** A run begins no request after this time, so that other targets get their turn. Milliseconds. */
 const RUN_MAX_MS = 10_000;
 /** How often a run looks for new deliveries while it waits for responses and may send more requests. Milliseconds. */
 const POLL_INTERVAL_MS = 250;
 /**
- * A run reads data again before sending if it was read longer ago than this: the target may have been disabled, or the
- * event erased. Milliseconds.
+ * If data was read longer ago than this, a run reads it again before sending, because the target may have been disabled
+ * or the event erased. Milliseconds.
  */
 export const READ_AGE_MAX_MS = 250;
 
@@ -50,7 +53,7 @@ interface DeliveryContext extends Confirming {
   webhookReads: Pick<FairSlots, "run">;
   webhookRequests: WebhookRequests;
   attempts: AttemptRecorder;
-  /** The root secret, from which the targets' secrets derive. */
+  /** The root secret, from which the targets' secrets are derived. */
   secret: string;
   webhookSender: WebhookSender;
   /** Slots for the process's requests, shared fairly by organizations. */
@@ -66,7 +69,7 @@ interface DeliveryContext extends Confirming {
  * succeeds. Postgres makes a voucher's next delivery due only when the previous delivery has ended.
  */
 export async function deliverToTarget(ctx: DeliveryContext, endpointId: string): Promise<WebhookReport> {
-  // This read finds the organization, in whose turn the next reads wait. A target has one run at a time.
+  // This read finds the organization. The next reads wait in the organization's turn. A target has one run at a time.
   const target = await ctx.webhookReads.run(endpointId, () => findTarget(ctx.pool, endpointId));
   const nothingSent = { delivered: 0, retried: 0, failed: 0 };
   if (target === null) return nothingSent;
@@ -81,7 +84,7 @@ class Run {
   readonly #metrics: ReturnType<typeof WEBHOOK_METRICS.of<"worker">> | null;
   #target: WebhookTarget;
   #keys: readonly KeyObject[];
-  /** When the target was read, on the monotonic clock. Milliseconds. */
+  /** The time of the target's read, on the monotonic clock. Milliseconds. */
   #targetReadAt: number;
   /** Limits the concurrent requests to the target. */
   readonly #requests: LimitFunction;
@@ -110,10 +113,10 @@ class Run {
     } catch (error) {
       this.#error = error;
     }
-    // Without this wait, the next run would send again what this run is still sending.
+    // Otherwise the next run would send again what this run is still sending.
     await this.#waitUntilUnfinished(0, Number.POSITIVE_INFINITY);
     if (this.#error !== undefined) throw this.#error;
-    // After too many failures the sweeper requests the next run, so that other targets get their turn.
+    // After too many failures, the sweeper requests the next run. So other targets get their turn.
     if (more && this.#failures < RUN_FAILURES_MAX && !this.#ctx.webhookSender.closing.aborted) {
       await this.#ctx.webhookRequests.add([this.#target.id]);
     }
@@ -128,7 +131,7 @@ class Run {
       const readAt = performance.now();
       const due = await this.#read();
       for (const delivery of due) this.#begin(delivery, readAt);
-      // An attempt that was recorded during the read may have released a delivery that it did not see.
+      // An attempt that was recorded during the read may have made a delivery due that the read did not see.
       more = due.length > 0 || size > 0;
       await this.#waitUntilUnfinished(
         due.length + size < UNFINISHED_MAX ? 0 : UNFINISHED_LOW,
@@ -145,8 +148,8 @@ class Run {
   }
 
   /**
-   * Reads the next deliveries, and waits until a failover cannot undo their events, because a sent request cannot be
-   * taken back. Reads the target again first if it was read too long ago.
+   * Reads the next deliveries, and waits until a failover cannot undo their events, because sending a request cannot be
+   * undone. First reads the target again if its data is too old.
    */
   #read(): Promise<DueDelivery[]> {
     const { pool } = this.#ctx;
@@ -162,12 +165,12 @@ class Run {
     );
   }
 
-  /** Reads in the turn of the target's organization: the reads of its other targets delay no other organization. */
+  /** Reads in the turn of the target's organization. So reads of its other targets do not delay other organizations. */
   #inTurn<T>(read: () => Promise<T>): Promise<T> {
     return this.#ctx.webhookReads.run(this.#target.organizationId, read);
   }
 
-  /** Reads the target again if it was read too long ago. Returns false if it was disabled or deleted since. */
+  /** Reads the target again if its data is too old. Returns false if the target was disabled or deleted since. */
   async #refreshTarget(): Promise<boolean> {
     if (isRecent(this.#targetReadAt)) return true;
     const target = await findTarget(this.#ctx.pool, this.#target.id);
@@ -179,8 +182,8 @@ class Run {
   }
 
   /**
-   * Waits until at most `max` deliveries are unfinished. If the target may get another request, stops waiting at
-   * `untilMs`.
+   * Waits until at most `max` deliveries are unfinished. Stops waiting at `untilMs` if the target may get another
+   * request.
    */
   #waitUntilUnfinished(max: number, untilMs: number): Promise<void> {
     return new Promise((resolve) => {
@@ -229,7 +232,7 @@ class Run {
     if (state === "Delivered" && !delivery.isReplay) this.#metrics?.webhookDelay.with().observe(delayMs / 1_000);
   }
 
-  /** Returns null if the run ended before the request began, or the process closed before the request ended. */
+  /** Returns null if the run ended before the request began, or if the process closed before the request ended. */
   async #refreshAndSend(delivery: DueDelivery, readAt: number): Promise<WebhookResult | typeof ERASED | null> {
     if (!this.#mayContinue()) return null;
     if (!isRecent(readAt)) {
@@ -255,8 +258,8 @@ class Run {
     if (result === null) return null;
     this.#failures = result.failure === null ? 0 : this.#failures + 1;
     if (result.failure === null) this.#requests.concurrency = REQUESTS_PER_TARGET;
-    // A request that times out occupies one of the process's requests for long, so the run of a failing target ends
-    // after the first such request.
+    // A request that times out blocks one of the process's requests for long. So the run of a failing target ends after
+    // the first such request.
     else if (isGone(result) || (result.failure === "timeout" && this.#requests.concurrency === 1))
       this.#failures = RUN_FAILURES_MAX;
     if (result.failure === "refused_address") this.#metrics?.webhookRefusedAddresses.with().inc();
@@ -264,7 +267,7 @@ class Run {
   }
 }
 
-/** Whether data may still be sent that was read at this time, on the monotonic clock in milliseconds. */
+/** Whether data read at this time may still be sent. The time is on the monotonic clock, in milliseconds. */
 function isRecent(readAt: number): boolean {
   return performance.now() - readAt <= READ_AGE_MAX_MS;
 }
@@ -280,7 +283,7 @@ function webhookBody(delivery: DueDelivery, sandbox: boolean): string {
   return JSON.stringify({ ...event, data: { ...event.data, ...markSandbox(sandbox) } });
 }
 
-/** The data of each type of event. A newer process may have written an event of another type. */
+/** The schema of each event type's data. A newer process may have written an event of another type. */
 const SCHEMAS = new Map<string, z.ZodObject>(webhookEvent.options.map(({ shape }) => [shape.type.value, shape.data]));
 
 function webhookEventOf(delivery: DueDelivery): WebhookBody {

@@ -16,12 +16,15 @@ import { WEBHOOK_ERRORS } from "./declared.ts";
 import { requireWebhookSecret, selectWebhook, type WebhookDeps } from "./endpoints.ts";
 import type { WebhookRequests } from "./job.ts";
 
-/** Longest wait for the lock of the endpoint's row, which a worker holds while it records attempts. Milliseconds. */
+/** Maximum wait for the lock of the endpoint's row. A worker holds it while it records attempts. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /** The position before the newest delivery. */
 const NEWEST: DeliveryPosition = { createdAt: new Date(Date.UTC(9999, 0)), eventId: "" };
 
-/** The deliveries of an endpoint on one page. Without a state: of every state. Without a cursor: the newest. */
+/**
+ * A page of an endpoint's deliveries. If no state is given, deliveries in every state. If no cursor is given, the
+ * newest.
+ */
 export interface WebhookPage {
   state?: DeliveryState | undefined;
   /** The previous page's `nextCursor`. */
@@ -29,7 +32,7 @@ export interface WebhookPage {
 }
 
 /**
- * A page of deliveries, newest first. The caller must have checked whose endpoint it is.
+ * A page of deliveries, newest first. The caller must have checked to which organization the endpoint belongs.
  * @throws AppError `invalid_request` for a malformed cursor.
  */
 export async function listDeliveries(
@@ -90,8 +93,8 @@ export async function replayWebhook(
 }
 
 /**
- * Makes finished deliveries of an endpoint Pending again: at most REPLAY_MAX, oldest first. They keep their ids and
- * each voucher's order. The caller can request the job that sends them; otherwise the sweeper does.
+ * Makes finished deliveries of an endpoint Pending again: at most REPLAY_MAX, oldest first. They keep their ids and the
+ * order of each voucher's events. The caller may request the job that sends them. Otherwise the sweeper does.
  * @throws AppError `webhook_disabled`.
  */
 export async function replayDeliveries(

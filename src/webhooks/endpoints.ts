@@ -42,13 +42,13 @@ export interface WebhookDeps {
 }
 
 /**
- * While the organization may have more endpoints, an insert fails only when a concurrent insert took the same `place`.
- * So this many attempts suffice unless endpoints are deleted meanwhile.
+ * While the organization has fewer endpoints than the maximum, an insert fails only if a concurrent insert took the
+ * same `place`. So this many attempts suffice, unless endpoints are deleted meanwhile.
  */
 const ATTEMPTS_MAX = ENDPOINTS_MAX + 1;
 
 /**
- * The root secret, from which the secrets of all endpoints derive.
+ * The root secret, from which the secrets of all endpoints are derived.
  * @throws AppError `webhooks_off` when it is not configured.
  */
 export function requireWebhookSecret({ config }: WebhookDeps): string {
@@ -81,8 +81,8 @@ export async function createWebhook(
 }
 
 /**
- * Gives an endpoint its next secret, which only this response shows. The replaced secret also signs for {@link
- * PREVIOUS_SECRET_HOURS} from now.
+ * Gives an endpoint its next secret, which only this response shows. The replaced secret also signs, for the next
+ * {@link PREVIOUS_SECRET_HOURS} hours.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_limit` when {@link PREVIOUS_SECRETS_MAX} earlier
  * secrets still sign.
  */
@@ -113,9 +113,9 @@ export async function rotateWebhook(
 }
 
 /**
- * Sends one signed test event to an endpoint and returns the result. Also works for an endpoint that its partner or
- * failures have disabled. A test is never retried and changes nothing.
- * @param onConnection runs its reads; sending the test uses no connection to the database.
+ * Sends one signed test event to an endpoint and returns the result. Also works for an endpoint that was disabled by
+ * its partner or because of failures. A test is never retried and changes nothing.
+ * @param onConnection runs the reads. Sending the test uses no database connection.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `webhook_disabled` when an operator has disabled it.
  */
 export async function testWebhook(
@@ -156,7 +156,7 @@ export async function selectWebhook(db: Queryable, id: string, organizationId: s
   return row;
 }
 
-/** An endpoint, in the form for partners and operators. */
+/** An endpoint in the form in which partners and operators see it. */
 export function viewWebhook(row: WebhookRow): WebhookView {
   const iso = (time: Date | null) => time?.toISOString() ?? null;
   return pickFields(webhookEndpoint, {

@@ -16,36 +16,36 @@ import type { WebhookRequests } from "./job.ts";
 /** How often a process empties the outbox. Milliseconds. */
 const INTERVAL_MS = 1_000;
 /**
- * Wait before the next attempt, after a target or the fan-out was locked. The process with the lock may not see the
- * newest rows. Milliseconds.
+ * Pause before the next attempt, after a target or the fan-out was locked. The process that holds the lock may not see
+ * the newest rows. Milliseconds.
  */
 const RETRY_MS = 50;
 /** Maximum number of outbox rows that one transaction reads. */
 const ROWS_MAX = 500;
 /** Maximum number of events that one transaction turns into deliveries, unless a single row has more. */
 const EVENTS_MAX = 1_000;
-/** Longest wait for a lock, except for locked targets (LOCKED_WAIT_MS). Milliseconds. */
+/** Maximum wait for a lock, except for locked targets (LOCKED_WAIT_MS). Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 /**
- * Longest wait for the locked targets of one organization. It is short and followed by a pause, because the other
+ * Maximum wait for the locked targets of one organization. It is short and followed by a pause, because the other
  * organizations wait meanwhile. Milliseconds.
  */
 const LOCKED_WAIT_MS = 50;
 const LOCKED_PAUSE_MS = 250;
-/** The name of the fan-out in `webhookReads`. */
+/** The owner name of the fan-out in `webhookReads`. */
 const OWNER = "fan-out";
 
 interface Deps {
   pool: pg.Pool;
-  /** The database connections of webhooks, for which the fan-out and the organizations take turns. */
+  /** The database connections of webhooks. The fan-out and the organizations take turns on them. */
   webhookReads: Pick<FairSlots, "run">;
   webhookRequests: WebhookRequests;
   log: Logger;
 }
 
 /**
- * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it, and a
- * lock lets only one of them work at a time.
+ * Empties the outbox every second after `start`, and at once after `nudge`. Any number of processes may run it. A lock
+ * lets only one of them work at a time.
  */
 export class FanOut {
   readonly #ctx: Deps;
@@ -66,7 +66,7 @@ export class FanOut {
     this.nudge();
   }
 
-  /** Empties the outbox now or, during a run, once more after it. */
+  /** Empties the outbox now. If a run is in progress, empties it once more after that run. */
   nudge(): void {
     if (this.#closed) return;
     this.#nudged = true;
@@ -97,7 +97,7 @@ export class FanOut {
         this.#ctx.log[level]({ err: error }, "the webhook outbox was not emptied; it will be tried again");
       }
     }
-    // Runs in the same turn as the last check of `nudged`, so a later nudge starts a run.
+    // In the same turn as the last check of `nudged`, so that a later nudge starts a run.
     this.#isRunning = false;
   }
 }
@@ -116,7 +116,7 @@ class LockedOrganizations {
     this.#ids.add(id);
   }
 
-  /** Takes the organization that has waited the longest, unless the pause after a locked target still runs. */
+  /** Takes the organization that has waited for longest. Takes none during the pause after a locked target. */
   takeNext(): string | undefined {
     const [id] = this.#ids;
     if (id === undefined || performance.now() < this.#waitAt) return undefined;
@@ -124,7 +124,7 @@ class LockedOrganizations {
     return id;
   }
 
-  /** Puts an organization back whose target stayed locked. */
+  /** Puts back an organization whose target stayed locked. */
   putBack(id: string): void {
     this.#ids.add(id);
     this.#waitAt = performance.now() + LOCKED_PAUSE_MS;
@@ -133,7 +133,7 @@ class LockedOrganizations {
 
 /**
  * Turns the oldest rows of the outbox into deliveries, and requests a job for each target with due deliveries. Then
- * waits for the locked targets of one organization: without any wait, a busy target might be locked at every attempt.
+ * waits for the locked targets of one organization. Without this wait, a busy target might be locked at every attempt.
  */
 async function fanOut(ctx: Deps, locked: LockedOrganizations): Promise<"done" | "more" | "busy"> {
   const taken = await runFanOut(ctx, (tx) => takeRows(tx, selectOutbox(tx, { except: locked.ids, limit: ROWS_MAX })));
@@ -184,7 +184,7 @@ async function runFanOut(
   return taken;
 }
 
-/** Turns rows into deliveries, from the first one on: at most EVENTS_MAX events, but at least one row. */
+/** Turns rows into deliveries, starting with the first: at most EVENTS_MAX events, but at least one row. */
 async function takeRows(tx: Transaction, reading: Promise<OutboxRow[]>): Promise<Taken> {
   const rows = await reading;
   if (rows.length === 0) return { more: false, due: [], locked: new Set() };

@@ -2,7 +2,7 @@ import { FAULTS_MAX, type WingFaults } from "../watch/facts.ts";
 import { selectFailingEndpoints } from "./db/webhook-endpoints.ts";
 import { FAILURES_SHOWN } from "./webhook-limits.ts";
 
-/** Failing endpoints, and endpoints that were disabled because they failed. */
+/** Failing endpoints, and endpoints that were disabled because of failures. */
 export const webhookFaults: WingFaults<"VouchersWebhooksFail" | "VouchersWebhookEndpointDisabled"> = {
   severities: { VouchersWebhooksFail: "amber", VouchersWebhookEndpointDisabled: "amber" },
   async find({ pool }) {

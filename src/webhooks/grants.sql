@@ -1,12 +1,13 @@
--- The rights that the statements of webhooks need, besides those of the core.
+-- The rights that the statements of webhooks need in addition to those of the core.
 
 GRANT EXECUTE ON FUNCTION signing_versions(webhook_endpoints) TO pva_api, pva_admin;
 
--- The worker turns what the outbox announces into deliveries, attempts these, and deletes them after a time.
+-- The worker turns rows of the outbox into deliveries, attempts these, and deletes them after some time.
 GRANT SELECT, DELETE ON webhook_outbox TO pva_api;
 GRANT SELECT, INSERT, DELETE ON webhook_deliveries TO pva_api;
 GRANT UPDATE (state, attempts, next_attempt_at, last_status, last_failure, finished_at, replayed_at) ON webhook_deliveries TO pva_api;
--- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once; its row is deleted after its deliveries.
+-- Partners manage their webhook endpoints. Deleting an endpoint frees its place at once. Its row is deleted after its
+-- deliveries.
 GRANT DELETE ON webhook_endpoints TO pva_api;
 GRANT INSERT (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at) ON webhook_endpoints TO pva_api;
 GRANT UPDATE (place, url, description, event_types, enabled, disabled_reason, disabled_at, secret_version, previous_secrets_until, failing_since,

@@ -23,7 +23,7 @@ import { webhooks as listWebhooks } from "./routes/webhooks.ts";
 
 /** Maximum number of concurrent tests of webhook endpoints. They use no connection to Postgres. */
 const WEBHOOK_TESTS = 16;
-/** Deliveries and rows of the outbox are counted up to this number. */
+/** Deliveries and outbox rows are counted up to this number. */
 const MEASURED_MAX = 100_000;
 
 const backlog: WingBacklog<Awaited<ReturnType<typeof measureWebhooks>>> = {

@@ -12,7 +12,7 @@ const webhookReport = z.object({
   delivered: z.number(),
   /** Failed attempts that will be repeated. */
   retried: z.number(),
-  /** Deliveries that failed for good. */
+  /** Deliveries that failed and will not be retried. */
   failed: z.number(),
 });
 export type WebhookReport = z.output<typeof webhookReport>;

@@ -36,7 +36,7 @@ export async function readWebhook(
 /**
  * Applies a partner's change to an endpoint, completely or not at all.
  * @throws AppError `webhooks_off`, `webhook_not_found`, `invalid_request` for its URL, `webhook_disabled` when the
- * change enables an endpoint that an operator has disabled.
+ * change would enable an endpoint that an operator has disabled.
  */
 export async function changeWebhook(
   ctx: WebhookDeps & { pool: pg.Pool },

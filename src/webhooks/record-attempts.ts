@@ -13,16 +13,16 @@ import { type AttemptResult, type DecidedAttempt, decideAttempt, decideHealth, E
 
 /** Maximum number of attempts in one transaction. */
 const BATCH_MAX = 256;
-/** Maximum number of waiting attempts: more than the deliveries that one process has in memory. */
+/** Maximum number of waiting attempts. Larger than the number of deliveries that one process keeps in memory. */
 const WAITING_MAX = 10_000;
 /**
- * Longest wait for the lock of a target. The fan-out, another process or a partner's change may hold it. Milliseconds.
+ * Maximum wait for the lock of a target. The fan-out, another process or a partner's change may hold it. Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
-/** Longest wait for one locked target, because other locked targets wait for their turn. Milliseconds. */
+/** Maximum wait for one locked target, because other locked targets wait for their turn. Milliseconds. */
 const TURN_MS = 250;
 
-/** A delivery, and the result of its attempt or the fact that its event was erased. */
+/** A delivery, with the result of its attempt, or with a note that its event was erased. */
 export interface Attempt {
   endpointId: string;
   delivery: DueDelivery;
@@ -38,23 +38,23 @@ interface Deps {
 
 type State = DecidedAttempt["state"];
 
-/** An attempt whose target is locked. */
+/** An attempt that waits because its target is locked. */
 interface HeldAttempt extends PromiseWithResolvers<State> {
   attempt: Attempt;
   heldAt: number;
 }
 
 /**
- * Records attempts in batches. A target that another transaction has locked delays only its own attempts: they leave
+ * Records attempts in batches. A target that another transaction has locked delays only its own attempts. They leave
  * their batch, and are recorded in order once the target is free.
  */
 export class AttemptRecorder implements Closable {
   readonly #ctx: Deps;
   readonly #batcher: Batcher<Attempt, State>;
-  /** The attempts of each locked target, in order. */
+  /** The waiting attempts of each locked target, in order. */
   readonly #held = new Map<string, HeldAttempt[]>();
   readonly #waits = new Set<Promise<void>>();
-  /** Limits the connections that wait for a locked target. */
+  /** Limits the number of connections that wait for locked targets. */
   readonly #turns = pLimit(1);
 
   constructor(ctx: Deps) {
@@ -65,7 +65,7 @@ export class AttemptRecorder implements Closable {
     });
   }
 
-  /** Resolves to the delivery's new state after the commit. Rejects if its target stays locked for too long. */
+  /** Resolves with the delivery's new state after the commit. Rejects if the target stays locked for too long. */
   submit(attempt: Attempt): Promise<State> {
     return this.#batcher.submit(attempt);
   }
@@ -95,7 +95,7 @@ export class AttemptRecorder implements Closable {
     return held.promise;
   }
 
-  /** Records the attempts of a locked target, including those that are added meanwhile. Never rejects. */
+  /** Records the attempts of a locked target, including attempts that are added meanwhile. Never rejects. */
   async #recordHeld(endpointId: string, waiting: HeldAttempt[]): Promise<void> {
     for (let some = waiting.slice(0, BATCH_MAX); some.length > 0; some = waiting.slice(0, BATCH_MAX)) {
       const attempts = some.map(({ attempt }) => attempt);
@@ -114,7 +114,9 @@ export class AttemptRecorder implements Closable {
     }
   }
 
-  /** Functions that reject the attempts which an error ends. A lock timeout ends only attempts that waited too long. */
+  /**
+   * Functions that reject the attempts that an error ends. A lock timeout ends only attempts that have waited too long.
+   */
   #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
     const isLate = ({ heldAt }: HeldAttempt) => performance.now() - heldAt > LOCK_WAIT_MS;
     return some
@@ -127,16 +129,16 @@ export class AttemptRecorder implements Closable {
   }
 }
 
-/** Locks the targets that no other transaction has locked. */
+/** Locks those of the targets that no other transaction has locked. */
 type LockTargets = typeof lockFreeTargets;
 
-/** Waits for the targets for at most TURN_MS each, and locks them all. */
+/** Locks all the targets. Waits for at most TURN_MS for each. */
 const waitForTargets: LockTargets = async (tx, endpointIds) => {
   const [, targets] = await Promise.all([waitForLocks(tx, TURN_MS), lockTargets(tx, endpointIds)]);
   return { targets, locked: new Set() };
 };
 
-/** Records attempts in one transaction. The state is null for an attempt whose target is locked. */
+/** Records attempts in one transaction. If an attempt's target is locked, its state is null. */
 async function record(ctx: Deps, attempts: readonly Attempt[], lock: LockTargets): Promise<(State | null)[]> {
   const endpointIds = [...new Set(attempts.map(({ endpointId }) => endpointId))];
   return readThenWrite(

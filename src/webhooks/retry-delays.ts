@@ -15,14 +15,17 @@ const RETRY_DELAYS_MS = [
   24 * HOUR,
 ] as const;
 
-/** Each delay is longer or shorter by a random fraction up to this one, which spreads the retries after an outage. */
+/**
+ * Each delay is extended or shortened by a random fraction of at most this size. This spreads the retries after an
+ * outage.
+ */
 const JITTER = 0.2;
-/** A receiver's `Retry-After` may extend a delay up to this factor. */
+/** A receiver's `Retry-After` may extend a delay by at most this factor. */
 const RETRY_AFTER_FACTOR_MAX = 2;
 
 /**
- * The delay before the next attempt in milliseconds. Null if none follows.
- * @param attempts the number of attempts before the one that failed.
+ * The delay before the next attempt, in milliseconds. Null if there is none.
+ * @param attempts the number of attempts before the failed one.
  * @param random from 0 to 1, for the jitter.
  */
 export function retryDelayMs(attempts: number, retryAfterMs: number | null, random: number): number | null {

@@ -13,7 +13,7 @@ import { openWebhookRequests, type WebhookRequests } from "./job.ts";
 
 /** Maximum number of targets that get a webhook job in one pass. */
 const REQUESTED_TARGETS_MAX = 10_000;
-/** Deliveries that one transaction ends or deletes. A transaction takes some 20 ms. */
+/** Number of deliveries that one transaction ends or deletes. A transaction takes some 20 ms. */
 const PORTION = 1_000;
 
 interface Deps {
@@ -33,8 +33,8 @@ export function openSweepTasks(
 }
 
 /**
- * Adds a webhook job for each target with due deliveries, such as retries, or deliveries whose job was lost. Returns
- * the number of targets.
+ * Adds a webhook job for each target with due deliveries. These are, for example, retries, and deliveries whose job was
+ * lost. Returns the number of targets.
  */
 export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<number> {
   const endpointIds = await selectTargetsWithDue(pool, { limit: REQUESTED_TARGETS_MAX });
@@ -43,8 +43,8 @@ export async function requestWebhooks({ pool, webhookRequests }: Deps): Promise<
 }
 
 /**
- * Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns the number of
- * ended and deleted deliveries.
+ * Ends Pending deliveries of disabled targets, and deletes old deliveries and deleted targets. Returns how many
+ * deliveries it has ended and deleted.
  */
 export async function removeDeliveries({ pool }: { pool: pg.Pool }, untilMs: number): Promise<number> {
   let count = 0;

@@ -8,17 +8,17 @@ export type AttemptResult<Failure extends string> =
   | { status: number; failure: null }
   | { status: number | null; failure: Failure; retryAfterMs: number | null };
 
-/** Takes the place of a result: nothing was sent, because the event's payload was erased. */
+/** Takes the place of a result if nothing was sent because the event's payload was erased. */
 export const ERASED = "erased";
 
 /** The state of a delivery after an attempt. */
 export interface DecidedAttempt {
   state: "Pending" | "Delivered" | "Failed" | "Erased";
-  /** The wait until the next attempt in milliseconds; null when none follows. */
+  /** The wait until the next attempt, in milliseconds. Null if there is none. */
   delayMs: number | null;
 }
 
-/** Whether the receiver has asked the service to send no further requests. */
+/** Whether the receiver has asked for no further requests. */
 export function isGone(result: { status: number | null }): boolean {
   return result.status === 410;
 }
@@ -48,7 +48,10 @@ interface Health {
   failures: number;
 }
 
-/** Decides the health of a target from its attempts, in the order in which they ended. Null if it does not change. */
+/**
+ * Decides the health of a target from its attempts, in the order in which they ended. Null if the health does not
+ * change.
+ */
 export function decideHealth(
   { enabled, failingSince, failures }: Health,
   results: readonly { status: number | null; failure: string | null }[],

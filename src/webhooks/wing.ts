@@ -1,7 +1,7 @@
 import type { Wing } from "../wing.ts";
 import { WEBHOOK_METRICS, WEBHOOK_QUEUE, webhookVariables } from "./declared.ts";
 
-/** Webhooks: events of an organization's vouchers are sent to addresses that it has registered. */
+/** Webhooks: sends events of an organization's vouchers to addresses that the organization has registered. */
 export const webhooks = {
   variables: webhookVariables,
   queues: [WEBHOOK_QUEUE],

@@ -14,20 +14,20 @@ import { openWebhookRequests, webhookQueue } from "./job.ts";
 import { AttemptRecorder } from "./record-attempts.ts";
 
 /**
- * Maximum number of targets that one process serves at once. Waiting costs little; requests have a limit of their own.
+ * Maximum number of targets that one process serves at once. Waiting costs little, and requests have their own limit.
  */
 const SERVED_TARGETS_MAX = 256;
-/** Connections for the fan-out and for the reads of organizations, which take turns. */
+/** Number of connections for the fan-out and for the reads of organizations, which take turns. */
 const WEBHOOK_READS = 1;
 
-/** What the worker takes from its process. */
+/** What the worker gets from its process. */
 type Deps = WorkerDeps &
   Pick<Lifetime, "use"> &
   ConstructorParameters<typeof AttemptRecorder>[0] & {
     config: Pick<Config, "ofWings" | "privateReceivers">;
     redis: RedisClient;
     metrics: DepsOf<typeof deliverToTarget>["metrics"];
-    /** The process calls `listener` after a commit with events for webhooks. */
+    /** The process calls `listener` after each commit with events for webhooks. */
     announcements: { listener: () => void };
   };
 
@@ -68,6 +68,6 @@ function start(ctx: NonNullable<ReturnType<typeof prepare>>["ctx"]): RunningWork
   const worker = startWorker(webhookQueue, workerOptions(ctx, SERVED_TARGETS_MAX), (_jobId, { endpointId }) =>
     deliverToTarget(ctx, endpointId),
   );
-  // Both at once: the closing worker waits for its runs, and the closing sender ends them.
+  // Both are closed at once: the closing worker waits for its runs, and the closing sender ends them.
   return { close: () => closeAll([ctx.webhookSender, worker]) };
 }

@@ -23,9 +23,9 @@ import { problem } from "../../platform/api/problems.ts";
 
 /** Maximum number of listings on one page. */
 const LISTINGS_LIMIT_MAX = 100;
-/** Maximum number of available vouchers that a response tells. */
+/** Maximum number of available vouchers that a response states. */
 export const AVAILABLE_MAX = 1_000;
-/** Available vouchers are counted up to this number, to tell whether there are more than {@link AVAILABLE_MAX}. */
+/** Available vouchers are counted up to this number, to find out whether there are more than {@link AVAILABLE_MAX}. */
 export const COUNTED_MAX = AVAILABLE_MAX + 1;
 
 export const listingId = text("The listing's id.", EXAMPLE.listingId);

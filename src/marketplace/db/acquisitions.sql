@@ -1,9 +1,10 @@
 -- name: read_sources(way, id, kind, not_counted?, latest?)
--- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a window of the wanted kind;
--- for a listing, only its own batch. Returns one row per source and batch, or one row without a batch. The product is null if the id does not exist.
--- `left` is whether the batch has a voucher that can be acquired and is not in not_counted. It is read from committed state, so vouchers that other
--- transactions have locked count. If none is left, `isHeld` is whether one is suspended. Both are null if not_counted is null. `way` is listing, product or link. OFFSET 0 prevents a plan made for small
--- tables, which reads whole tables.
+-- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a
+-- window of the wanted kind. For a listing, finds only its own batch. Returns one row per source and batch, or one row
+-- without a batch. The product is null if the id does not exist. `left`: whether the batch has a voucher that can be
+-- acquired and is not in not_counted. It is read from committed state, so vouchers that other transactions have locked
+-- count. `isHeld`: if none is left, whether one is suspended. Both are null if not_counted is null. `way` is listing,
+-- product or link. A plan made for small tables would read whole tables. OFFSET 0 prevents this.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
@@ -43,7 +44,7 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
 
 -- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)
 -- For each request, finds the user's role in the organization, the user's Active contract with the brand, and the
--- voucher that an earlier, equal claim or purchase gave the user. Returns one row per request, in any order.
+-- voucher that the user got from an earlier, equal claim or purchase. Returns one row per request, in any order.
 SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract.status", c.ends_at AS "contract.endsAt",
        v.id AS "earlier.id", v.organization_id AS "earlier.organizationId", v.code_key AS "earlier.codeKey"
   FROM (SELECT u.*, CASE WHEN (SELECT k.used FROM erasure_keys AS k WHERE k.owner = '')
@@ -64,9 +65,10 @@ SELECT (w.n - 1)::int AS n, m.role, c.id AS "contract.id", c.status AS "contract
   LEFT JOIN vouchers AS v ON v.id = ANY (ARRAY[e.voucher_id]);
 
 -- name: pick_free_vouchers(batch_id, except, limit, latest?)
--- Locks the next unlocked vouchers that users can acquire from a batch and that are not suspended alone and have no live reservation in this
--- statement's snapshot. A later statement must read their state under the locks. Without statistics, Postgres expects IS NULL of few rows and sorts
--- them; of a CASE it expects half, and reads the index in order.
+-- Locks the next unlocked vouchers that users can acquire from a batch. Excludes vouchers that are suspended alone, or
+-- that have a live reservation in this statement's snapshot. A later statement must read their state under the locks.
+-- Why CASE: without statistics, Postgres expects IS NULL to be true for few rows, and sorts them. For a CASE, it
+-- expects half of the rows, and reads the index in order.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END AND v.id <> ALL ($2::text[])
    AND NOT EXISTS (SELECT 1 FROM reservations AS h
@@ -82,12 +84,13 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.serial LIMIT 1 FOR NO KEY UPDATE OF v;
 
 -- name: set_damaged_aside(voucher_id)
--- Makes locked vouchers unavailable to users for good.
+-- Makes locked vouchers permanently unavailable to users.
 UPDATE vouchers AS v SET pickable = false WHERE v.id = ANY ($1::text[]);
 
 -- name: insert_claims(user_id, product_id, voucher_id, now)
--- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of a product. Waits for a
--- transaction that is inserting the same claim. Raises VS001 if a claim exists; the caller then decides again.
+-- Inserts claims in key order, so that two writers of the same claims cannot deadlock. A user has at most one claim of
+-- a product. Waits for a transaction that is inserting the same claim. Raises VS001 if a claim exists. The caller then
+-- decides again.
 WITH claimed AS (
   INSERT INTO claims (claimed_at, user_id, product_id, voucher_id)
   SELECT $4::timestamptz, w.user_id, w.product_id, w.voucher_id
@@ -111,8 +114,9 @@ WITH bought AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'new purchases') FROM bought;
 
 -- name: acquire_vouchers(voucher_id, last_sequence)
--- Makes locked, Active vouchers unavailable to other users, and adds one to last_sequence of each for its Pending event. Raises VS001 if a voucher is
--- no longer available or its chain has changed. IS NOT FALSE keeps the index vouchers_pickable out of the plan.
+-- Makes locked, Active vouchers unavailable to other users, and adds one to the last_sequence of each for its Pending
+-- event. Raises VS001 if a voucher is no longer available or its chain has changed. IS NOT FALSE prevents a plan with
+-- the index vouchers_pickable.
 WITH acquired AS (
   UPDATE vouchers AS v SET pickable = false, last_sequence = w.last_before + 1
     FROM unnest($1::text[], $2::int[]) AS w (id, last_before)

@@ -70,7 +70,9 @@ const selectAcquirers = sql.rows(
   },
 );
 
-/** What a user acquires from (a listing, a product or a link), and the kind of window. For a link, `id` is its code. */
+/**
+ * The source of an acquisition (a listing, a product or a link), and the kind of window. For a link, `id` is its code.
+ */
 export interface WantedSource {
   way: "listing" | "product" | "link";
   id: string;
@@ -80,24 +82,24 @@ export interface WantedSource {
 /** The product that a source leads to. */
 type SourceProduct = Row<typeof PRODUCT>;
 
-/** The product, contract and batches of a listing, product or link, from one snapshot. */
+/** The product, contract and batches of a listing, product or link, read in one snapshot. */
 export interface Source {
-  /** The time by which to decide. */
+  /** The time on which decisions must be based. */
   now: Date;
-  /** Null: there is no such listing, product or link. */
+  /** Null if there is no such listing, product or link. */
   product: SourceProduct | null;
-  /** The contract of a link; null for other sources. */
+  /** The contract of a link. Null for other sources. */
   link: Row<typeof LINK> | null;
   /**
-   * The batches. `left`: whether the batch has a voucher that can be acquired; null when it was not read. `isHeld`:
-   * whether it has a suspended one instead.
+   * The batches. `left`: whether the batch has a voucher that can be acquired. Null if it was not read. `isHeld`:
+   * whether it has only suspended vouchers left.
    */
   offers: (Offer & { left: boolean | null; isHeld: boolean | null })[];
 }
 
 /**
  * Reads many sources in one statement. Results are in the order of `wanted`.
- * @param notCounted vouchers that do not count as supply. Null: supply is not read.
+ * @param notCounted vouchers that do not count as supply. With null, the supply is not read.
  */
 export async function readSources(
   db: Queryable,
@@ -115,7 +117,7 @@ export async function readSources(
   return sources;
 }
 
-/** What makes an acquisition unique: a user's claim of a product, or a user's payment in an organization. */
+/** The unique key of an acquisition: a user's claim of a product, or a user's payment in an organization. */
 export interface AcquisitionKey {
   userId: string;
   product: SourceProduct;
@@ -127,7 +129,7 @@ export interface AcquisitionKey {
 export type AcquiredVoucher = Row<typeof ACQUIRED_VOUCHER>;
 
 /**
- * A user who acquires: the role in an organization, the contract with the brand, and the voucher of an earlier, equal
+ * A user who acquires: the role in an organization, the contract with the brand, and the voucher from an earlier, equal
  * acquisition.
  */
 export type Acquirer = Row<typeof ACQUIRER>;
@@ -157,7 +159,7 @@ export const pickVoucher = withLatest(sql.value("pick_voucher", { id: text }, { 
 
 const makeUnavailable = sql.prepare("set_damaged_aside", { voucherId: arrayOf(text) });
 
-/** Statements that make damaged vouchers unavailable to users for good, and record their chains as broken. */
+/** Statements that make damaged vouchers permanently unavailable to users, and record their chains as broken. */
 export function setDamagedAside(ids: readonly string[]): PreparedStatements {
   return ids.length === 0 ? [] : [makeUnavailable(ids), markBrokenChains(ids)];
 }
@@ -180,7 +182,7 @@ const acquireVouchers = sql.prepareAll("acquire_vouchers", { voucherId: text, la
  * Statements that record acquisitions of locked vouchers, make the vouchers unavailable to other users, and add one to
  * the last sequence of each. The caller must insert the event with that sequence. Claims and purchases come first,
  * because only their statements can wait for another transaction.
- * @param now the time of the decision, which the events have.
+ * @param now the time of the decision, which the events must have.
  */
 export function insertAcquisitions(acquisitions: readonly NewAcquisition[], now: Date): PreparedStatements {
   const rows = acquisitions.map(({ userId, product, paymentRef, voucher }) => ({

@@ -18,7 +18,7 @@ import { Statements } from "../../platform/db/statements.ts";
 
 const LISTING = {
   id: text,
-  /** The time of the database's clock. */
+  /** The time on the database's clock. */
   now: timestamptz,
   /** Whether a voucher can be bought. */
   isLeft: boolean,
@@ -64,7 +64,7 @@ const selectListingRows = sql.rows("select_listings", LISTING_ROW, {
   limit: integer,
 });
 
-/** A listing and all data that decides whether one caller can buy from it, from one snapshot. */
+/** A listing, and all data that decides whether one caller can buy from it, read in one snapshot. */
 export interface Listing extends Row<typeof LISTING> {
   offer: Offer;
   eligibility: Eligibility;

@@ -68,7 +68,7 @@ const renderButton = (storefront: string, { t }: Locale) =>
   html`<p><a class="button" href="${storefront}">${t("marketplace.link.goOn", { host: new URL(storefront).host })}\
 </a></p>`;
 
-/** Where to get the voucher, if no storefront is known. */
+/** Where to get the voucher if no storefront is configured. */
 const renderSteps = (code: string, brand: string, { t, markup }: Locale) => html`<section aria-labelledby="how">
 <h2 id="how">${t("marketplace.link.how")}</h2>
 <ol class="how">

@@ -41,8 +41,9 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
 }
 
 /**
- * What an endpoint gets for each type that it can subscribe to. A type of the chain from VCH008 on has no `instance.`
- * here; insert_deliveries names it. Besides the event's place in the chain, `data` has fields of the event's own data.
+ * The content of a request for each event type to which an endpoint can subscribe. Types of the chain from VCH008 on
+ * have no `instance.` here. The statement insert_deliveries makes these names. Besides the event's place in the chain,
+ * `data` has fields from the event's own data.
  */
 const SENT = [
   eventOf("voucher.instance.redeemed", "WebhookRedeemed", {

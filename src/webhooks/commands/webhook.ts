@@ -16,7 +16,7 @@ import { listAnyWebhookDeliveries, listWebhooksOf } from "../list-webhooks.ts";
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 100;
 
-/** The settings that acts with a new secret need. */
+/** Settings for acts that make a new secret. */
 const WITH_SETTINGS = {
   around: async <Result>(ctx: CommandContext, _options: object, perform: (deps: WebhookDeps) => Promise<Result>) => ({
     result: await perform(settingsOf(ctx)),

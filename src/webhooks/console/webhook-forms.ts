@@ -8,20 +8,20 @@ import type { DepsOf } from "../../platform/http/endpoint.ts";
 import { createAnyWebhook, rotateAnyWebhook, testAnyWebhook } from "../acts.ts";
 import { testWebhook } from "../endpoints.ts";
 
-/** The dependencies of the act that tests an endpoint. */
+/** What the act that tests an endpoint needs. */
 export type WebhookActionDeps = DepsOf<typeof testWebhook> & { webhookTests: Pick<FairSlots, "hasRoom" | "run"> };
 
 type Deps = Acting<WebhookActionDeps>;
 const settingsOf = ({ api }: Deps) => ({ config: api.config });
 
-/** The forms of the acts that need something from the process. */
+/** The forms of acts that need something from the process. */
 export const WEBHOOK_FORMS = [
   formOf(createAnyWebhook, settingsOf),
   formOf(testAnyWebhook, (ctx: Deps) => ({ testEndpoint: (id: string) => test(ctx, id) })),
   formOf(rotateAnyWebhook, settingsOf),
 ];
 
-/** Sends the test event from this process, if it has room for one more test of the organization. */
+/** Sends the test event from this process, if the process can run one more test of the organization. */
 async function test({ api, audited }: Deps, id: string) {
   const { organizationId } = await api.operatorReads({}, () => readLineage(api, "webhooks", id));
   if (!api.webhookTests.hasRoom(organizationId)) throw new AppError("overloaded");

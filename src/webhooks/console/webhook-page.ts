@@ -78,7 +78,7 @@ href="${path}">all</a>`
   );
 };
 
-/** The address of an endpoint. Only an admin sees its query, which may have a token of the receiver. */
+/** The address of an endpoint. Only an admin sees its query, because it may contain a token of the receiver. */
 function addressFor({ role }: Visit["operator"], { url }: Pick<WebhookRow, "url">): string {
   return isAllowed(role, "admin") ? url : url.replace(/\?.*/s, "?…");
 }
@@ -169,7 +169,7 @@ function describeAttempt({ lastStatus, lastFailure }: WebhookDeliveryView): stri
   return [...(lastStatus === null ? [] : [String(lastStatus)]), ...words].join(", ");
 }
 
-/** When the next attempt is due, or that an earlier delivery must end first. Null for a finished delivery. */
+/** When the next attempt is due, or a note that an earlier delivery must end first. Null for a finished delivery. */
 function renderNext({ state, nextAttemptAt }: WebhookDeliveryView): Html | null {
   if (nextAttemptAt !== null) return html`<br>next ${renderTime(nextAttemptAt)}`;
   return state === "Pending" ? html`<br>after the voucher's earlier event` : null;

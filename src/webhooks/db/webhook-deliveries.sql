@@ -1,10 +1,10 @@
 -- name: try_fan_out
--- Tries to take the lock of the fan-out until the transaction ends. Only one process may hold it, so that the
+-- Tries to take the lock of the fan-out until the transaction ends. Only one process at a time has it, so the
 -- deliveries of a voucher appear in the order of its events.
 SELECT pg_try_advisory_xact_lock(21093::bigint << 48) AS locked;
 
 -- name: select_outbox(except, limit)
--- The oldest rows of the outbox, except those of some organizations, and the number of events in each.
+-- The oldest rows of the outbox, except rows of some organizations, and the number of events in each row.
 SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) AS events
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id <> ALL ($1::text[]) ORDER BY o.id LIMIT $2::int;
 
@@ -20,18 +20,19 @@ SELECT FROM webhook_endpoints AS e
  ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: lock_free_endpoints_of(organization_id)
--- Locks the enabled endpoints of organizations, except endpoints that another transaction has locked. A transaction may lock an endpoint again.
+-- Locks the enabled endpoints of organizations. Skips endpoints that another transaction has locked. A transaction may
+-- lock the same endpoint again.
 SELECT e.id FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = ANY ($1::text[]) AND n.enabled)) AND e.enabled
  FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: select_enabled_endpoints_of(organization_id)
--- The enabled endpoints of organizations, whether locked or not.
+-- The enabled endpoints of organizations, both locked and not locked.
 SELECT e.id, e.organization_id AS "organizationId" FROM webhook_endpoints AS e WHERE e.organization_id = ANY ($1::text[]) AND e.enabled;
 
 -- name: insert_deliveries(outbox_id, endpoint_id, row_events_max, latest?)
 -- Makes one delivery for each event and each locked endpoint that subscribes to it. Returns the endpoints with due
--- deliveries. A delivery waits while an earlier delivery of the same voucher to the same endpoint is not finished.
+-- deliveries. A delivery waits until all earlier deliveries of the same voucher to the same endpoint are finished.
 WITH made AS (
   INSERT INTO webhook_deliveries (position, created_at, next_attempt_at, sequence, endpoint_id, event_id, voucher_id, ticket, event_type)
   SELECT n.position, n.created_at,
@@ -48,13 +49,14 @@ WITH made AS (
            CROSS JOIN LATERAL unnest(o.voucher_ids, o.sequences, o.tickets) WITH ORDINALITY AS w (voucher_id, sequence, ticket, n)
             LEFT JOIN voucher_events AS e ON e.voucher_id = ANY (ARRAY[w.voucher_id]) AND e.sequence = w.sequence
             LEFT JOIN reservations AS r ON r.ticket = ANY (ARRAY[w.ticket])
-           -- Types of the chain from VCH008 on have a shorter name here.
+           -- Types of the chain from VCH008 on have a shorter name in webhooks.
            CROSS JOIN LATERAL (SELECT CASE WHEN e.event_type IN ('voucher.instance.redeemed', 'voucher.instance.voided', 'voucher.instance.expired',
                                                                  'voucher.instance.claimed', 'voucher.instance.bought') THEN e.event_type
                                       ELSE coalesce(replace(e.event_type, '.instance.', '.'), 'reservation.expired') END AS event_type) AS s
            CROSS JOIN LATERAL (SELECT l.* FROM webhook_endpoints AS l WHERE l.id = ANY ($2::text[]) OFFSET 0) AS t
            WHERE t.organization_id = o.organization_id
-             -- A reservation was deleted if the outbox was not read for a month. Such an event has no delivery.
+             -- If the outbox was not read for a month, the reservation may have been deleted. Then its event gets no
+             -- delivery.
              AND (w.ticket IS NULL OR r.ticket IS NOT NULL)
              AND (t.event_types = '{}' OR s.event_type = ANY (t.event_types))) AS n
       ON CONFLICT (endpoint_id, event_id) DO NOTHING
@@ -74,7 +76,7 @@ SELECT e.id, e.organization_id AS "organizationId", e.url, signing_versions(e) A
   FROM webhook_endpoints AS e WHERE e.id = $1::text AND (e.enabled) IS NOT FALSE;
 
 -- name: select_due_deliveries(endpoint_id, except, limit, latest?)
--- The deliveries of an endpoint that have been due the longest, with the contents of their bodies.
+-- The deliveries of an endpoint that have been due for longest, with the contents of their bodies.
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event_type AS "eventType", d.attempts,
        d.replayed_at IS NOT NULL AS "isReplay", (extract(epoch FROM clock_timestamp() - d.created_at) * 1000)::bigint AS "ageMs",
        e.occurred_at AS "occurredAt", encode(e.record_hash, 'hex') AS "recordHash",
@@ -90,17 +92,17 @@ SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId", d.sequence, d.event
 SELECT FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) ORDER BY e.id FOR NO KEY UPDATE;
 
 -- name: lock_free_endpoints(endpoint_id)
--- Locks the endpoints that no other transaction has locked.
+-- Locks those of the endpoints that no other transaction has locked.
 SELECT e.id FROM webhook_endpoints AS e WHERE e.id = ANY ($1::text[]) FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: read_endpoints(endpoint_id)
--- The state of endpoints, and the current time. A transaction that changes endpoints must lock them first.
+-- The state of endpoints, and the current time. A transaction that changes endpoints must first lock them.
 SELECT e.id, e.organization_id AS "organizationId", e.enabled, e.failing_since AS "failingSince", e.failures, clock.now
   FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now OFFSET 0) AS clock, webhook_endpoints AS e WHERE e.id = ANY ($1::text[]);
 
 -- name: record_attempts(now, endpoint_id, event_id, attempts, state, status?, failure?, next_attempt_at?)
 -- Records attempts of deliveries to locked endpoints. Skips a delivery that another process has attempted since it was
--- read. A delivery whose event was erased meanwhile is due at once, and is then not sent.
+-- read. If a delivery's event was erased meanwhile, the delivery becomes due at once, and is then not sent.
 UPDATE webhook_deliveries AS d
    SET attempts = d.attempts + CASE WHEN w.state = 'Erased' THEN 0 ELSE 1 END, state = w.state,
        last_status = w.status, last_failure = w.failure,
@@ -114,7 +116,7 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = w.event_id AND (d.finished_at IS NULL) IS NOT FALSE AND d.attempts = w.attempts;
 
 -- name: release_next(now, endpoint_id, voucher_id)
--- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due, if it waits.
+-- For each pair of a locked endpoint and a voucher, makes the earliest unfinished delivery due if it is waiting.
 UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
   FROM unnest($2::text[], $3::text[]) AS w (endpoint_id, voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id, p.next_attempt_at FROM webhook_deliveries AS p
@@ -123,7 +125,8 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = $1::timestamptz
  WHERE d.endpoint_id = ANY (ARRAY[w.endpoint_id]) AND d.event_id = head.event_id AND head.next_attempt_at IS NULL;
 
 -- name: record_health(now, endpoint_id, failing_since?, disabled_reason?, failures)
--- Records when locked endpoints began to fail and how often in a row, and disables those with a disabled_reason.
+-- For locked endpoints, records since when and how often in a row they have failed. Disables those with a
+-- disabled_reason.
 UPDATE webhook_endpoints AS e
    SET failing_since = w.failing_since, failures = w.failures, enabled = e.enabled AND w.reason IS NULL,
        disabled_reason = coalesce(e.disabled_reason, w.reason),
@@ -149,8 +152,8 @@ SELECT e.id FROM webhook_endpoints AS e
  LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: end_pending_deliveries(endpoint_id, limit)
--- Ends Pending deliveries of a locked, disabled endpoint. Ends each voucher's deliveries from the latest event to the
--- earliest, so that no remaining delivery becomes due.
+-- Ends Pending deliveries of a locked, disabled endpoint. For each voucher, starts with the delivery of the latest
+-- event, so that no remaining delivery becomes due.
 UPDATE webhook_deliveries AS d SET state = 'Failed', next_attempt_at = NULL, finished_at = date_trunc('milliseconds', statement_timestamp())
   FROM (SELECT p.event_id FROM webhook_deliveries AS p WHERE p.endpoint_id = $1::text AND p.finished_at IS NULL
          ORDER BY p.voucher_id DESC, p.position DESC LIMIT $2::int) AS w
@@ -175,7 +178,7 @@ DELETE FROM webhook_endpoints AS e
  WHERE e.deleted_at IS NOT NULL AND NOT EXISTS (SELECT FROM webhook_deliveries AS d WHERE d.endpoint_id = e.id OFFSET 0);
 
 -- name: select_deliveries(endpoint_id, state, before, before_event_id, limit)
--- An endpoint's deliveries in the given states before a time and an event, newest first.
+-- An endpoint's deliveries in the given states, before a time and an event, newest first.
 SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "voucherId", p.sequence, p.state, p.attempts,
        p.next_attempt_at AS "nextAttemptAt", p.last_status AS "lastStatus", p.last_failure AS "lastFailure", p.created_at AS "createdAt",
        p.finished_at AS "finishedAt"
@@ -195,7 +198,7 @@ SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
  ORDER BY p.created_at, p.event_id LIMIT $4::int;
 
 -- name: select_replayable_by_id(endpoint_id, event_id)
--- The given deliveries of an endpoint that are finished.
+-- Those of an endpoint's given deliveries that are finished.
 SELECT d.event_id AS "eventId", d.voucher_id AS "voucherId" FROM webhook_deliveries AS d
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY ($2::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
@@ -206,7 +209,7 @@ UPDATE webhook_deliveries AS d
  WHERE d.endpoint_id = $2::text AND d.event_id = ANY ($3::text[]) AND (d.finished_at IS NULL) IS NOT TRUE;
 
 -- name: wait_for_earlier(endpoint_id, voucher_id)
--- Makes deliveries of vouchers to a locked endpoint wait while an earlier delivery of the same voucher is not finished.
+-- Makes deliveries of vouchers to a locked endpoint wait until all earlier deliveries of the same voucher are finished.
 UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
   FROM unnest($2::text[]) AS w (voucher_id)
  CROSS JOIN LATERAL (SELECT p.event_id FROM webhook_deliveries AS p
@@ -215,8 +218,9 @@ UPDATE webhook_deliveries AS d SET next_attempt_at = NULL
  WHERE d.endpoint_id = $1::text AND d.event_id = ANY (ARRAY[later.event_id]) AND d.next_attempt_at IS NOT NULL;
 
 -- name: measure_webhooks(limit)
--- The number of unfinished deliveries and of outbox rows, each up to the limit, and how long the oldest due delivery
--- has been due. The last number ignores failing endpoints, whose deliveries are late because of the partners' servers.
+-- The number of unfinished deliveries and the number of outbox rows, each up to the limit, and how long the oldest due
+-- delivery has been due. This time ignores failing endpoints, because the partners' servers are the reason why their
+-- deliveries are late.
 SELECT (SELECT count(*) FROM (SELECT FROM webhook_deliveries AS d WHERE d.finished_at IS NULL LIMIT $1::int) AS p)::int AS pending,
        (SELECT count(*) FROM (SELECT FROM webhook_outbox AS o LIMIT $1::int) AS p)::int AS outbox,
        coalesce((SELECT max(extract(epoch FROM clock_timestamp() - f.next_attempt_at) * 1000)

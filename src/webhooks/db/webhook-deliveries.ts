@@ -20,7 +20,7 @@ import type { WebhookEventType } from "../api/webhooks.ts";
 const OUTBOX_ROW = { id: bigint, organizationId: text, events: integer };
 export type OutboxRow = Row<typeof OUTBOX_ROW>;
 
-/** A target (the endpoint of a delivery): its URL, and the data for signing its requests. */
+/** A target, which is the endpoint of a delivery: its URL, and the data for signing its requests. */
 const TARGET = {
   id: text,
   organizationId: text,
@@ -106,7 +106,7 @@ export const measureWebhooks = sql.requiredRow(
   },
   { limit: integer },
 );
-/** Waits for the locks of an organization's enabled targets. {@link fanOutRows} then finds them free. */
+/** Waits for the locks of an organization's enabled targets. After it, {@link fanOutRows} finds them free. */
 export const lockTargetsOf = sql.execute("lock_endpoints_of", { organizationId: text });
 const lockFreeOf = sql.values("lock_free_endpoints_of", { id: text }, { organizationId: arrayOf(text) });
 const selectEnabledOf = sql.rows(
@@ -131,7 +131,7 @@ const selectTargets = sql.rows(
     organizationId: text,
     enabled: boolean,
     failingSince: orNull(timestamptz),
-    /** Failed attempts in a row, counted up to FAILURES_SHOWN. */
+    /** Number of consecutive failed attempts, counted up to FAILURES_SHOWN. */
     failures: smallint,
     now: timestamptz,
   },
@@ -186,15 +186,15 @@ const replayDeliveries = sql.execute("replay_deliveries", {
 const waitForEarlier = sql.execute("wait_for_earlier", { endpointId: text, voucherId: arrayOf(text) });
 
 /**
- * Makes the deliveries of outbox rows and deletes the rows. Skips all rows of an organization if another transaction
- * has locked one of its targets. Returns the targets with due deliveries, and the skipped organizations.
+ * Makes the deliveries of outbox rows and deletes the rows. If another transaction has locked one of an organization's
+ * targets, skips all rows of the organization. Returns the targets with due deliveries, and the skipped organizations.
  */
 export async function fanOutRows(
   tx: Transaction,
   rows: readonly OutboxRow[],
 ): Promise<{ due: string[]; locked: Set<string> }> {
   const organizations = [...new Set(rows.map(({ organizationId }) => organizationId))];
-  // Locks in an earlier statement, so that the next statements see the changes of a lock's last holder.
+  // Locks in a separate, earlier statement, so that later statements see the changes of the lock's last holder.
   const own = new Set(await lockFreeOf(tx, organizations));
   const enabled = await selectEnabledOf(tx, organizations);
   const locked = new Set(enabled.filter(({ id }) => !own.has(id)).map(({ organizationId }) => organizationId));
@@ -215,7 +215,7 @@ async function readTargets(tx: Transaction, endpointIds: readonly string[]) {
   return targets.map((target) => ({ ...target, now: timeOf(tx, target.now) }));
 }
 
-/** Locks targets, then reads them in a second statement, which sees all changes made before the lock. */
+/** Locks targets, then reads them in a second statement. It sees all changes made before the lock. */
 export async function lockTargets(tx: Transaction, endpointIds: readonly string[]) {
   const [, targets] = await Promise.all([lockRows(tx, endpointIds), readTargets(tx, endpointIds)]);
   return targets;
@@ -232,7 +232,7 @@ export async function lockFreeTargets(tx: Transaction, endpointIds: readonly str
   return { targets: targets.filter(({ id }) => own.has(id)), locked };
 }
 
-/** An attempt and its consequences. */
+/** An attempt and its result. */
 interface RecordedAttempt {
   endpointId: string;
   eventId: string;
@@ -242,7 +242,7 @@ interface RecordedAttempt {
   state: DeliveryState;
   status: number | null;
   failure: DeliveryFailure | null;
-  /** Milliseconds until the next attempt; null when none follows. */
+  /** Milliseconds until the next attempt. Null if there is none. */
   delayMs: number | null;
 }
 
@@ -254,7 +254,7 @@ interface TargetHealth {
   disabledReason: "gone" | "failing" | null;
 }
 
-/** Statements that record attempts of deliveries to locked targets, and release the vouchers' next deliveries. */
+/** Statements that record attempts of deliveries to locked targets, and make the vouchers' next deliveries due. */
 export function recordAttempts(
   attempts: readonly RecordedAttempt[],
   health: readonly TargetHealth[],
@@ -293,7 +293,7 @@ export function selectDeliveries(
   return selectPage(db, { endpointId, state: states, before: after.createdAt, beforeEventId: after.eventId, limit });
 }
 
-/** The deliveries to send again: of events in a period, or with these event ids. */
+/** Which deliveries to send again: those of events in a period, or those with these event ids. */
 type ReplayChoice = { from: Date; to: Date } | { eventIds: readonly string[] };
 
 /** Makes at most `limit` finished deliveries of a locked target Pending again. Returns their number. */

@@ -1,6 +1,6 @@
 -- name: insert_webhook_endpoint(id, organization_id, url, description, event_types, enabled, disabled_reason, places)
--- Inserts an endpoint into a random free place among the organization's places. Writes no row when no place is free, or
--- when another transaction has taken the place.
+-- Inserts an endpoint into a random free place among the organization's places. Inserts no row if no place is free, or
+-- if another transaction has taken the place.
 INSERT INTO webhook_endpoints (id, organization_id, place, url, description, event_types, enabled, disabled_reason, disabled_at)
 SELECT $1::text, $2::text, free.place, $3::text, $4::text, $5::text[], $6::boolean,
        CASE WHEN NOT $6::boolean THEN $7::text END, CASE WHEN NOT $6::boolean THEN date_trunc('milliseconds', clock_timestamp()) END
@@ -24,7 +24,7 @@ SELECT w.id, w.url, w.disabled_reason AS "disabledReason", w.failing_since AS "f
  WHERE w.id > $1::text AND w.deleted_at IS NULL ORDER BY w.id LIMIT $2::int;
 
 -- name: find_organization_of_webhook(id)
--- The organization of an endpoint. Only for operators, who name an endpoint by its id alone.
+-- The organization of an endpoint. Only for operators, because they name an endpoint only by its id.
 SELECT w.organization_id AS "organizationId" FROM webhook_endpoints AS w WHERE w.id = $1::text AND w.deleted_at IS NULL;
 
 -- name: find_webhook_endpoint(id, organization_id)
@@ -37,7 +37,8 @@ SELECT w.id, w.organization_id AS "organizationId", w.url, w.description, w.even
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: change_webhook_endpoint(id, organization_id, url?, description?, event_types?)
--- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Writes no row when there is no such endpoint.
+-- Changes the columns whose parameter is not null. A new URL clears failing_since and failures. Returns no row if there
+-- is no such endpoint.
 UPDATE webhook_endpoints AS w
    SET url = coalesce($3::text, w.url), description = coalesce($4::text, w.description), event_types = coalesce($5::text[], w.event_types),
        failing_since = CASE WHEN coalesce($3::text, w.url) = w.url THEN w.failing_since END,
@@ -45,19 +46,21 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: enable_webhook_endpoint(id, by_operator)
--- Enables a disabled endpoint. Writes no row when it is already enabled, or when an operator disabled it and by_operator is false.
+-- Enables a disabled endpoint. Returns no row if it is already enabled, or if an operator disabled it and by_operator
+-- is false.
 UPDATE webhook_endpoints AS w SET enabled = true, disabled_reason = NULL, disabled_at = NULL, failing_since = NULL, failures = 0
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND NOT w.enabled AND ($2::boolean OR w.disabled_reason <> 'operator');
 
 -- name: disable_webhook_endpoint(id, disabled_reason)
--- Disables an enabled endpoint. For a disabled endpoint, the reason 'operator' replaces any other reason. Writes no row otherwise.
+-- Disables an enabled endpoint. If it is already disabled, the reason 'operator' replaces any other reason. Otherwise
+-- returns no row.
 UPDATE webhook_endpoints AS w
    SET enabled = false, disabled_reason = $2::text, disabled_at = date_trunc('milliseconds', statement_timestamp())
  WHERE w.id = $1::text AND w.deleted_at IS NULL AND (w.enabled OR ($2::text = 'operator' AND w.disabled_reason <> 'operator'));
 
 -- name: rotate_webhook_secret(id, organization_id, hours, secrets_max)
--- Begins the next version of an endpoint's secret. The replaced version also signs for the given number of hours.
--- Writes no row if secrets_max earlier versions still sign.
+-- Begins the next version of an endpoint's secret. The replaced version also signs, for the given number of hours.
+-- Returns no row if secrets_max earlier versions still sign.
 UPDATE webhook_endpoints AS w
    SET secret_version = w.secret_version + 1,
        previous_secrets_until = (date_trunc('milliseconds', statement_timestamp()) + make_interval(hours => $3::int)) || w.previous_secrets_until[:$4::int - 1]
@@ -73,7 +76,7 @@ UPDATE webhook_endpoints AS w
  WHERE w.id = $1::text AND (w.organization_id = $2::text) IS TRUE AND w.deleted_at IS NULL;
 
 -- name: select_failing_endpoints(failures, limit)
--- Endpoints whose last attempts failed at least this many times in a row, and endpoints that were disabled because of failures.
+-- Endpoints with at least this many consecutive failed attempts, and endpoints that were disabled because of failures.
 SELECT w.id, w.url, o.name AS organization, coalesce(w.disabled_at, w.failing_since) AS since, w.enabled
   FROM webhook_endpoints AS w JOIN organizations AS o ON o.id = ANY (ARRAY[w.organization_id])
  WHERE w.deleted_at IS NULL AND (w.disabled_reason IN ('gone', 'failing') OR (w.enabled AND w.failures = $1::int))

@@ -18,12 +18,12 @@ const ENDPOINT = {
   disabledAt: orNull(timestamptz),
   /** The time of the first failure since the last success. */
   failingSince: orNull(timestamptz),
-  /** The replaced secret also signs until this time. Null: it does not sign. */
+  /** The replaced secret also signs until this time. Null if it does not sign. */
   previousSecretUntil: orNull(timestamptz),
   /** The versions of the secret that sign requests now, latest first. */
   signingVersions: arrayOf(integer),
   createdAt: timestamptz,
-  /** When the row was read, by the database's clock. */
+  /** The time of the read, on the database's clock. */
   readAt: timestamptz,
 };
 export type WebhookRow = Row<typeof ENDPOINT>;
@@ -60,7 +60,7 @@ export const disableWebhookEndpoint = sql.execute("disable_webhook_endpoint", {
   id: text,
   disabledReason: textOf<WebhookActor>(),
 });
-/** Rotates the secret. Null when there is no such endpoint, or when too many of its earlier secrets still sign. */
+/** Rotates the secret. Returns null if there is no such endpoint, or if too many of its earlier secrets still sign. */
 export const rotateWebhookSecret = sql.row(
   "rotate_webhook_secret",
   {

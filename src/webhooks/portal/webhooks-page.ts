@@ -18,7 +18,7 @@ type Endpoint = WebhookView & Pick<DeliveriesResponse, "deliveries">;
 type Deps = DepsOf<typeof readDeliveries> &
   DepsOf<typeof readConfirmed> & { portalReads: Bulkhead<"organization">; config: Site };
 
-/** The organization's webhook endpoints, for keys that may manage them. */
+/** The organization's webhook endpoints. For keys that may manage them. */
 export const webhooksPage: PortalPage<Deps> = {
   path: "/webhooks",
   label: ({ t }) => t("webhooks.title"),
