@@ -2,14 +2,14 @@ import { type CheckpointNote, parseCheckpoint } from "#tlog/checkpoint.ts";
 import { DamagedState, lockFile, readIfThere, writeDurably } from "#tlog/durable-file.ts";
 import { isSignedBy, type VerifierKey } from "#tlog/note.ts";
 
-/** Longest wait for another process that writes the same anchor. Milliseconds. */
+/** Maximum wait for another process that writes the same anchor. Milliseconds. */
 const LOCK_WAIT_MS = 5_000;
 
 /**
- * Reads an anchor: a file outside of Postgres with the last checkpoint that this log has signed. Null when the file
- * does not exist.
- * @param keys null to accept any signature, when the keys are not known.
- * @throws DamagedState when the file holds anything other than a checkpoint that one of the keys has signed.
+ * Reads an anchor: a file outside Postgres with the last checkpoint that this log has signed. Null if the file does not
+ * exist.
+ * @param keys null to accept any signature, when the keys are unknown.
+ * @throws DamagedState if the file contains anything other than a checkpoint signed by one of the keys.
  */
 export async function readAnchor(file: string, keys: readonly VerifierKey[] | null): Promise<CheckpointNote | null> {
   const text = await readIfThere(file);
@@ -22,9 +22,9 @@ export async function readAnchor(file: string, keys: readonly VerifierKey[] | nu
 }
 
 /**
- * Replaces an anchor's file, unless it has a larger checkpoint. Once this returns, the new file survives a power
+ * Replaces an anchor's file, unless the file has a larger checkpoint. When this returns, the new file survives a power
  * failure. Processes that share the file write it one after another, so its checkpoint never becomes smaller.
- * @throws FileLocked; Error when the file has another tree of the same size: it proves that both were signed.
+ * @throws FileLocked; Error when the file has another tree of the same size, which proves that both trees were signed.
  */
 export async function writeAnchor(file: string, note: string, keys: readonly VerifierKey[]): Promise<void> {
   const unlock = await lockFile(file, LOCK_WAIT_MS);

@@ -25,19 +25,19 @@ interface TlogAudit extends Problems {
   events: number;
   /** Sealed events whose batch has no position in the tree yet. */
   waiting: number;
-  /** Events without a payload that later events name as erased. Their hashes are compared like all others. */
+  /** Events without a payload that later events list as erased. Their hashes are compared like all others. */
   erased: number;
-  /** Leaves without an event: they were recovered after this database had lost their events. */
+  /** Leaves without an event. They were recovered after this database had lost their events. */
   lost: number;
-  /** Leaves that mark the end of a retired log: each is the hash of that log's last checkpoint. */
+  /** Leaves that mark the end of a retired log. Each is the hash of that log's last checkpoint. */
   retirements: number;
-  /** The numbers of anchors that were read, of witnesses that answered, and of witnesses that did not. */
+  /** The number of anchors that were read, of witnesses that answered, and of witnesses that did not answer. */
   anchors: number;
   witnesses: number;
   silentWitnesses: number;
 }
 
-/** A head of the tree that the database must contain. `root` is null when only the size is known. */
+/** A tree head that the database's log must contain. `root` is null if only the size is known. */
 interface KnownHead {
   /** The anchor or witness that knows the head. */
   name: string;
@@ -55,8 +55,8 @@ function begin() {
 }
 
 /**
- * Begins an audit: reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key.
- * Call it before the audit takes its snapshot, so that the snapshot must contain the heads that it returns.
+ * Begins an audit. Reads the anchors, and sends the served checkpoint to the witnesses again. Needs no signing key.
+ * Call it before the audit takes its snapshot, because the snapshot must contain the tree heads that it returns.
  * @param ownPolicy null to use the policy that the database serves.
  */
 export async function askOutside(
@@ -92,7 +92,7 @@ export async function askOutside(
   for (const { key, url } of policy.witnesses) {
     if (url === null) continue;
     const answer = await askWitness({ key, url }, published.note, published.size, prove).catch(
-      // The stored tiles do not yield a proof.
+      // The stored tiles yield no proof.
       ({ message }: Error) => ({ kind: "contradicts", reason: message }) as const,
     );
     if (answer.kind === "failed") audit.silentWitnesses += 1;
@@ -111,8 +111,8 @@ interface Leaves extends LeafRange {
 /**
  * Recomputes the tree from its bundles, and compares it with the stored tiles, the served checkpoint and every sealed
  * event. Each event must have exactly one leaf with its hash, or wait for its position. Each leaf must be an event, be
- * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory does not
- * grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
+ * recorded as lost, or mark the end of a retired log. Reads leaves and events in the same order, so its memory use does
+ * not grow with the log. Postgres sorts the events in temporary files of about a hundred bytes per event.
  * @param tx a read-only transaction on one snapshot.
  * @param onEvents receives the number of events checked so far.
  * @param begun the result of {@link askOutside}.
@@ -137,13 +137,13 @@ export async function auditTlog(
   const reportEvent = (event: LoggedHash, problem: string) =>
     report(`event ${event.sequence} of ${event.voucherId} ${problem}`);
   const findOther = findIn(otherRuns);
-  /** Reports the leaves from `start` to `end`, exclusive, that belong to no event and have no other meaning. */
+  /** Reports the leaves from `start` to `end`, exclusive. They belong to no event and have no other meaning. */
   const reportEventless = (start: number, end: number) => {
     for (let leaf = start; leaf < end; leaf++) if (findOther(leaf) === null) report(`leaf ${leaf} belongs to no event`);
   };
   const chunks = recomputeTree(tx, tree, heads, retirements, report);
   let leaves: Leaves = { start: 0, end: 0, data: Buffer.alloc(0) };
-  /** The leaf after the previous event's leaf. */
+  /** The leaf that follows the previous event's leaf. */
   let nextLeaf = 0;
   for await (const events of readLoggedInOrder(tx)) {
     for (const event of events) {
@@ -177,7 +177,7 @@ export async function auditTlog(
   }
   const waiting = await countWaitingLeaves(tx);
   if (waiting !== audit.waiting) report(`${waiting} leaves wait for their place, and ${audit.waiting} events`);
-  // Reads the remaining leaves, which checks the tiles and roots after the last event.
+  // Reads the remaining leaves, so that tiles and roots after the last event are checked too.
   for await (const _ of chunks);
   return audit;
 }
@@ -195,18 +195,18 @@ function isLeaf({ start, data }: Leaves, leaf: number, hash: Buffer): boolean {
   return hash.compare(data, from, from + HASH_BYTES) === 0;
 }
 
-/** Whether an event without a leaf is in no waiting batch, or in a batch that has the event's hash. */
+/** Whether an event without a leaf is in no waiting batch, or in a waiting batch that contains the event's hash. */
 const waitsUnchanged = ({ hasSlot, waitingHash, recordHash }: LoggedHash) =>
   !hasSlot || waitingHash?.equals(recordHash);
 
-/** Consecutive leaves that are not events. */
+/** Consecutive leaves that are no events. */
 interface OtherRun {
   firstIndex: number;
   leaves: number;
   meaning: string;
 }
 
-/** The ranges of leaves that are not events, in order. */
+/** The ranges of leaves that are no events, in order. */
 function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: readonly TlogRetirement[]): OtherRun[] {
   return [
     ...lost.map((run) => ({ ...run, meaning: "is noted as lost" })),
@@ -214,7 +214,10 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
   ].sort((one, other) => one.firstIndex - other.firstIndex);
 }
 
-/** Returns a function that tells the meaning of a leaf that is not an event, or null. Call it with ascending leaves. */
+/**
+ * Returns a function that tells the meaning of a leaf that is no event. The function returns null if the leaf has no
+ * meaning. Call it with ascending leaves.
+ */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;
   return (leaf) => {
@@ -244,7 +247,7 @@ async function* recomputeTree(
   for (let start = 0; start < size; start += CHUNK_BUNDLES * TILE_WIDTH) {
     const end = Math.min(start + CHUNK_BUNDLES * TILE_WIDTH, size);
     const data = await readLeaves(tx, { start, end }, report);
-    // Stops where the tree of a known head ends, because its root is compared at that size.
+    // Stops at the size of each known tree head, because its root is compared at that size.
     const ends = heads.map((head) => head.size).filter((at) => at > start && at < end);
     for (const cut of [...new Set([...ends, end])].sort((one, other) => one - other)) {
       appender.append(data.subarray((appender.size - start) * HASH_BYTES, (cut - start) * HASH_BYTES));
@@ -261,7 +264,7 @@ async function* recomputeTree(
   if (tree !== null && !isEqual(appender.root(), tree.root)) report("the tree's stored root is not that of its leaves");
 }
 
-/** The data of leaves. `start` is the first leaf of a bundle. Zeros stand for a missing bundle. */
+/** The data of leaves. `start` is the first leaf of a bundle. A missing bundle is replaced by zeros. */
 async function readLeaves(tx: Transaction, { start, end }: LeafRange, report: AddProblem): Promise<Buffer> {
   const data = Buffer.alloc((end - start) * HASH_BYTES);
   const ids: TileId[] = [];

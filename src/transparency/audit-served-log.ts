@@ -8,9 +8,9 @@ import { GENESIS_HASH } from "../core/chain/chain.ts";
 import { ENTITY_TYPE } from "../core/voucher/voucher.ts";
 
 interface ServedAudit extends TreeAudit {
-  /** Public events of the given vouchers that name a leaf. */
+  /** Number of public events of the given vouchers that name a leaf. */
   events: number;
-  /** Public events of the given vouchers that have no leaf yet. */
+  /** Number of public events of the given vouchers that have no leaf yet. */
   waiting: number;
 }
 
@@ -22,9 +22,10 @@ interface ServedAuditOptions extends TreeAuditOptions {
 }
 
 /**
- * Audits a served log from outside, without a database: its tree, and that the public events of the given vouchers are
- * linked and have the hashes of the leaves that they name. Cannot tell whether any other leaf belongs to an event.
- * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing.
+ * Audits a served log from outside, without a database. Checks the tree. Checks that the public events of the given
+ * vouchers are linked, and that their hashes are those of the leaves that they name. Cannot tell whether any other leaf
+ * belongs to an event.
+ * @throws NotAccepted when the checkpoint does not meet the policy, or when leaves are missing.
  */
 export async function auditServedTlog({ histories, vouchers, ...options }: ServedAuditOptions): Promise<ServedAudit> {
   const audit = { events: 0, waiting: 0, problemCount: 0, problems: [] };
@@ -67,12 +68,14 @@ async function readNamedLeaves(
         audit.events += 1;
       }
     }
-    // A page without new events ends the audit of this voucher: a server could repeat it for ever.
+    // A page without new events ends the audit of this voucher. Otherwise a server could repeat it for ever.
     hasMore = chain.hasMore && previous.sequence > after;
   }
 }
 
-/** What is wrong with an event after the one before it, or null. Only the last events of a history can be Pending. */
+/**
+ * The problem of an event compared with the previous one, or null. Only the last events of a history may be Pending.
+ */
 function findLinkProblem(
   { sequence, sealStatus, recordHash, previousHash, payloadKept, erasedBy }: PublicEvent,
   previous: { sequence: number; recordHash: string | null },

@@ -3,7 +3,7 @@ import { addLeaf, appendLeaves, openLeafBatch, selectUnloggedEvents, writeTlogSl
 import type { Transaction } from "../platform/db/pool.ts";
 import { write } from "../platform/db/transaction.ts";
 
-/** Maximum number of batches in one transaction, which has one audit entry. */
+/** Maximum number of batches in one transaction. Each transaction has one audit entry. */
 const BATCHES_MAX = 4;
 
 /**

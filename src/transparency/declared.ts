@@ -9,22 +9,22 @@ import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 export const tlogVariables = wingVariables("transparency", {
   /** The file with the keys that sign checkpoints. Null: this process does not run the sequencer. */
   keyFile: orNull(z.string()).meta({ title: "LOG_KEY_FILE" }),
-  /** The name that the key must have; null accepts any. */
+  /** The name that the key must have. Null accepts any name. */
   origin: orNull(z.string().refine(isKeyName, "must be a name like vouchers.example.com/log")).meta({
     title: "LOG_ORIGIN",
   }),
   /** Files in which the log's worker keeps the last checkpoint. */
   anchors: z
     .string()
-    // A folder may have a comma in its name.
+    // A folder may contain a comma in its name.
     .transform((text) => text.split(/[\s,]*,\s*(?=file:|$)/).filter(Boolean))
     .refine((entries) => entries.every((entry) => /^file:\/./.test(entry)), "must be like file:/absolute/path")
     .transform((entries) => entries.map((entry) => entry.slice("file:".length)))
     .default([])
     .meta({ title: "LOG_ANCHOR" }),
-  /** The file with the policy; null requires no witness. */
+  /** The file with the policy. Null requires no witness. */
   policyFile: orNull(z.string()).meta({ title: "LOG_POLICY" }),
-  /** At most half of the time for which sealed events may wait for a checkpoint without a fault. */
+  /** The maximum is half of the time after which sealed events without a checkpoint are a fault. */
   intervalMs: integer(100, 30_000).default(1_000).meta({ title: "LOG_INTERVAL_MS" }),
 });
 

@@ -12,7 +12,8 @@ type Served = Pick<Published, "size" | "note" | "policy">;
 
 /**
  * Writes the served log as files under the paths of its URLs, so that any web server can serve them.
- * @param served the checkpoint to export, for a log that is being retired or was retired. By default the served one.
+ * @param served the checkpoint to export, for a log that is being retired or was retired. By default, the served
+ * checkpoint.
  * @returns the number of leaves.
  * @throws AppError `not_found` before the first checkpoint.
  */

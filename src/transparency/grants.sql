@@ -1,4 +1,4 @@
--- The rights that the statements of the transparency log need, besides those of the core.
+-- The rights that the statements of the transparency log need, in addition to those of the core.
 
 -- The API serves the log.
 GRANT SELECT ON log_bundles, log_tiles, log_witnesses, log_retirements TO pva_api;
@@ -15,7 +15,7 @@ GRANT SELECT (organization_id, month, content, note, note_due), UPDATE (note) ON
 -- voucherctl begins, shows and audits the log. Only the owner of the database retires a log.
 GRANT SELECT ON log_bundles, log_tiles, log_lost, log_retirements TO pva_admin;
 GRANT INSERT (origin, size, root) ON log_tree TO pva_admin;
--- A recovery of the log appends leaves that this database has lost, and gives waiting leaves their positions.
+-- A recovery of the log appends leaves whose events this database has lost, and gives waiting leaves their positions.
 GRANT UPDATE (first_index, places, hashes) ON log_batches TO pva_admin;
 GRANT INSERT, UPDATE (entries) ON log_bundles TO pva_admin;
 GRANT INSERT, UPDATE (hashes) ON log_tiles TO pva_admin;

@@ -9,7 +9,8 @@ import { initTlog } from "./init-log.ts";
 import { readTlogSettings } from "./log-settings.ts";
 
 /**
- * Creates the signing key of the embedded servers' log if its file is missing. The log's name derives from `baseUrl`.
+ * Creates the signing key of the embedded servers' log if its file is missing. The log's name is derived from
+ * `baseUrl`.
  */
 async function useLocalTlog(directory: string, baseUrl: string) {
   const folder = join(resolve(directory), "log");

@@ -18,8 +18,8 @@ interface TlogInit {
 
 /**
  * Begins the log of a database with an empty tree, and writes the first anchors. If the database already has a log,
- * writes missing anchors from the stored tree after reading its leaves, but only with `acceptAnchor`: only a person can
- * confirm that no larger tree was ever signed.
+ * reads its leaves and writes missing anchors from the stored tree. This requires `acceptAnchor`, because only a person
+ * can confirm that no larger tree was ever signed.
  * @throws AppError `invalid_request` when the database has a log of another name, when an anchor has more leaves than
  * the database, or when an anchor of an existing log is missing and `acceptAnchor` is false.
  */

@@ -9,23 +9,24 @@ import { appendInTurns, followTree, TlogRefused } from "./tree-proofs.ts";
 
 interface Integrated {
   /**
-   * The head of the tree that this process has verified from a signed head on. It may be signed once the transaction is
-   * committed.
+   * The head of the tree, which this process has verified starting from a signed head. It may be signed after the
+   * transaction is committed.
    */
   head: TreeHead;
   /** The start time of the database server, which identifies it. */
   server: string;
-  /** The served checkpoint, which was checked to be signed by the log, and its age. */
+  /** The served checkpoint and its age. The log's signature of the checkpoint was checked. */
   published: (Published & { ageMs: number }) | null;
   /** The number of leaves that got a position. */
   placed: number;
 }
 
 /**
- * Verifies the stored tree from the signed heads and the served checkpoint on, and gives the next waiting batches their
- * positions at its end, in one transaction. So there is nothing to repair after a crash.
+ * In one transaction, verifies the stored tree, starting from the signed heads and the served checkpoint, and gives the
+ * next waiting batches their positions at its end. So nothing needs repair after a crash.
  * @param heads the tree heads that the log is known to have signed.
- * @param server the database server that was compared with the witnesses. On another server, no batch gets a position.
+ * @param server the database server that was compared with the witnesses. On any other server, no batch gets a
+ * position.
  * @returns null while another transaction has locked the tree, and when there is no log.
  * @throws TlogRefused when the database contradicts what the log has signed.
  */

@@ -6,7 +6,10 @@ import { UnusableFile } from "../platform/config.ts";
 import type { VariableValues } from "../platform/environment.ts";
 import type { tlogVariables } from "./declared.ts";
 
-/** What a process needs to sign and publish the log. Only workers of the queue `log` and commands have it. */
+/**
+ * The settings with which a process signs and publishes the log. Only workers of the queue `log` and commands have
+ * them.
+ */
 export interface TlogSettings {
   /** The log's name. */
   origin: string;

@@ -11,16 +11,16 @@ import { findTlogTree } from "./db/log-tree.ts";
 import type { TlogReport } from "./job.ts";
 import { tlogQueue } from "./job.ts";
 
-/** Longest wait for Redis. Milliseconds. */
+/** Maximum wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
 /** A witness that the policy names. */
 export interface WitnessStatus {
   name: string;
   url: string | null;
-  /** The size of the last tree that the witness is known to have cosigned; null if none is known. */
+  /** The size of the last tree that the witness is known to have cosigned. Null if none is known. */
   size: number | null;
-  /** When the witness cosigned the served checkpoint; null if it has not. */
+  /** When the witness cosigned the served checkpoint. Null if it has not. */
   cosignedAt: Date | null;
 }
 
@@ -29,11 +29,11 @@ export interface TlogStatus {
   origin: string;
   /** The number of leaves in the tree. */
   size: number;
-  /** The served checkpoint. `lagMs` is its age while leaves wait for a larger checkpoint, otherwise 0. */
+  /** The served checkpoint. `lagMs` is its age while leaves wait for a larger checkpoint, and otherwise 0. */
   published: { size: number; ageMs: number; lagMs: number; note: string } | null;
   quorum: string | null;
   witnesses: WitnessStatus[];
-  /** The sequencer's last pass; null if none is known or Redis does not respond. */
+  /** The sequencer's last pass. Null if none is known, or if Redis does not respond. */
   pass: { report: TlogReport; at: Date } | null;
   /** The retired logs that this log continues, oldest first. */
   retirements: TlogRetirement[];

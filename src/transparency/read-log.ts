@@ -20,7 +20,7 @@ export function readPublished(ctx: Deps, visitor: Visitor): Promise<Published> {
   return ctx.publicReads(visitor, () => selectPublished(ctx.pool));
 }
 
-/** The served checkpoint's log, tree size and policy; null before the first checkpoint. */
+/** The served checkpoint's log, tree size and policy. Null before the first checkpoint. */
 export async function findCheckpoint(db: Queryable): Promise<{ origin: string; size: number; policy: string } | null> {
   const published = await findPublished(db);
   const checkpoint = parseCheckpoint(published?.note ?? "");
@@ -29,7 +29,7 @@ export async function findCheckpoint(db: Queryable): Promise<{ origin: string; s
 
 /**
  * Reads the bytes of a tile or bundle by its path under the log's URL. Serves only hashes that the served checkpoint
- * covers: the requested width may be smaller than the tile's width in that tree, but not larger.
+ * covers. So the requested width may be smaller than the tile's width in that tree, but not larger.
  * @throws AppError `not_found`, `overloaded`.
  */
 export function readTile(ctx: Deps, visitor: Visitor, path: string): Promise<Uint8Array> {

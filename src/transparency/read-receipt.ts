@@ -18,10 +18,10 @@ import { proveInclusion } from "./tree-proofs.ts";
 
 type PartnerDeps = Confirming & { pool: pg.Pool; partnerCalls: Bulkhead<"organization"> };
 
-// Every response about an event needs its confirmation first: even `not_logged_yet` says that the event has happened.
-// The log itself places and signs only confirmed events.
+// Every response about an event first needs a confirmation of the event. Even `not_logged_yet` says that the event has
+// happened. The log itself places and signs only confirmed events.
 
-/** What {@link readRedemptionReceipt} refuses. */
+/** The refusals of {@link readRedemptionReceipt}. */
 export const REDEMPTION_RECEIPT_ERRORS = [
   "redemption_not_found",
   TLOG_ERRORS.not_logged_yet,
@@ -40,7 +40,7 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
 }
 
 /**
- * Reads the receipt for any organization, without confirmation and without a limit of concurrent reads.
+ * Reads the receipt for any organization, without confirmation and without a limit on concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {
@@ -101,7 +101,7 @@ async function findEvent(pool: pg.Pool, voucherId: string, sequence: string): Pr
   return isSequence ? findLoggedEvent(pool, { voucherId, sequence: Number(sequence) }) : null;
 }
 
-/** Says that a payload was erased only where an erasing event names it. Otherwise the chain is broken. */
+/** A payload counts as erased only if an erasing event lists it. Otherwise the chain is broken. */
 async function explainMissingPayload(pool: pg.Pool, { voucherId, sequence }: LoggedEvent): Promise<Error> {
   const later = await selectEventsPage(pool, { voucherId, after: sequence, limit: INTEGER_MAX });
   if (isErased(sequence, later)) return new AppError(TLOG_ERRORS.payload_erased);

@@ -24,7 +24,7 @@ import {
 import type { TlogSettings } from "./log-settings.ts";
 import { followTree, TlogRefused } from "./tree-proofs.ts";
 
-/** Maximum number of overdue events that one transaction reads, to seal the chains of their vouchers. */
+/** Maximum number of overdue events that one transaction reads in order to seal their chains. */
 const OVERDUE_MAX = 500;
 
 /** Consecutive leaves. */
@@ -38,23 +38,25 @@ interface Recovered {
   firstIndex: number;
   /** The number of leaves that were appended from the copy. */
   leaves: number;
-  /** The appended leaves whose events this database has lost. */
+  /** The appended leaves of events that this database has lost. */
   lost: LeafRun[];
-  /** The number of leaves that only this database had. They got new positions. */
+  /** The number of leaves that only this database had. They have new positions now. */
   added: number;
-  /** The number of leaves of the largest known checkpoint that the copy lacks. */
+  /** The number of leaves of the largest known checkpoint that are missing in the copy. */
   missing: number;
 }
 
 /**
- * Appends the leaves that this database lacks from a copy of the log: up to the copy's checkpoint or, without one, up
- * to the largest checkpoint of an anchor. While an anchor has a larger checkpoint, appends only leaves of the copy,
- * because another copy can continue. Otherwise every sealed event that was ever in the log gets one leaf: its leaf in
- * the copy, or a new one at the end. Leaves of the copy without an event in this database are recorded as lost: the log
- * states their number, and receipts prove their content. Once no leaf is missing, the processes that refused the server
- * because it lacks a mark accept it again.
- * @throws AppError `invalid_request` when there is nothing to recover, or the copy does not lead to the checkpoints'
- * roots.
+ * Appends the leaves that this database lacks from a copy of the log. Appends up to the copy's checkpoint, or if there
+ * is none, up to the largest checkpoint of an anchor. While an anchor has a larger checkpoint, appends only leaves of
+ * the copy, because another copy may continue. Otherwise, every sealed event that was ever in the log gets one leaf:
+ * its leaf in the copy, or a new leaf at the end.
+ *
+ * Leaves of the copy without an event in this database are recorded as lost. The log states their number, and receipts
+ * prove their content. When no leaf is missing any more, processes that refused the server because it lacks a mark
+ * accept it again.
+ * @throws AppError `invalid_request` when there is nothing to recover, or when the copy does not lead to the
+ * checkpoints' roots.
  */
 export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, source: LogSource): Promise<Recovered> {
   await sealPendingEvents(ctx, settings.origin);
@@ -76,7 +78,7 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
         `The copy at ${source.from} does not continue this database's log to the checkpoint's root.`,
       );
     }
-    // The index of each appended leaf that has no event of this database yet, by the leaf's data.
+    // The appended leaves that have no event of this database yet: their indexes, by the leaf's data.
     const unclaimed = new Map<string, number>();
     for (let at = 0; at < copied.length; at += HASH_BYTES) {
       unclaimed.set(keyOf(copied, at), tree.size + at / HASH_BYTES);
@@ -99,7 +101,7 @@ export async function recoverTlog(ctx: AuditContext, settings: TlogSettings, sou
 
 /**
  * Seals every event that is Pending when the call begins. An event's hash does not depend on the time of its seal, so
- * the copy may have its leaf. The copy has no leaf for an event that is inserted later.
+ * the copy may contain its leaf. The copy cannot contain a leaf of an event that is inserted later.
  */
 async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<void> {
   const startedAt = performance.now();
@@ -119,8 +121,8 @@ async function sealPendingEvents(ctx: AuditContext, origin: string): Promise<voi
 }
 
 /**
- * Reads the copy's checkpoint, null unless the log's keys have signed it; and all known checkpoints, including those of
- * the anchors, largest first.
+ * Reads the copy's checkpoint, which is null unless the log's keys have signed it, and all known checkpoints, including
+ * those of the anchors, largest first.
  */
 async function readCheckpoints(
   { anchors, keys, origin }: TlogSettings,
@@ -146,9 +148,9 @@ async function readLeaves(source: LogSource, start: number, end: number): Promis
 }
 
 /**
- * Gives each leaf of the waiting batches its position in the copy, and removes it from `unclaimed`, or gives it a new
- * position at the end of the tree. Proceeds in the order of the batches, so that the leaves of each chain stay in
- * order.
+ * Gives each leaf of the waiting batches its position in the copy and removes it from `unclaimed`. A leaf that the copy
+ * lacks gets a new position at the end of the tree. Proceeds in the order of the batches, so that the leaves of each
+ * chain stay in order.
  * @param onlyCopied whether leaves that the copy lacks keep waiting.
  * @returns the number of leaves that got new positions.
  */

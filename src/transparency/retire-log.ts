@@ -27,7 +27,7 @@ export interface RetireOptions {
   reason: string;
   /** The directory for its export. */
   directory: string;
-  /** Files with checkpoints of this log, such as its anchors. */
+  /** Files with checkpoints of this log, for example its anchors. */
   checkpoints: readonly { file: string; text: string }[];
   /** Whether to retire the log even if the database lacks leaves that the log has signed. */
   acceptLoss: boolean;
@@ -48,7 +48,7 @@ interface RetiredLog {
   anchorsWritten: string[];
 }
 
-/** The record of a retirement before it is written, and the tree of the log. */
+/** The record of a retirement before it is inserted, and the tree of the log. */
 interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
   tree: TlogTree;
   /** The log's tree, computed from its leaves. */
@@ -57,7 +57,7 @@ interface RetirementPlan extends Omit<TlogRetirement, "retiredAt"> {
 
 /**
  * Ends a log, and begins the next one with the same tree, under the name and key of `settings`. Every event keeps its
- * leaf, receipts of the retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired
+ * leaf. Receipts of the retired log stay valid under its policy, cached tiles stay valid, and a monitor of the retired
  * log can verify that the next log continues it. The first new leaf is the hash of the last checkpoint. If a run is
  * interrupted, the next run completes it.
  * @throws AppError `invalid_request` with the reason. The database is then unchanged.
@@ -163,7 +163,7 @@ async function planRetirement(
     });
   }
   const { policy, note: servedNote } = published;
-  // The next log's keys sign the largest checkpoint too. If several checkpoints have its size, the one with the most
+  // The next log's keys also sign the largest checkpoint. If several checkpoints have this size, the one with the most
   // signatures counts as the last.
   const added = parseNote(await signNote(settings.keys, last.note.text))?.signatures ?? [];
   const lines = new Set([...last.note.signatures, ...added].map(({ line }) => `${line}\n`));
@@ -171,13 +171,13 @@ async function planRetirement(
   return { origin, nextOrigin: settings.origin, size: tree.size, lastNote, servedNote, policy, reason, tree, followed };
 }
 
-/** @throws AppError if the directory contains anything except an interrupted export of the log with this policy. */
+/** @throws AppError if the directory contains anything other than an interrupted export of the log with this policy. */
 async function assertExportable(directory: string, policy: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw new TlogRefused(`${directory} cannot be used: ${error.message}.`);
   });
-  // An export that was killed in its first file.
+  // Whether it is an export that was stopped in its first file.
   const isBegun = names.every(isUnfinished);
   const exportedPolicy = (await readIfThere(join(directory, "policy")))?.toString();
   if (!isBegun && (exportedPolicy === undefined || !policy.startsWith(exportedPolicy))) {

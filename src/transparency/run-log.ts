@@ -13,11 +13,11 @@ import type { TlogSettings } from "./log-settings.ts";
 import { signStatements } from "./sign-statements.ts";
 import { EMPTY_TREE, proveConsistency, TlogRefused } from "./tree-proofs.ts";
 
-/** How long one pass may give batches their positions before it publishes a checkpoint. Milliseconds. */
+/** Maximum time of one pass for giving batches their positions, before it publishes a checkpoint. Milliseconds. */
 const INTEGRATE_MAX_MS = 2_000;
-/** After this time, an unchanged tree is published again, so that its cosignatures stay recent. Milliseconds. */
+/** An unchanged tree is published again after this time, so that its cosignatures stay recent. Milliseconds. */
 const PUBLISH_AGAIN_MS = 600_000;
-/** Maximum number of batch ids that one pass reports as set aside. */
+/** Maximum number of batches set aside that one pass reports by id. */
 const SET_ASIDE_MAX = 10;
 
 /** The dependencies of the sequencer. */
@@ -35,11 +35,11 @@ export class Sequencer {
   readonly #ctx: SequencerContext;
   /** The start time of the database server that was last compared with the witnesses. */
   #comparedWith: string | null = null;
-  /** The last tree that this process has signed. In memory, so that a change in Postgres cannot change it. */
+  /** The last tree that this process has signed. It is in memory, so a change in Postgres cannot change it. */
   #signed: TreeHead | null = null;
   /** The anchors, as this process last read or wrote them. */
   #anchors: TlogReport["anchors"] = [];
-  /** Witnesses that contradicted the log without a proof in the last request. */
+  /** Number of witnesses that contradicted the log in the last request without a proof. */
   #claims = 0;
 
   constructor(ctx: SequencerContext) {
@@ -47,7 +47,7 @@ export class Sequencer {
   }
 
   /**
-   * Runs one pass: verifies the tree from what the log has signed on, gives waiting batches their positions, and
+   * Runs one pass. Verifies the tree, starting from what the log has signed. Gives waiting batches their positions, and
    * publishes a checkpoint. Any number of processes may run passes, and each may stop at any point.
    */
   async run(): Promise<TlogReport> {
@@ -101,7 +101,7 @@ export class Sequencer {
   /** Reads what the log has signed, from the anchors and this process's memory. @throws TlogRefused */
   async #readSigned(): Promise<TreeHead[]> {
     const { anchors, keys } = this.#ctx.tlogSettings;
-    // Reads the anchors before the tree, because another process may meanwhile advance both.
+    // Reads the anchors before the tree, because another process may advance both meanwhile.
     const found = await Promise.all(anchors.map((file) => readAnchor(file, keys))).catch((error: Error) => {
       throw new TlogRefused(error.message, "anchor");
     });
@@ -110,9 +110,9 @@ export class Sequencer {
   }
 
   /**
-   * Sends the served checkpoint to the witnesses again, so nothing new is signed. Before the first checkpoint, sends
-   * the checkpoint of the empty tree. The witnesses that do not respond must be too few for a quorum, because a quorum
-   * could have cosigned a tree that this database has lost.
+   * Compares the tree with what the witnesses have cosigned. Sends them the served checkpoint again, so nothing new is
+   * signed. Before the first checkpoint, sends the checkpoint of the empty tree. The witnesses that do not respond must
+   * be too few for a quorum, because a quorum could have cosigned a tree that this database has lost.
    * @param isRemembered whether an anchor or this process knows what the log has signed. If not, a witness must know
    * it.
    * @throws TlogRefused when a witness contradicts the tree or has cosigned a larger tree, or when too few witnesses
@@ -131,7 +131,7 @@ export class Sequencer {
         "witnesses",
       );
     }
-    // Before the first checkpoint, a witness shows that it knows the log only if it has cosigned a tree larger than the
+    // Before the first checkpoint, a witness counts as knowing the log only if it has cosigned a tree larger than the
     // empty tree.
     const knowing = asked.filter(
       ({ answer: { kind } }) => kind === "ahead" || (served !== null && kind === "cosigned"),
@@ -146,9 +146,9 @@ export class Sequencer {
   }
 
   /**
-   * Asks all witnesses for their cosignatures of a checkpoint's text. A witness that contradicts the tree, or claims to
-   * have cosigned a larger one, counts as failed while the other witnesses meet the quorum.
-   * @throws TlogRefused when the others do not meet it.
+   * Asks all witnesses for their cosignatures of a checkpoint's text. While enough other witnesses meet the quorum, a
+   * witness counts as failed if it contradicts the tree or claims to have cosigned a larger one.
+   * @throws TlogRefused when the other witnesses do not meet the quorum.
    */
   async #ask(text: string): Promise<{ witness: Witness; answer: WitnessAnswer }[]> {
     const { pool, tlogSettings, log } = this.#ctx;
@@ -173,7 +173,7 @@ export class Sequencer {
     for (const one of asked) {
       const { name } = one.witness.key;
       const claim = claimOf(name, one.answer, current);
-      // A claim without a proof can be false, so it stops the log only if the policy needs this witness.
+      // A claim without a proof may be false, so it stops the log only if the policy needs this witness.
       if (claim !== null && !this.#meetsQuorum(agreeing)) throw new TlogRefused(claim);
       if (claim !== null) {
         this.#claims += 1;
@@ -190,8 +190,8 @@ export class Sequencer {
 
   /**
    * Signs the verified tree, collects cosignatures, writes the anchors and serves the checkpoint. A tree that the
-   * witnesses refuse never gets into an anchor, and each checkpoint is in an anchor before it is served. Only writes
-   * missing anchors if the served checkpoint is recent and has the same size and policy.
+   * witnesses refuse never gets into an anchor, and each checkpoint is in an anchor before it is served. If the served
+   * checkpoint is recent and has the same size and policy, only writes missing anchors.
    */
   async #publish({ head, published }: Integrated, report: Pick<TlogReport, "size" | "published" | "cosigned">) {
     const { pool, tlogSettings } = this.#ctx;
@@ -200,7 +200,7 @@ export class Sequencer {
     const isServed = published?.size === head.size && published.policy === policyText;
     const text = formatCheckpoint({ origin, ...head });
     if (isServed && published.ageMs < PUBLISH_AGAIN_MS) return this.#writeAnchors(text, head);
-    // If this fails, the next pass asks the witnesses first what they have cosigned, as a new process does.
+    // If this fails, the next pass first asks the witnesses what they have cosigned, like a new process.
     const server = this.#comparedWith;
     this.#comparedWith = null;
     const asked = await this.#ask(text);
@@ -209,7 +209,7 @@ export class Sequencer {
     const cosigned = asked.flatMap(({ witness, answer }) => (answer.kind === "cosigned" ? [{ witness, answer }] : []));
     report.cosigned = cosigned.length;
     if (!this.#meetsQuorum(cosigned)) {
-      // A witness that is ahead has cosigned a larger tree, which another process publishes.
+      // A witness that is ahead has cosigned a larger tree. Another process publishes that tree.
       if (this.#meetsQuorum(asked.filter(({ answer: { kind } }) => kind === "cosigned" || kind === "ahead"))) return;
       throw new TlogRefused(`Too few witnesses cosigned: ${cosigned.length}. The last checkpoint stays.`, "witnesses");
     }
@@ -223,7 +223,7 @@ export class Sequencer {
     return meetsQuorum(policy, namesIn(policy, asked));
   }
 
-  /** Writes the anchors that do not have this tree yet. @throws TlogRefused */
+  /** Writes the anchors that do not contain this tree yet. @throws TlogRefused */
   async #writeAnchors(text: string, { size }: TreeHead): Promise<void> {
     const { keys } = this.#ctx.tlogSettings;
     for (const anchor of this.#anchors) {

@@ -19,7 +19,7 @@ import type { TlogReport } from "./job.ts";
 
 /** Maximum number of leaves that are read at once: two megabytes. */
 const READ_LEAVES = 65_536;
-/** Leaves hashed in one turn of the event loop. A turn takes three milliseconds. */
+/** Number of leaves hashed in one turn of the event loop. A turn takes three milliseconds. */
 const TURN_LEAVES = 2_048;
 
 /** A tree without leaves. */
@@ -27,7 +27,7 @@ export const EMPTY_TREE: TreeHead = { size: 0, root: rootOfRange({ start: 0, end
 
 type Obstacle = NonNullable<TlogReport["obstacle"]>;
 
-/** The log stops. The message tells an operator why. */
+/** The error with which the log stops. The message tells an operator why. */
 export class TlogRefused extends AppError {
   readonly obstacle: Obstacle;
 
@@ -38,11 +38,11 @@ export class TlogRefused extends AppError {
 }
 
 /**
- * Verifies the stored tree: begins at the largest head that the log has signed, and adds every later leaf. Returns the
- * tree, ready for further leaves. Trusts no stored root: a process signs only a root that it has computed.
+ * Verifies the stored tree. Begins at the largest head that the log has signed, and adds every later leaf. Returns the
+ * tree, ready for further leaves. Trusts no stored root: a process signs only a root that it has computed itself.
  * @param tree the tree's head in the database, locked or on one snapshot.
- * @param heads signed heads, which the tree must continue. Without one, begins at the empty tree.
- * @throws TlogRefused when the tree does not continue a head, or its root is not that of its leaves.
+ * @param heads signed heads, which the tree must continue. If there are none, begins at the empty tree.
+ * @throws TlogRefused when the tree does not continue a head, or when its root is not that of its leaves.
  */
 export async function followTree(db: Queryable, tree: TreeHead, heads: readonly TreeHead[]): Promise<TreeAppender> {
   const last = heads.reduce((largest, head) => (head.size > largest.size ? head : largest), EMPTY_TREE);
@@ -63,7 +63,7 @@ export async function followTree(db: Queryable, tree: TreeHead, heads: readonly 
   while (followed.size < tree.size) {
     const end = Math.min(followed.size - (followed.size % READ_LEAVES) + READ_LEAVES, tree.size);
     await appendInTurns(followed, await readLeaves(db, { start: followed.size, end }));
-    // Discards the grown tiles, which are already stored.
+    // Discards the tiles that have grown, because they are already stored.
     followed.takeGrown();
   }
   if (!isEqual(followed.root(), tree.root)) {
@@ -96,12 +96,12 @@ async function readLeaves(db: Queryable, { start, end }: LeafRange): Promise<Buf
   return data.subarray((start - first * TILE_WIDTH) * HASH_BYTES);
 }
 
-/** The proof that the leaf at `index` is in the tree of `size`. */
+/** The proof that the leaf at `index` is in the tree with `size` leaves. */
 export function proveInclusion(db: Queryable, index: number, size: number): Promise<Buffer[]> {
   return rootsOf(db, inclusionRanges(index, size));
 }
 
-/** The proof that the tree of `size` continues the tree of `oldSize`. */
+/** The proof that the tree with `size` leaves continues the tree with `oldSize` leaves. */
 export function proveConsistency(db: Queryable, oldSize: number, size: number): Promise<Buffer[]> {
   return rootsOf(db, consistencyRanges(oldSize, size));
 }
@@ -111,7 +111,7 @@ async function rootsOf(db: Queryable, ranges: readonly LeafRange[]): Promise<Buf
   return ranges.map((range) => rootOfRange(range, read));
 }
 
-/** Reads the few tiles from which the roots of these ranges are computed, in one statement. */
+/** In one statement, reads the few tiles from which the roots of these ranges are computed. */
 async function readTiles(db: Queryable, ranges: readonly LeafRange[]): Promise<ReadTile> {
   const stored = await selectTlogTiles(db, tilesOf(ranges));
   const tiles = new Map(

@@ -1,7 +1,7 @@
 import type { Wing } from "../wing.ts";
 import { TLOG_METRICS, TLOG_QUEUE, tlogVariables } from "./declared.ts";
 
-/** The transparency log: a Merkle tree of all sealed events, whose checkpoints witnesses cosign. */
+/** The transparency log: a Merkle tree of all sealed events. Witnesses cosign its checkpoints. */
 export const transparency = {
   variables: tlogVariables,
   queues: [TLOG_QUEUE],

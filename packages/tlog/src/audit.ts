@@ -6,15 +6,15 @@ import { type AddProblem, addProblemsTo, type Problems } from "./problems.ts";
 import { formatTilePath } from "./tiles.ts";
 import { hashLeaves, type StoredTile, TreeAppender } from "./tree.ts";
 
-/** Bundles fetched at once. */
+/** Number of bundles fetched at the same time. */
 const BUNDLES_AT_ONCE = 8;
 
 export interface TreeAudit extends Problems {
   origin: string;
   leaves: number;
-  /** Tiles that were compared with the leaves. */
+  /** Number of tiles that were compared with the leaves. */
   tiles: number;
-  /** The age of the newest cosignature in seconds; null without one. */
+  /** The age of the newest cosignature in seconds. Null if there is none. */
   cosignedAge: number | null;
 }
 
@@ -22,7 +22,7 @@ export interface TreeAuditOptions {
   /** The served log. */
   log: LogSource;
   policy: Policy;
-  /** The greatest age of the newest cosignature. Seconds. */
+  /** Maximum age of the newest cosignature. Seconds. */
   maxAge?: number | undefined;
   onLeaves?: (leaves: number) => void;
 }
@@ -37,7 +37,7 @@ export interface NamedLeaf {
  * Audits a served log as anyone can. Checks that its checkpoint meets the policy, that its leaves and every tile lead
  * to the checkpoint's root, and that the named leaves have the hashes of their events.
  * @param namedLeaves by index. The audit removes each leaf that it finds.
- * @throws NotAccepted when the checkpoint does not meet the policy, or leaves are missing; SourceUnavailable.
+ * @throws NotAccepted when the checkpoint does not meet the policy, or when leaves are missing; SourceUnavailable.
  */
 export async function auditServedTree(
   { log, policy, maxAge, onLeaves = () => undefined }: TreeAuditOptions,
@@ -48,7 +48,7 @@ export async function auditServedTree(
   const audit: TreeAudit = { origin, leaves: size, tiles: 0, cosignedAge, problemCount: 0, problems: [] };
   const report = addProblemsTo(audit);
   const appender = new TreeAppender(0, []);
-  /** Incomplete tiles, to which later leaves can add hashes. */
+  /** Incomplete tiles. Later leaves can add hashes to them. */
   const partial = new Map<string, StoredTile>();
   for (let first = 0; first < size; first += BUNDLES_AT_ONCE * TILE_WIDTH) {
     const end = Math.min(first + BUNDLES_AT_ONCE * TILE_WIDTH, size);

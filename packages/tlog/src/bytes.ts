@@ -42,7 +42,7 @@ export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Reads a decimal number up to 2^53 - 1. Returns null for any other text, also for a sign or a leading zero. */
+/** Reads a decimal number up to 2^53 - 1. Returns null for any other text, including a sign or a leading zero. */
 export function parseDecimal(text: string): number | null {
   const number = /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(number) ? number : null;

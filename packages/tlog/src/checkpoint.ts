@@ -25,8 +25,8 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
 }
 
 /**
- * Parses a note that contains a checkpoint. Returns null if the text is not valid. Ignores lines after the root, but
- * none may be empty.
+ * Parses a note that contains a checkpoint. Returns null if the text is invalid. Ignores lines after the root, but none
+ * of them may be empty.
  */
 export function parseCheckpoint(text: string): CheckpointNote | null {
   const note = parseNote(text);

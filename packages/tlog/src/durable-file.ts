@@ -8,18 +8,18 @@ const LOCK_RETRY_MS = 20;
 /** The result code of SQLite for a file that another process has locked. */
 const SQLITE_BUSY = 5;
 
-/** Another process has the lock of a file. */
+/** Another process has locked the file. */
 export class FileLocked extends Error {}
 
-/** A stored state is damaged, which proves nothing about the log. */
+/** A stored state is damaged. This proves nothing about the log. */
 export class DamagedState extends Error {}
 
 /**
- * Locks `<file>.lock` for this process, and returns the function that releases it. The operating system releases the
- * lock of a process that dies: Node has no file locks, but its SQLite has them on every system. Node 22.13 is the first
- * with SQLite; the rest of this package needs Node 20.
- * @throws FileLocked when another process has the lock after `waitMs`; the system's error when the folder cannot be
- * written, of which SQLite would name neither the path nor the cause.
+ * Locks `<file>.lock` for this process, and returns the function that releases it. If a process ends, the operating
+ * system releases its lock. Node has no file locks, but SQLite, which Node contains, has them on every system. SQLite
+ * needs Node 22.13; the rest of this package needs Node 20.
+ * @throws FileLocked when another process still has the lock after `waitMs`; the system's error when the folder cannot
+ * be written, because SQLite would name neither the path nor the cause.
  */
 export async function lockFile(file: string, waitMs: number): Promise<() => unknown> {
   const { DatabaseSync } = await import("node:sqlite");
@@ -42,12 +42,12 @@ export async function lockFile(file: string, waitMs: number): Promise<() => unkn
   }
 }
 
-/** Whether a file's name is that of a file whose replacement was interrupted by the end of the process. */
+/** Whether a name is that of a temporary file, left when the process ended during the replacement of a file. */
 export const isUnfinished = (name: string) => /\.[\da-f-]{36}\.next$/.test(name);
 
 /**
  * Replaces a private file atomically: a reader sees the old content or the new content, even after a power failure.
- * @throws as {@link replaceFile} does.
+ * @throws the errors of {@link replaceFile}.
  */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
   await replaceFile(file, content, { mode: 0o600, sync: true });
@@ -56,8 +56,8 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
 }
 
 /**
- * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no other
- * file: a caller that tries again every second would fill the disk.
+ * Replaces a file atomically: a reader sees the old content or the new content. If this throws, it leaves no temporary
+ * file. Otherwise, a caller that tries again every second would fill the disk.
  */
 export async function replaceFile(
   file: string,
@@ -80,7 +80,7 @@ export async function replaceFile(
   }
 }
 
-/** Reads a file; null when it does not exist. */
+/** Reads a file. Null if it does not exist. */
 export async function readIfThere(file: string): Promise<Buffer | null> {
   return readFile(file).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { formatSecretKey, isKeyName, type KeyUse, makeSigner } from "./note.ts";
 
-/** A key file cannot be made with this name or at this place. */
+/** A key file cannot be made with this name or in this place. */
 export class KeyNotMade extends Error {}
 
 /** Makes a key, writes it to a new file that only its owner can read, and returns its vkey. @throws KeyNotMade */

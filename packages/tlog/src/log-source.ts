@@ -7,26 +7,26 @@ import { NotAccepted, type Policy, verifyCheckpoint } from "./policy.ts";
 import { formatTilePath, parseBundle, tileWidth } from "./tiles.ts";
 import type { ReadTile } from "./tree.ts";
 
-/** Longest wait for a file of a log. Milliseconds. */
+/** Maximum wait for a file of a log. Milliseconds. */
 const WAIT_MAX_MS = 10_000;
-/** Longest response that is read: a page of a public history. Every file of a log is shorter. Bytes. */
+/** Maximum length of a response: a page of a public history. Every file of a log is shorter. Bytes. */
 const FILE_MAX = 100_000;
 /** Maximum number of requests for one file while the server responds with 429. */
 const ATTEMPTS_MAX = 10;
-/** Longest wait between these requests. Milliseconds. */
+/** Maximum wait between these requests. Milliseconds. */
 const RETRY_MAX_MS = 10_000;
 
-/** A log or a copy does not respond. This does not show whether the log is valid. */
+/** A log or a copy of a log does not respond. This does not show whether the log is valid. */
 export class SourceUnavailable extends Error {}
 
 /**
- * A copy of a log as C2SP tlog-tiles: served, or the files of an export or a monitor. Public histories are read in the
- * same way.
+ * A copy of a log in the form of C2SP tlog-tiles: a served log, or the files of an export or a monitor. Public
+ * histories are read in the same way.
  */
 export interface LogSource {
   /** The address or directory of the copy, for messages. */
   from: string;
-  /** The bytes at a path under the log's address, or null when there are none. */
+  /** The bytes at a path under the log's address. Null if there are none. */
   read(path: string): Promise<Buffer | null>;
 }
 
@@ -38,7 +38,7 @@ export function openLogSource(from: string): LogSource {
   };
 }
 
-/** @throws SourceUnavailable, including when the server fails; NotAccepted for a response that no log sends. */
+/** @throws SourceUnavailable, including when the server fails; NotAccepted for a response that no log can send. */
 async function fetchFile(address: string, path: string, attempt = 1): Promise<Buffer | null> {
   const url = `${address.replace(/\/$/, "")}/${path}`;
   const { response, bytes } = await fetch(url, { signal: AbortSignal.timeout(WAIT_MAX_MS) })
@@ -53,12 +53,12 @@ async function fetchFile(address: string, path: string, attempt = 1): Promise<Bu
     await sleep(Number.isFinite(seconds) ? Math.min(seconds * 1_000, RETRY_MAX_MS) : RETRY_MAX_MS);
     return fetchFile(address, path, attempt + 1);
   }
-  // An error of the server does not show whether the log is valid.
+  // A server error does not show whether the log is valid.
   if (response.status !== 200) throw new SourceUnavailable(`${address}/${path} answers ${response.status}.`);
   return bytes;
 }
 
-/** Reads a body; null when it is longer than `bytesMax`. */
+/** Reads a body. Null if it is longer than `bytesMax`. */
 export async function readBody(body: AsyncIterable<Uint8Array> | [], bytesMax: number): Promise<Buffer | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -70,12 +70,12 @@ export async function readBody(body: AsyncIterable<Uint8Array> | [], bytesMax: n
   return Buffer.concat(chunks);
 }
 
-/** The greatest age of the newest cosignature, unless another is given. Seconds. */
+/** Default of the maximum age of the newest cosignature. Seconds. */
 export const COSIGNATURE_MAX_AGE = 86_400;
 
 /**
  * Reads a copy's checkpoint and verifies it against a policy.
- * @param maxAge the greatest age of the newest cosignature. Seconds. Without a cosignature there is no age.
+ * @param maxAge the maximum age of the newest cosignature, in seconds. It has no effect if there is no cosignature.
  * @throws NotAccepted
  */
 export async function readServedCheckpoint(
@@ -97,7 +97,7 @@ export async function readServedCheckpoint(
   return { checkpoint, text, cosignedAge: times.length === 0 ? null : age };
 }
 
-/** The data of a bundle's leaves in a tree of this size. @throws NotAccepted when the copy does not have them. */
+/** The data of a bundle's leaves in a tree of this size. @throws NotAccepted when the copy lacks the data. */
 export async function readBundle(source: LogSource, index: number, size: number): Promise<Uint8Array> {
   const width = tileWidth({ level: 0, index }, size);
   // A copy of a larger tree may have only the full bundle.
@@ -111,14 +111,14 @@ export async function readBundle(source: LogSource, index: number, size: number)
   throw new NotAccepted(`${source.from} has no bundle ${index} with ${width} leaves.`);
 }
 
-/** Reads the tiles from which the roots of these ranges are computed, in a tree of this size. @throws NotAccepted */
+/** In a tree of this size, reads the tiles from which the roots of these ranges are computed. @throws NotAccepted */
 export async function fetchTiles(source: LogSource, ranges: readonly LeafRange[], size: number): Promise<ReadTile> {
   const tiles = new Map<string, Buffer>();
   for (const tile of tilesOf(ranges)) tiles.set(`${tile.level}/${tile.index}`, await fetchTile(source, tile, size));
   return ({ level, index }) => tiles.get(`${level}/${index}`) ?? Buffer.alloc(0);
 }
 
-/** The hashes of a tile in a tree of this size. @throws NotAccepted when the copy does not have them. */
+/** The hashes of a tile in a tree of this size. @throws NotAccepted when the copy lacks them. */
 export async function fetchTile(source: LogSource, tile: TileId, size: number): Promise<Buffer> {
   const width = tileWidth(tile, size);
   const path = formatTilePath({ ...tile, width });

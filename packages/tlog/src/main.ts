@@ -131,7 +131,7 @@ async function audit({ given, maxAge, print }: Invocation): Promise<number> {
   return problemCount === 0 ? 0 : 1;
 }
 
-/** Serves a witness until the process is told to stop. */
+/** Serves a witness until a signal ends the process. */
 async function serve({ values, given, print }: Invocation): Promise<number> {
   const key = await parseSecretKey("witness", await readFile(given("key"), "utf8"));
   const log = await parseVerifierKey("log", given("log"));

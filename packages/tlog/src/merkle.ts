@@ -2,17 +2,17 @@ import { isEqual, sha256 } from "./bytes.ts";
 
 /** The size of a hash, and of a leaf's data. Bytes. */
 export const HASH_BYTES = 32;
-/** Hashes in a full tile: the lowest level of a complete subtree of height 8. */
+/** Number of hashes in a full tile. They are the lowest level of a complete subtree of height 8. */
 export const TILE_WIDTH = 256;
 const TILE_HEIGHT = 8;
 
-/** Leaves from `start` up to, not including, `end`. */
+/** Leaves from `start` to `end`, exclusive. */
 export interface LeafRange {
   start: number;
   end: number;
 }
 
-/** Names a tile: up to 256 hashes at height 8 × `level`, the first of which has the number `index` × 256. */
+/** Names a tile: up to 256 hashes at height 8 × `level`. The first of them has the number `index` × 256. */
 export interface TileId {
   level: number;
   index: number;
@@ -33,19 +33,19 @@ export function inclusionRanges(index: number, size: number): LeafRange[] {
 }
 
 /**
- * The ranges whose roots form the proof that the tree of `size` continues the one of `oldSize` (RFC 6962, section
- * 2.1.2).
+ * The ranges whose roots form the proof that the tree with `size` leaves continues the tree with `oldSize` leaves (RFC
+ * 6962, section 2.1.2).
  */
 export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   if (oldSize === 0 || oldSize >= size) return [];
   const { siblings, reached } = descend(size, ({ end }) => end === oldSize, oldSize - 1);
-  // If the range is the whole old tree, the proof omits its root, which the verifier knows.
+  // If the range is the whole old tree, the proof omits its root, because the verifier knows it.
   return reached.start > 0 ? [reached, ...siblings] : siblings;
 }
 
 /**
- * Descends from the root of a tree toward a leaf, to the first range that is the goal. Gives the siblings of the ranges
- * on the way, from below.
+ * Descends from the root of a tree toward a leaf, to the first range for which `isGoal` is true. Returns the siblings
+ * of the ranges on the way, from the bottom up.
  */
 function descend(size: number, isGoal: (range: LeafRange) => boolean, leaf: number) {
   const siblings: LeafRange[] = [];
@@ -60,7 +60,7 @@ function descend(size: number, isGoal: (range: LeafRange) => boolean, leaf: numb
   return { siblings, reached };
 }
 
-/** The tiles whose hashes are needed to compute the roots of these ranges, each tile once. */
+/** The tiles with the hashes that are needed to compute the roots of these ranges, each tile once. */
 export function tilesOf(ranges: readonly LeafRange[]): TileId[] {
   const found = new Map<string, TileId>();
   for (const range of ranges) {
@@ -83,7 +83,9 @@ export function subtreesOf({ start, end }: LeafRange): Subtree[] {
   return subtrees;
 }
 
-/** Finds the hashes from which a subtree's root is computed: `count` hashes of one tile, from number `offset` on. */
+/**
+ * Finds the hashes from which a subtree's root is computed: `count` hashes of one tile, starting at number `offset`.
+ */
 export function placeOf({ height, index }: Subtree): TileId & { offset: number; count: number } {
   const count = 2 ** (height % TILE_HEIGHT);
   const first = index * count;
@@ -116,7 +118,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Promise<Uint8Array> {
 }
 
 /**
- * Computes the root from an inclusion proof. Returns null when the proof is too short or too long, or the index is
+ * Computes the root from an inclusion proof. Returns null if the proof is too short or too long, or if the index is
  * outside the tree.
  */
 export async function rootFromInclusion(
@@ -136,7 +138,7 @@ export async function rootFromInclusion(
   return node;
 }
 
-/** Whether a proof shows that the tree of `size` and `root` continues the one of `oldSize` and `oldRoot`. */
+/** Whether a proof shows that the tree of `size` and `root` continues the tree of `oldSize` and `oldRoot`. */
 export async function verifyConsistency(
   oldSize: number,
   oldRoot: Uint8Array,
@@ -149,7 +151,7 @@ export async function verifyConsistency(
   if (oldSize === 0) return proof.length === 0;
   const ranges = consistencyRanges(oldSize, size);
   if (ranges.length !== proof.length) return false;
-  // If no range ends where the old tree ends, the old tree is a complete subtree of the new one, and the proof omits
+  // If no range ends where the old tree ends, the old tree is a complete subtree of the new tree, and the proof omits
   // its root.
   const oldIsSubtree = (ranges[0]?.end ?? 0) > oldSize;
   const first = oldIsSubtree ? oldRoot : (proof[0] as Uint8Array);

@@ -30,26 +30,26 @@ import { foldHashes, hashLeaves, rootOfRange, TreeAppender } from "./tree.ts";
 interface MonitorOptions {
   source: LogSource;
   policy: Policy;
-  /** The directory of the last checkpoint and, with `keep`, of every bundle. */
+  /** The directory with the last checkpoint and, with `keep`, every bundle. */
   state: string;
   /** Whether to copy every bundle. */
   keep: boolean;
   /** Receipts of events that must be in the log. */
   receipts: readonly string[];
-  /** Origin of a retired log that this log continues, if the last run saw the retired log. */
+  /** Origin of a retired log that this log continues, if the last run has seen the retired log. */
   retired?: string | undefined;
-  /** The greatest age of the newest cosignature. Seconds. */
+  /** Maximum age of the newest cosignature. Seconds. */
   maxAge?: number;
 }
 
 interface Monitored {
   origin: string;
   size: number;
-  /** The size at the last run; 0 at the first run. */
+  /** The size at the last run. 0 at the first run. */
   before: number;
   /** The number of verified receipts. */
   receipts: number;
-  /** The age of the newest cosignature in seconds; null without one. */
+  /** The age of the newest cosignature in seconds. Null if there is none. */
   cosignedAge: number | null;
 }
 
@@ -57,10 +57,10 @@ interface Monitored {
 class Contradiction extends NotAccepted {}
 
 /**
- * Verifies that a served log's checkpoint is signed and cosigned as the policy requires, continues the checkpoint of
- * the last run, and contains the event of every given receipt. Keeps the checkpoint for the next run.
- * @throws NotAccepted with the reason. A checkpoint that is proved to contradict what the log has signed before is kept
- * in `state` as `refused-<size>`.
+ * Verifies a served log's checkpoint. It must be signed and cosigned as the policy requires, continue the checkpoint of
+ * the last run, and contain the event of every given receipt. Keeps the checkpoint for the next run.
+ * @throws NotAccepted with the reason. A checkpoint that is proved to contradict what the log signed earlier is kept in
+ * `state` as `refused-<size>`.
  * @throws DamagedState, SourceUnavailable
  */
 export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
@@ -87,13 +87,13 @@ export async function monitorLog(options: MonitorOptions): Promise<Monitored> {
   return { origin, size, before: before?.size ?? 0, receipts: receipts.length, cosignedAge };
 }
 
-/** Reads the checkpoint of the last run; null before the first run. @throws DamagedState */
+/** Reads the checkpoint of the last run. Null before the first run. @throws DamagedState */
 async function readKept(file: string, { logs }: Policy): Promise<CheckpointNote | null> {
   const text = await readIfThere(file);
   if (text === null) return null;
   const kept = parseCheckpoint(text.toString());
   const keys = logs.map(({ key }) => key).filter(({ name }) => name === kept?.origin);
-  // The policy may no longer have the key of a retired log.
+  // The policy may no longer contain the key of a retired log.
   if (kept === null || (keys.length > 0 && !(await isSignedBy(kept.note, keys)))) {
     throw new DamagedState(
       `${file} is damaged: it is not a checkpoint that the log has signed. Restore it from a backup. If you have ` +
@@ -116,8 +116,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // If the same tiles lead from another old tree to the signed root, the signed root contradicts the tree that was
-  // signed before.
+  // If the same tiles lead from a different old tree to the signed root, the signed root contradicts the tree that was
+  // signed earlier.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }
@@ -131,8 +131,8 @@ function wrongTiles({ from }: LogSource): NotAccepted {
 }
 
 /**
- * Copies every bundle that `state` lacks, and replaces each damaged one. Nothing is stored before it is verified
- * against the checkpoint: the tiles of level 1 have the hash of each full bundle, and lead to the root together with
+ * Copies every bundle that `state` lacks, and replaces each damaged one. A bundle is stored only after it was verified
+ * against the checkpoint: the tiles of level 1 contain the hash of each full bundle, and lead to the root together with
  * the last bundle.
  */
 async function mirror(source: LogSource, state: string, { size, root }: CheckpointNote): Promise<void> {
@@ -168,8 +168,8 @@ async function keepBundle(state: string, index: number, leaves: Uint8Array): Pro
 }
 
 /**
- * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile: it never sees
- * a part of a file, and a file that has this content already stays as it is.
+ * Writes a file and creates the directories of its path. A web server may serve the directory meanwhile. It never sees
+ * a partial file, and a file that already has this content is not touched.
  */
 export async function writeInto(directory: string, path: string, bytes: Uint8Array | string): Promise<void> {
   const file = join(directory, path);

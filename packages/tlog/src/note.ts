@@ -1,29 +1,33 @@
 import { concat, decodeBase64, encodeBase64, encodeHex, encodeUtf8, isEqual, sha256 } from "./bytes.ts";
 
-/** What an Ed25519 key signs: the checkpoints of its log, or cosignatures (C2SP signed-note, tlog-cosignature). */
+/**
+ * The use of an Ed25519 key: it signs the checkpoints of its log, or cosignatures (C2SP signed-note, tlog-cosignature).
+ */
 export type KeyUse = "log" | "witness";
 
 const TYPE_OF: Record<KeyUse, number> = { log: 1, witness: 4 };
 const SECRET_PREFIX = "PRIVATE+KEY+";
-/** What precedes an Ed25519 seed in PKCS #8, the only format in which Web Crypto takes a private key of 32 bytes. */
+/**
+ * The bytes before an Ed25519 seed in PKCS #8, the only format in which Web Crypto accepts a private key of 32 bytes.
+ */
 const PKCS8_PREFIX = Uint8Array.of(0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20);
 const SIGNATURE_BYTES = 64;
-/** Length of the time that precedes the Ed25519 signature in a cosignature. Bytes. */
+/** Length of the time before the Ed25519 signature in a cosignature. Bytes. */
 const TIME_BYTES = 8;
-/** The last second of the year 9999. A later time has no usual form of a date. */
+/** The last second of the year 9999. Later dates have no usual text form. */
 const TIME_MAX = 253_402_300_799n;
-/** Most signature lines of a note. Limits how much a verifier reads. */
+/** Maximum number of signature lines in a note. It limits how much a verifier reads. */
 const SIGNATURES_MAX = 100;
 
 /** A key that verifies notes. */
 export interface VerifierKey {
   use: KeyUse;
   name: string;
-  /** The first four bytes of a hash of name and key. Each signature line contains them. */
+  /** The first four bytes of a hash of name and key. Each signature line contains this id. */
   id: Uint8Array;
   /** The Ed25519 public key, 32 bytes. */
   publicKey: Uint8Array<ArrayBuffer>;
-  /** The key as text, a vkey. Each key has exactly one text form. */
+  /** The key as a text, called vkey. Each key has exactly one such text. */
   text: string;
 }
 
@@ -32,16 +36,16 @@ export interface SignerKey extends VerifierKey {
   privateKey: Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 }
 
-/** A signature of a note that verified. */
+/** A valid signature of a note. */
 export interface NoteSignature {
   key: VerifierKey;
-  /** When a witness saw the note, in seconds since 1970; null for a log's signature. */
+  /** When a witness saw the note, in seconds since 1970. Null for a log's signature. */
   time: number | null;
   /** The signature line, without its newline. */
   line: string;
 }
 
-/** Whether a text can be the name of a key: no space, no plus, no control character. */
+/** Whether a text can be the name of a key, which has no space, no plus and no control character. */
 export function isKeyName(text: string): boolean {
   return text !== "" && text.isWellFormed() && !/[\s+\p{Cc}]/u.test(text);
 }
@@ -57,13 +61,13 @@ export async function makeSigner(use: KeyUse, name: string, seed: Uint8Array): P
   return { ...(await makeVerifier(use, name, publicKey)), privateKey };
 }
 
-/** A line of a key file: `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package reads it. */
+/** A line of a key file: `PRIVATE+KEY+<name>+<id>+<base64>`, which Go's note package can read. */
 export async function formatSecretKey(use: KeyUse, name: string, seed: Uint8Array): Promise<string> {
   const { id } = await makeSigner(use, name, seed);
   return `${SECRET_PREFIX}${name}+${encodeHex(id)}+${encodeBase64(prefixWithType(use, seed))}`;
 }
 
-/** Parses a line of a key file; null when it is not a key for this use. */
+/** Parses a line of a key file. Null if it is not a key for this use. */
 export async function parseSecretKey(use: KeyUse, text: string): Promise<SignerKey | null> {
   const [name = "", id, ...rest] = text.trimEnd().replace(SECRET_PREFIX, "").split("+");
   const seed = text.startsWith(SECRET_PREFIX) && isKeyName(name) ? parseTyped(use, rest.join("+")) : null;
@@ -71,7 +75,7 @@ export async function parseSecretKey(use: KeyUse, text: string): Promise<SignerK
   return signer !== null && encodeHex(signer.id) === id ? signer : null;
 }
 
-/** Parses a vkey, `<name>+<id>+<base64>`; null when it is not a key for this use. */
+/** Parses a vkey, `<name>+<id>+<base64>`. Null if it is not a key for this use. */
 export async function parseVerifierKey(use: KeyUse, text: string): Promise<VerifierKey | null> {
   const [name = "", , ...rest] = text.split("+");
   const publicKey = isKeyName(name) ? parseTyped(use, rest.join("+")) : null;
@@ -89,14 +93,14 @@ function prefixWithType(use: KeyUse, bytes: Uint8Array): Uint8Array {
   return concat([Uint8Array.of(TYPE_OF[use]), bytes]);
 }
 
-/** The 32 bytes of a key or a seed after the byte for its use. */
+/** The 32 bytes of a key or a seed. They follow the byte for its use. */
 function parseTyped(use: KeyUse, encoded: string): Uint8Array<ArrayBuffer> | null {
   const bytes = decodeBase64(encoded);
   return bytes?.length === 33 && bytes[0] === TYPE_OF[use] ? bytes.subarray(1) : null;
 }
 
 /**
- * A note: a text and the signature line of each of a log's keys. Ed25519 is deterministic, so the same text gives the
+ * A note: a text, and one signature line for each of a log's keys. Ed25519 is deterministic, so the same text gives the
  * same note.
  */
 export async function signNote(keys: readonly SignerKey[], text: string): Promise<string> {
@@ -129,7 +133,7 @@ export interface ParsedNote {
   signatures: { name: string; id: Uint8Array; bytes: Uint8Array<ArrayBuffer>; line: string }[];
 }
 
-/** Parses a note strictly (C2SP signed-note); null when the text is not a note. */
+/** Parses a note strictly (C2SP signed-note). Null if the text is not a note. */
 export function parseNote(note: string): ParsedNote | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a note must not contain them.
   if (!note.isWellFormed() || /[\u0000-\u0009\u000b-\u001f\u007f]/.test(note)) return null;
@@ -162,7 +166,7 @@ export async function hasEd25519(): Promise<boolean> {
 
 /**
  * The valid signatures of a note by the given keys, one per key. Signatures by other keys are ignored.
- * @param canVerify false where {@link hasEd25519} is: then only the form of the signatures is checked.
+ * @param canVerify false if {@link hasEd25519} is false. Then only the form of the signatures is checked.
  * @throws InvalidSignature when a signature names one of the keys and is wrong.
  */
 export async function verifySignatures(
@@ -191,15 +195,15 @@ async function isValid({ publicKey }: VerifierKey, signature: Uint8Array<ArrayBu
     const key = await crypto.subtle.importKey("raw", publicKey, { name: "Ed25519" }, false, ["verify"]);
     return await crypto.subtle.verify({ name: "Ed25519" }, key, signature, encodeUtf8(text));
   } catch {
-    // Bytes that are no point of the curve.
+    // The bytes are not a point of the curve.
     return false;
   }
 }
 
-/** A signature names a known key, but does not verify. */
+/** A signature names a known key but is invalid. */
 export class InvalidSignature extends Error {}
 
-/** Whether at least one of the keys has signed a note and no signature that names one of the keys is wrong. */
+/** Whether at least one of the keys has signed a note, and no signature that names one of the keys is wrong. */
 export async function isSignedBy(note: ParsedNote, keys: readonly VerifierKey[]): Promise<boolean> {
   try {
     return (await verifySignatures(note, keys)).length > 0;

@@ -20,26 +20,27 @@ export interface Policy {
   logs: PolicyEntry[];
   witnesses: (PolicyEntry & { name: string })[];
   groups: { name: string; threshold: number; members: string[] }[];
-  /** The name of a witness or group; null requires no witness. */
+  /** The name of a witness or group. Null requires no witness. */
   quorum: string | null;
 }
 
 /**
- * A policy does not parse, or a receipt or checkpoint does not parse or verify. The message is a sentence for users.
+ * A policy cannot be parsed, or a receipt or checkpoint cannot be parsed or verified. The message is a sentence for
+ * users.
  */
 export class NotAccepted extends Error {}
 
-/** The policy does not parse, which says nothing about a receipt. */
+/** The policy cannot be parsed. This says nothing about a receipt. */
 export class PolicyNotRead extends NotAccepted {}
 
-/** A receipt or checkpoint may be valid under another policy. */
+/** The policy does not name the log. The receipt or checkpoint may be valid under another policy. */
 export class LogNotNamed extends NotAccepted {}
 
 const LINES_MAX = 1_000;
 
 /**
- * Why a text cannot be read, if a program has changed or replaced the file: a sentence with the cause and the way out.
- * Null otherwise.
+ * Tells why a text cannot be read if a program has changed or replaced the file: a sentence with the cause and the
+ * remedy. Null if there is no such cause.
  */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;
@@ -119,7 +120,7 @@ export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boo
 /**
  * Verifies a checkpoint against a policy: the origin and the signature of one of its logs, and the quorum of its
  * witnesses.
- * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
+ * @param canVerify whether the runtime verifies signatures. See `verifySignatures`.
  * @returns the witnesses' valid cosignatures.
  * @throws NotAccepted with the reason.
  */

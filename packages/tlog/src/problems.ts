@@ -1,10 +1,10 @@
-/** Maximum number of problems that an audit describes. Further ones are only counted. */
+/** Maximum number of problems that an audit describes. Further problems are only counted. */
 const DESCRIBED_MAX = 100;
 
 /** The problems that an audit has found. */
 export interface Problems {
   problemCount: number;
-  /** Descriptions of the first ones. */
+  /** Descriptions of the first problems. */
   problems: string[];
 }
 

@@ -11,11 +11,11 @@ const PROOF_MAX = 63;
 
 /** A proof that a leaf is in the log (C2SP tlog-proof). A receipt has the event's payload as `extra`. */
 export interface Proof {
-  /** The payload, an object in canonical JSON. It is untrusted until its SHA-256 equals the leaf's data. */
+  /** The payload, an object in canonical JSON. It is untrusted until its SHA-256 was found equal to the leaf's data. */
   extra: Uint8Array | null;
   index: number;
   hashes: Uint8Array[];
-  /** The checkpoint's note, as the log published it. */
+  /** The checkpoint's note, as published by the log. */
   checkpoint: string;
 }
 
@@ -57,7 +57,7 @@ export function parseProof(text: string): Proof & { parsed: CheckpointNote } {
   return { extra, index, hashes: hashes as Uint8Array[], checkpoint, parsed };
 }
 
-/** Parses the bytes of a payload: an object in canonical JSON. Returns null for any others. */
+/** Parses the bytes of a payload: an object in canonical JSON. Returns null for any other bytes. */
 export function parsePayload(extra: Uint8Array): Record<string, unknown> | null {
   try {
     return parseCanonical(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(extra));
@@ -66,7 +66,7 @@ export function parsePayload(extra: Uint8Array): Record<string, unknown> | null 
   }
 }
 
-/** What a verified proof proves. */
+/** What a valid proof shows. */
 export interface Proved {
   /** The data of the leaf. The leaf of an event has the event's `recordHash`. */
   recordHash: Uint8Array;
@@ -79,9 +79,9 @@ export interface Proved {
 
 /**
  * Verifies a proof against the verifier's own policy. Needs no network and no database.
- * @param recordHash the leaf's data. Required for a proof without a payload; otherwise, the payload's hash must equal
- * it.
- * @param canVerify whether the runtime verifies signatures; see `verifySignatures`.
+ * @param recordHash the leaf's data. Required for a proof without a payload. For a proof with a payload, the payload's
+ * hash must equal it.
+ * @param canVerify whether the runtime verifies signatures. See `verifySignatures`.
  * @throws NotAccepted with the reason.
  */
 export async function verifyProof(

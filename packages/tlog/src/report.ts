@@ -2,7 +2,7 @@ import { encodeHex } from "./bytes.ts";
 import { parsePolicy } from "./policy.ts";
 import { parseProof, verifyProof } from "./receipt.ts";
 
-/** Verifies a receipt, and says what it proves: as fields and as text. @throws PolicyNotRead, NotAccepted */
+/** Verifies a receipt, and reports what it proves, both as fields and as text. @throws PolicyNotRead, NotAccepted */
 export async function reportReceipt(receipt: string, policy: string): Promise<[fields: object, text: string]> {
   const { cosignatures, recordHash, origin, index, size } = await verifyProof(receipt, await parsePolicy(policy));
   const payload = new TextDecoder().decode(parseProof(receipt).extra ?? undefined);
@@ -18,7 +18,7 @@ export async function reportReceipt(receipt: string, policy: string): Promise<[f
   return [{ origin, index, size, recordHash: encodeHex(recordHash), witnesses, payload }, lines.join("\n")];
 }
 
-/** When a log was last cosigned, as a sentence. */
+/** A sentence about when a log was last cosigned. */
 export function describeAge(seconds: number | null): string {
   return seconds === null ? "No witness has cosigned it." : `A witness has cosigned it ${seconds} s ago.`;
 }

@@ -21,8 +21,8 @@ export function formatTilePath({ level, index, width }: TilePath): string {
 }
 
 /**
- * Parses a path. Returns null unless it is the one that {@link formatTilePath} writes, so that every tile has a single
- * path.
+ * Parses a path. Returns null unless the path is exactly as {@link formatTilePath} writes it, so every tile has a
+ * single path.
  */
 export function parseTilePath(path: string): TilePath | null {
   const match = /^tile\/(\d|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
@@ -37,12 +37,12 @@ export function parseTilePath(path: string): TilePath | null {
   return isValid && formatTilePath(parsed) === path ? parsed : null;
 }
 
-/** The number of hashes of a tile in a tree of this size: 0 when the tree is too small to have the tile. */
+/** The number of hashes of a tile in a tree of this size. 0 if the tree is too small to have the tile. */
 export function tileWidth({ level, index }: TileId, size: number): number {
   return Math.min(Math.max(Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH, 0), TILE_WIDTH);
 }
 
-/** Formats a bundle (C2SP tlog-tiles): each entry follows its length, a two-byte number. */
+/** Formats a bundle (C2SP tlog-tiles). Each entry follows its length, which is a two-byte number. */
 export function formatBundle(entries: Uint8Array): Uint8Array {
   const bundle = new Uint8Array((entries.length / HASH_BYTES) * (2 + HASH_BYTES));
   for (let at = 0, to = 0; at < entries.length; at += HASH_BYTES, to += 2 + HASH_BYTES) {
@@ -52,7 +52,7 @@ export function formatBundle(entries: Uint8Array): Uint8Array {
   return bundle;
 }
 
-/** Parses the first `width` entries of a bundle. Null when they are not all hashes. */
+/** Parses the first `width` entries of a bundle. Null if not all of them are hashes. */
 export function parseBundle(bytes: Uint8Array, width: number): Uint8Array | null {
   const leaves = new Uint8Array(width * HASH_BYTES);
   for (let leaf = 0, at = 0; leaf < width; leaf++, at += 2 + HASH_BYTES) {

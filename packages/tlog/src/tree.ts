@@ -1,11 +1,14 @@
-// Trees for servers, which hash millions of nodes. Per hash, Web Crypto takes ten times as long as Node's own function.
+// For servers, which hash millions of nodes. For each hash, Web Crypto takes ten times as long as Node's own function.
 import { hash } from "node:crypto";
 import { HASH_BYTES, type LeafRange, placeOf, subtreesOf, TILE_WIDTH, type TileId } from "./merkle.ts";
 import { tileWidth } from "./tiles.ts";
 
 const TILE_BYTES = TILE_WIDTH * HASH_BYTES;
 
-/** The input for the hash of an inner node: a byte 1, then the hashes of both children. Reused for every node. */
+/**
+ * The input for the hash of an inner node: a byte 1, then the hashes of both children. This buffer is reused for every
+ * node.
+ */
 const NODE = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
@@ -14,7 +17,7 @@ function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(NODE);
 }
 
-// `hash` returns a string with one character per byte in a third of the time that it needs to return a Buffer.
+// As a string with one character per byte. `hash` returns it in a third of the time that a Buffer takes.
 function sha256(data: Uint8Array): Buffer {
   return Buffer.from(hash("sha256", data, "binary"), "binary");
 }
@@ -45,7 +48,7 @@ export function foldHashes(hashes: Uint8Array): Buffer {
 /** Returns the concatenated hashes of a tile, at least as many as the requested ranges need. */
 export type ReadTile = (tile: TileId) => Uint8Array;
 
-/** The root of a range of leaves. The range must be one of a proof, or start at 0. */
+/** The root of a range of leaves. The range must occur in a proof, or start at 0. */
 export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
   const roots = subtreesOf(range).map((subtree) => {
     const { level, index, offset, count } = placeOf(subtree);
@@ -57,16 +60,15 @@ export function rootOfRange(range: LeafRange, read: ReadTile): Buffer {
 }
 
 /**
- * A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). An incomplete one has only its first
- * entries.
+ * A bundle (level 0: the data of leaves) or a tile (higher levels: hashes). If it is incomplete, it contains only its
+ * first entries.
  */
 export interface StoredTile extends TileId {
   hashes: Buffer;
 }
 
 /**
- * The incomplete bundle and tiles at the right edge of a tree: one per level, but none for a level whose last tile is
- * full.
+ * The incomplete bundle and tiles at the right edge of a tree: one per level, except levels whose last tile is full.
  */
 export function edgeTiles(size: number): TileId[] {
   const edge: TileId[] = [];
@@ -76,7 +78,7 @@ export function edgeTiles(size: number): TileId[] {
   return edge;
 }
 
-/** Appends leaves to a tree of which only the right edge is known. */
+/** Appends leaves to a tree. It needs only the tree's right edge. */
 export class TreeAppender {
   #size: number;
   /** The incomplete tile of each level. */
@@ -84,7 +86,7 @@ export class TreeAppender {
   /** Bundles and tiles that have grown, by level and index. */
   readonly #grown = new Map<string, StoredTile>();
 
-  /** @param edge the tiles that `edgeTiles(size)` names. */
+  /** @param edge the tiles that `edgeTiles(size)` lists. */
   constructor(size: number, edge: readonly StoredTile[]) {
     this.#size = size;
     for (const wanted of edgeTiles(size)) {
@@ -130,7 +132,7 @@ export class TreeAppender {
   }
 
   /**
-   * Returns the bundles and tiles that have grown and forgets them, so that only the edge of a long tree stays in
+   * Returns the bundles and tiles that have grown and discards them, so that only the edge of a large tree stays in
    * memory.
    */
   takeGrown(): StoredTile[] {
@@ -139,10 +141,12 @@ export class TreeAppender {
     return grown;
   }
 
-  /** Appends hashes to a level of `countBefore` hashes. Each tile that becomes full adds a hash to the next level. */
+  /**
+   * Appends hashes to a level that has `countBefore` hashes. Each tile that becomes full adds a hash to the next level.
+   */
   #grow(level: number, countBefore: number, hashes: Uint8Array): void {
     const edge = this.#edge[level] ?? Buffer.alloc(0);
-    // A Buffer over the same bytes, if nothing precedes them.
+    // A Buffer over the same bytes, if no bytes precede them.
     const all =
       edge.length > 0 ? Buffer.concat([edge, hashes]) : Buffer.from(hashes.buffer, hashes.byteOffset, hashes.length);
     const firstIndex = Math.floor(countBefore / TILE_WIDTH);

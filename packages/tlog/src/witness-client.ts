@@ -4,9 +4,9 @@ import { readBody } from "./log-source.ts";
 import { parseNote, type VerifierKey, verifySignatures } from "./note.ts";
 import type { Policy } from "./policy.ts";
 
-/** Longest wait for the response of a witness. Milliseconds. */
+/** Maximum wait for the response of a witness. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest response that is read from a witness: a hundred signature lines. Bytes. */
+/** Maximum length of a witness's response: a hundred signature lines. Bytes. */
 const RESPONSE_MAX = 20_000;
 
 /** A witness of the policy that has a URL. */
@@ -20,25 +20,25 @@ export type WitnessAnswer =
   /** The witness cosigned the checkpoint. `line` is its signature line. */
   | { kind: "cosigned"; line: string }
   /**
-   * The witness claims to have cosigned a larger tree of this log: the database has lost a part of the log, or another
-   * process has published since.
+   * The witness claims to have cosigned a larger tree of this log. Either the database has lost a part of the log, or
+   * another process has published since.
    */
   | { kind: "ahead"; size: number }
   /**
-   * The witness claims to have cosigned another tree of the same size, or rejects the proof: the database has another
-   * log.
+   * The witness claims to have cosigned a different tree of the same size, or rejects the proof. The database then has
+   * a different log.
    */
   | { kind: "contradicts"; reason: string }
   /** The witness refuses to cosign an empty tree, and names no larger tree that it has cosigned. */
   | { kind: "knowsNothing" }
-  /** The witness did not respond, or its response is not usable. */
+  /** The witness did not respond, or its response cannot be used. */
   | { kind: "failed"; reason: string };
 
 /**
- * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree of
- * `oldSize`. If the witness responds with another size, asks once more with the proof from that size. Never throws
- * because of what the witness does.
- * @param prove gives the proof that the tree of `size` continues the one of `oldSize`.
+ * Asks a witness to cosign a checkpoint (C2SP tlog-witness), with the proof that the checkpoint continues the tree with
+ * `oldSize` leaves. If the witness responds with another size, asks once more with the proof from that size. Never
+ * throws because of the witness.
+ * @param prove returns the proof that the tree with `size` leaves continues the tree with `oldSize` leaves.
  */
 export async function askWitness(
   { key, url }: Witness,
@@ -59,7 +59,8 @@ export async function askWitness(
     if (witnessSize !== null && witnessSize > checkpoint.size) return { kind: "ahead", size: witnessSize };
     const isRefusal = status >= 400 && status < 500 && status !== 409;
     if (checkpoint.size === 0 && (isRefusal || witnessSize === 0)) return { kind: "knowsNothing" };
-    // Witnesses of the first version of tlog-witness answer 409 with the checkpoint's own size instead of 422.
+    // Witnesses of the first version of tlog-witness answer 409 with the checkpoint's own size. Later versions answer
+    // 422.
     if (status === 422 || (witnessSize === proofFrom && witnessSize === checkpoint.size)) {
       return { kind: "contradicts", reason: `it answered ${status} for the tree of ${checkpoint.size} leaves` };
     }
@@ -69,7 +70,7 @@ export async function askWitness(
   }
 }
 
-/** The names that a policy gives to these witnesses. */
+/** The names of these witnesses in a policy. */
 export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witness }[]): Set<string> {
   return new Set(
     witnesses.filter(({ key }) => asked.some(({ witness }) => witness.key === key)).map(({ name }) => name),
@@ -77,8 +78,8 @@ export function namesIn({ witnesses }: Policy, asked: readonly { witness: Witnes
 }
 
 /**
- * A sentence for what a witness claims against a database with a tree of `size`; null if it claims nothing. A witness
- * does not prove a claim.
+ * A sentence about what a witness claims against a database whose tree has `size` leaves. Null if it claims nothing. A
+ * witness does not prove a claim.
  */
 export function claimOf(name: string, answer: WitnessAnswer, size: number): string | null {
   if (answer.kind === "contradicts") return `The witness ${name} contradicts the database: ${answer.reason}.`;
@@ -92,14 +93,17 @@ function formatRequest(oldSize: number, proof: readonly Uint8Array[], note: stri
   return [`old ${oldSize}`, ...proof.map(encodeBase64), "", note].join("\n");
 }
 
-/** A request to a witness: to cosign the checkpoint in `note`, which the proof connects to the tree of `oldSize`. */
+/**
+ * A request to a witness. It asks the witness to cosign the checkpoint in `note`. The proof shows that the checkpoint
+ * continues the tree with `oldSize` leaves.
+ */
 interface WitnessRequest {
   oldSize: number;
   proof: Uint8Array[];
   note: string;
 }
 
-/** Parses the body of a request to a witness. Null when it is not valid. */
+/** Parses the body of a request to a witness. Null if it is invalid. */
 export function parseRequest(body: string): WitnessRequest | null {
   const headLength = body.indexOf("\n\n");
   const [first = "", ...lines] = body.slice(0, Math.max(0, headLength)).split("\n");

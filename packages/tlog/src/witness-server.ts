@@ -10,7 +10,7 @@ import { cosignNote, isSignedBy, type SignerKey, type VerifierKey } from "./note
 import { rootOfRange } from "./tree.ts";
 import { parseRequest } from "./witness-client.ts";
 
-/** Longest request that is read: a checkpoint with its proof and a hundred signatures. Bytes. */
+/** Maximum length of a request: a checkpoint with its proof and a hundred signatures. Bytes. */
 const REQUEST_MAX = 64_000;
 /** The tree of a log that this witness has not seen yet. */
 const EMPTY: TreeHead = { size: 0, root: rootOfRange({ start: 0, end: 0 }, () => Buffer.alloc(0)) };
@@ -25,18 +25,23 @@ interface WitnessResponse {
 interface WitnessContext {
   key: SignerKey;
   logs: readonly VerifierKey[];
-  /** The file of the state. */
+  /** The file that contains the state. */
   file: string;
-  /** The last tree of each log that it has cosigned, by origin. */
+  /** The last tree of each log that the witness has cosigned, by origin. */
   seen: Map<string, TreeHead>;
 }
 
-/** A witness (C2SP tlog-witness): cosigns a checkpoint only when it continues the last one that it has cosigned. */
+/**
+ * A witness (C2SP tlog-witness). It cosigns a checkpoint only if the checkpoint continues the last one that the witness
+ * has cosigned.
+ */
 export class WitnessServer {
   readonly #ctx: WitnessContext;
-  /** Releases the state for another process. */
+  /** Unlocks the state for other processes. */
   readonly close: () => unknown;
-  /** The last request. Requests run one at a time, because each must see the tree that the previous one cosigned. */
+  /**
+   * The last request. Requests run one at a time, because each must see the tree that the previous request cosigned.
+   */
   #last: Promise<unknown> = Promise.resolve();
 
   private constructor(ctx: WitnessContext, unlock: () => unknown) {
@@ -45,9 +50,9 @@ export class WitnessServer {
   }
 
   /**
-   * Opens a witness with the state of a file, and locks the state: two processes could cosign trees that contradict
-   * each other. A missing file is an empty state.
-   * @throws FileLocked; DamagedState when the file holds no valid state.
+   * Opens a witness with the state in a file, and locks the state. Otherwise, two processes could cosign trees that
+   * contradict each other. A missing file means an empty state.
+   * @throws FileLocked; DamagedState when the file contains no valid state.
    */
   static async open(key: SignerKey, logs: readonly VerifierKey[], file: string): Promise<WitnessServer> {
     const unlock = await lockFile(file, 0);
@@ -98,8 +103,8 @@ export class WitnessServer {
 }
 
 /**
- * The last tree of each log that a witness has cosigned, by origin. Null when the text does not have the form that a
- * witness writes.
+ * The last tree of each log that a witness has cosigned, by origin. Null if the text is not in the form that a witness
+ * writes.
  */
 function parseState(text: string): Map<string, TreeHead> | null {
   try {
@@ -130,7 +135,7 @@ export async function serveWitness(
       response.writeHead(status, { "content-type": contentType }).end(text);
     try {
       if (request.url !== "/add-checkpoint" || request.method !== "POST") return answer(404, "POST /add-checkpoint\n");
-      // Destroying a request that is too long would close the connection before the response.
+      // Destroying a request that is too long would close the connection before the response is sent.
       const body = await readBody(request.iterator({ destroyOnReturn: false }), REQUEST_MAX);
       if (body === null) return answer(400, "The request is too long.\n");
       const now = Math.floor(Date.now() / 1_000);

@@ -6,7 +6,7 @@ import { LOG_VECTORS_FILE, type LogVectors } from "../../../test/support/write-l
 import { parseVerifierKey } from "../src/note.ts";
 
 // Sigstore's verifier checks the log's checkpoint and inclusion proof. It does not know cosignatures, and reads only
-// entries of its own kind. So the test calls the two modules that verify any log.
+// its own kind of entries. So the test calls the two modules that can verify any log.
 const require = createRequire(import.meta.url);
 const { verifyCheckpoint } = require("@sigstore/verify/dist/tlog/checkpoint.js");
 const { verifyMerkleInclusion } = require("@sigstore/verify/dist/tlog/merkle.js");

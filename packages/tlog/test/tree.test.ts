@@ -138,7 +138,7 @@ describe("the paths of tiles", () => {
   });
 });
 
-/** Tiles as a database keeps them. */
+/** Tiles as a database stores them. */
 class Store {
   size = 0;
   readonly #tiles = new Map<string, StoredTile>();
@@ -159,7 +159,7 @@ class Store {
     return tree;
   }
 
-  /** Reads each tile with all of its hashes, and fails for a tile that does not exist. */
+  /** Reads each tile with all of its hashes. Fails for a tile that does not exist. */
   readonly read: ReadTile = ({ level, index }) => {
     const { hashes } = this.#get(level, index);
     return level === 0 ? hashLeaves(hashes) : hashes;

@@ -1,6 +1,6 @@
 import type { DescribedFile } from "../../pages/openapi/describe-files.ts";
 
-/** The log's files. A tile's path has slashes, which a path parameter of OpenAPI cannot express. */
+/** The log's files. A tile's path contains slashes, which a path parameter of OpenAPI cannot describe. */
 export const LOG_FILES: Record<string, DescribedFile> = {
   "/log/checkpoint": {
     id: "readCheckpoint",

@@ -13,7 +13,7 @@ export const receipt = z.string().meta({
     "payload in base64: its SHA-256 is the data of the leaf.",
 });
 
-/** A receipt of `docs/log-vectors.json`, without its payload and without the witness's cosignature. */
+/** A receipt from `docs/log-vectors.json`, without its payload and without the witness's cosignature. */
 const EXAMPLE_PROOF = `c2sp.org/tlog-proof@v1
 index 2
 AbiArJ1MxkYYl9gynk2WYYDVphBxotteQw3PTGOA5LM=

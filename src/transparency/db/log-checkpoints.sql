@@ -1,18 +1,18 @@
 -- name: find_published
--- The checkpoint that is served, and its age by the database's clock.
+-- The served checkpoint, and its age on the database's clock.
 SELECT p.size, p.root, p.note, p.policy, (extract(epoch FROM clock_timestamp() - p.published_at) * 1000)::bigint AS "ageMs"
   FROM log_published AS p WHERE p.one;
 
 -- name: find_log_progress
--- The size of the served checkpoint, and its lag in milliseconds: the checkpoint's age while leaves or batches wait for
--- a larger checkpoint, else 0. No row before the first checkpoint.
+-- The size of the served checkpoint, and its lag in milliseconds. While leaves or batches wait for a larger checkpoint,
+-- the lag is the checkpoint's age. Otherwise it is 0. No row before the first checkpoint.
 SELECT p.size, CASE WHEN p.size < t.size OR EXISTS (SELECT 1 FROM log_batches AS b WHERE b.first_index IS NULL AND b.id BETWEEN 1 AND 2199023255551)
                     THEN (extract(epoch FROM clock_timestamp() - p.published_at) * 1000)::bigint ELSE 0 END AS "lagMs"
   FROM log_published AS p JOIN log_tree AS t ON t.one = p.one WHERE p.one;
 
 -- name: publish_checkpoint(size, root, note, policy, origin)
--- Serves a checkpoint from now on. Writes no row if a larger one is served, or if its log was retired. The lock waits
--- for a retirement that has begun. A trigger rejects another root for the same size.
+-- Serves a checkpoint from now on. Returns no row if a larger one is served, or if its log was retired. The lock waits
+-- for a retirement that has begun. A trigger rejects a different root for the same size.
 INSERT INTO log_published (size, root, note, policy, published_at)
 SELECT $1::bigint, $2::bytea, $3::text, $4::text, clock_timestamp() FROM log_tree AS t WHERE t.one AND t.origin = $5::text FOR KEY SHARE
     ON CONFLICT (one) DO UPDATE

@@ -5,7 +5,7 @@ import { Statements } from "../../platform/db/statements.ts";
 
 export const sql = new Statements(new URL("./log-checkpoints.sql", import.meta.url));
 
-/** A checkpoint that is served, and the policy that it met. */
+/** A served checkpoint, and the policy that it met. */
 export interface Published extends TreeHead {
   note: string;
   policy: string;
@@ -35,12 +35,12 @@ export function publishCheckpoint(db: Queryable, checkpoint: Published & { origi
   return publish(db, { size, root, note, policy, origin });
 }
 
-/** The tree size that each witness is known to have cosigned, by the witness's name. */
+/** For each witness, by name: the size of the tree that it is known to have cosigned. */
 export async function selectWitnessSizes(db: Queryable, names: readonly string[]): Promise<Map<string, number>> {
   return new Map((await selectSizes(db, names)).map(({ name, size }) => [name, size]));
 }
 
-/** Records the tree size that each witness has cosigned. */
+/** Records the size of the tree that each witness has cosigned. */
 export async function recordWitnessSizes(db: Queryable, sizes: ReadonlyMap<string, number>): Promise<void> {
   if (sizes.size > 0) await recordSizes(db, { name: [...sizes.keys()], size: [...sizes.values()] });
 }

@@ -5,7 +5,8 @@ SELECT r.origin, r.next_origin AS "nextOrigin", r.size, r.last_note AS "lastNote
   FROM log_retirements AS r ORDER BY r.size;
 
 -- name: lock_log_to_retire
--- Locks the tree against all other uses, including the publication of a checkpoint. No row when it is in use, or when there is no log.
+-- Locks the tree against all other uses, including the publication of a checkpoint. No row if it is in use, or if there
+-- is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR UPDATE SKIP LOCKED;
 
 -- name: insert_log_retirement(origin, next_origin, size, root, last_note, served_note, policy, reason)
@@ -15,7 +16,7 @@ VALUES ($1::text, $2::text, $3::bigint, $4::bytea, $5::text, $6::text, $7::text,
 
 -- name: rename_log_tree(origin, next_origin)
 -- Gives the locked tree the origin of the next log. A trigger rejects this unless the retirement is recorded. Raises
--- VS001 when the tree's origin is not that of the retired log.
+-- VS001 if the tree's origin is not that of the retired log.
 WITH renamed AS (
   UPDATE log_tree AS t SET origin = $2::text WHERE t.one AND t.origin = $1::text RETURNING 1
 )

@@ -1,9 +1,11 @@
 -- name: lock_log_tree
--- Locks the tree for the transaction that gives batches their positions. No row when another transaction has locked it, or when there is no log.
+-- Locks the tree for a transaction that gives batches their positions. No row if another transaction has locked it, or
+-- if there is no log.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: find_log_tree
--- The stored tree, and the start time of its server. The time differs on another server, and on one that was restored or lost data.
+-- The stored tree, and the start time of its server. This time differs on another server, and on a server that was
+-- restored or has lost data.
 SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM log_tree AS t WHERE t.one;
 
 -- name: insert_log_tree(origin, root)
@@ -11,8 +13,8 @@ SELECT t.origin, t.size, t.root, pg_postmaster_start_time()::text AS server FROM
 INSERT INTO log_tree (origin, size, root) VALUES ($1::text, 0, $2::bytea);
 
 -- name: select_waiting_batches(batches_max, leaves_max, after)
--- The next batches without a position, in id order. Together they have at most as many leaves as the second limit. Skips batches that are set aside
--- (select_batches_set_aside).
+-- The next batches without a position, in id order. Together they have at most as many leaves as the second limit.
+-- Skips batches that are set aside (see select_batches_set_aside).
 SELECT w.id, w.leaves, w.hashes
   FROM (SELECT b.id, b.leaves, b.hashes, sum(b.leaves) OVER (ORDER BY b.id) AS leaves_so_far
           FROM (SELECT n.id, n.leaves, n.hashes FROM log_batches AS n WHERE n.first_index IS NULL AND n.id > $3::bigint
@@ -41,8 +43,9 @@ WITH placed AS (
 SELECT assert_row_count(count(*), 1, 'waiting batches of the log') FROM placed;
 
 -- name: select_batches_set_aside(limit)
--- The ids of waiting batches that never get a position, because their ids are too large for the slot of an event. The sequence has not drawn these
--- ids, so no event has a leaf in these batches, and leaving them out changes the order of no chain.
+-- The ids of waiting batches that never get a position, because their ids are too large for the slot of an event. The
+-- sequence has not drawn these ids, so no event has a leaf in these batches. Leaving them out changes the order of no
+-- chain.
 SELECT b.id::text AS id FROM log_batches AS b WHERE b.first_index IS NULL AND b.id > 2199023255551
  UNION ALL
 SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1 LIMIT $1::int;
@@ -52,12 +55,12 @@ SELECT b.id::text FROM log_batches AS b WHERE b.first_index IS NULL AND b.id < 1
 SELECT coalesce(sum(b.leaves), 0)::bigint AS leaves FROM log_batches AS b WHERE b.first_index IS NULL;
 
 -- name: write_log_bundles(index, hashes)
--- Inserts bundles or appends to them. A trigger rejects changes of the entries that a bundle already has.
+-- Inserts bundles, or appends to them. A trigger rejects changes of entries that a bundle already has.
 INSERT INTO log_bundles (index, entries) SELECT w.index, w.entries FROM unnest($1::bigint[], $2::bytea[]) AS w (index, entries)
     ON CONFLICT (index) DO UPDATE SET entries = EXCLUDED.entries;
 
 -- name: write_log_tiles(level, index, hashes)
--- Inserts tiles of level 1 and above or appends to them. A trigger rejects changes of the hashes that a tile already has.
+-- Inserts tiles of level 1 and above, or appends to them. A trigger rejects changes of hashes that a tile already has.
 INSERT INTO log_tiles (level, index, hashes)
 SELECT w.level, w.index, w.hashes FROM unnest($1::smallint[], $2::bigint[], $3::bytea[]) AS w (level, index, hashes)
     ON CONFLICT (level, index) DO UPDATE SET hashes = EXCLUDED.hashes;
@@ -70,14 +73,15 @@ WITH advanced AS (
 SELECT assert_row_count(count(*), 1, 'unchanged trees') FROM advanced;
 
 -- name: select_log_tiles(level, index)
--- The stored bundles (level 0: the data of leaves) and tiles, full or partial. The hashes are null for one that is not stored.
+-- The stored bundles (level 0: the data of leaves) and tiles, full or partial. If one is not stored, its hashes are
+-- null.
 SELECT w.level, w.index, coalesce(
          (SELECT b.entries FROM log_bundles AS b WHERE b.index = w.index AND w.level = 0),
          (SELECT t.hashes FROM log_tiles AS t WHERE t.level = w.level AND t.index = w.index)) AS hashes
   FROM unnest($1::smallint[], $2::bigint[]) AS w (level, index);
 
 -- name: select_lost_leaves
--- The leaves without events: they were recovered after this database had lost their events.
+-- The leaves without events. They were recovered after this database had lost their events.
 SELECT l.first_index AS "firstIndex", l.leaves FROM log_lost AS l ORDER BY l.first_index;
 
 -- name: insert_lost_leaves(first_index, leaves)

@@ -52,7 +52,8 @@ const selectTiles = sql.rows(
 );
 
 /**
- * The ids of waiting batches that never get a position, at most `limit`. As text: they may be too large for a number.
+ * The ids of waiting batches that never get a position, at most `limit`. The ids are text, because they may be too
+ * large for a number.
  */
 export function selectBatchesSetAside(db: Queryable, limit: number): Promise<string[]> {
   return selectSetAside(db, limit);
@@ -65,7 +66,7 @@ export function selectWaitingBatches(tx: Queryable, after = 0): Promise<WaitingB
 
 /**
  * Statements that give batches their positions at the end of the locked tree, in order. `size` is the tree's size
- * before.
+ * before them.
  */
 export function placeBatches(batches: readonly WaitingBatch[], size: number): PreparedStatements {
   let next = size;
@@ -99,7 +100,7 @@ export function growTree(before: TreeHead, grown: readonly StoredTile[], after: 
   ];
 }
 
-/** Bundles (level 0) and tiles. Leaves out those that are not stored. */
+/** Bundles (level 0) and tiles. Those that are not stored are left out. */
 export async function selectTlogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
   const rows = await selectTiles(db, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));

@@ -18,7 +18,9 @@ type Deps = DepsOf<typeof readRedemptionReceipt> & {
   config: Site;
 };
 
-/** The receipt of an order: a form that verifies it, and a file. If it was erased, the history says so instead. */
+/**
+ * The receipt of an order: a form that verifies it, and a file. If the payload was erased, the history says so instead.
+ */
 export const orderReceipt: OrderPart<Deps> = {
   async section(deps, caller, externalRef) {
     const receipt = await deps
