@@ -11,11 +11,11 @@ import type { QueueSettings } from "../platform/queues/queue-settings.ts";
 import type { QueueView } from "../platform/queues/queue-views.ts";
 import { CAUSE_HIDDEN } from "./roles.ts";
 
-/** The data of the board's pages. No other path of bull-board's API is served: it can only read queues. */
+/** The data of the board's pages. No other path of bull-board's API is served, so the board can only read queues. */
 const JOB = "/api/queues/:queueName/:jobId";
 const READS = ["/api/queues", JOB, `${JOB}/logs`, `${JOB}/flow`];
 
-/** bull-board with {@link READS} alone. Passes errors on instead of sending their text. */
+/** bull-board with only the paths of {@link READS}. Passes errors on instead of sending their text. */
 class BoardServer extends ExpressAdapter {
   override setApiRoutes(routes: AppControllerRoute[]): ExpressAdapter {
     return super.setApiRoutes(routes.filter(({ method, route }) => method === "get" && READS.includes(String(route))));
@@ -30,7 +30,7 @@ class BoardServer extends ExpressAdapter {
 
 type Job = NonNullable<Awaited<ReturnType<BullMQAdapter["getJob"]>>>;
 
-/** A queue whose errors of failed jobs only those see who see credentials. */
+/** A queue that shows the errors of failed jobs only to operators who may see credentials. */
 class QueueOnBoard extends BullMQAdapter {
   readonly #seesCredentials: boolean;
 
@@ -46,7 +46,7 @@ class QueueOnBoard extends BullMQAdapter {
 
   override async getJobs(...args: Parameters<BullMQAdapter["getJobs"]>) {
     const jobs = await super.getJobs(...args);
-    // A job that was removed since the list was read is undefined.
+    // A job is undefined if it was removed after the list was read.
     return jobs.map((job) => job && this.#withoutCauses(job));
   }
 
@@ -54,7 +54,7 @@ class QueueOnBoard extends BullMQAdapter {
     return this.#seesCredentials ? super.getJobLogs(id) : [];
   }
 
-  /** Removes the errors from a job that was read for this response. */
+  /** Removes the errors from a job. The job was read only for this response. */
   #withoutCauses(job: Job): Job {
     if (this.#seesCredentials) return job;
     const hidden = job.failedReason ? { failedReason: CAUSE_HIDDEN } : {};
@@ -91,7 +91,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
         favIcon: { default: icon, alternative: icon },
         hideRedisDetails: true,
         hideDocsLink: true,
-        // To show them, bull-board would list all Redis connections at every poll.
+        // Otherwise bull-board would list all Redis connections at every poll.
         showWorkers: false,
         miscLinks: [{ text: "Operations", url: operations }],
       },
@@ -101,8 +101,8 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
 }
 
 /**
- * The link of a job. A failed job leads to the runbook, any other job to the page of its voucher or endpoint, or to the
- * runbook if it has no such page.
+ * The link of a job. A failed job leads to the runbook. Any other job leads to the page of its voucher or endpoint, or
+ * to the runbook if there is no such page.
  */
 function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["about"], operations: string) {
   const link = (displayText: string, path: string) => ({ displayText, href: `${operations}/${path}` });
@@ -114,7 +114,7 @@ function linkJob({ failedReason, data }: QueueJobJson, about: QueueSettings["abo
 }
 
 /**
- * Replaces each field that may not be shown with an object, so that a worker rejects a job created from redacted data.
+ * Replaces each field that may not be shown with an object. A worker therefore rejects a job made from redacted data.
  */
 function redact(value: unknown, shown: readonly string[]): unknown {
   if (value === null || value === undefined) return value;

@@ -20,7 +20,7 @@ export const callsPage: Page<DepsOf<typeof readCalls>> = async (visit) => {
   return showCalls(visit, { id, path: opsPath(site, "organizations", id, "calls"), trail });
 };
 
-/** The refused and failed calls of the last hour whose key no process knows. */
+/** The refused and failed calls of the last hour with an unknown key. */
 export const unknownCallsPage: Page<DepsOf<typeof readCalls>> = async (visit) =>
   showCalls(visit, { id: NO_ORGANIZATION, path: opsPath(visit.site, "calls"), trail: null });
 

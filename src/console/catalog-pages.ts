@@ -40,7 +40,7 @@ function pageOf(
     await recordVisit(`page ${entityType}`, { type: entityType, id });
     const sections: Html[] = [];
     for (const list of lists) sections.push(await list(visit, collection, lineage));
-    // A contract's page has its own links, because the possible moves depend on the status: see MOVES.
+    // A contract's page has its own links, because the possible changes depend on the status: see MOVES.
     const acts = entityType === "Brand" ? linkActs(site, "brand", id) : null;
     const main = html`${renderTrail(site, lineage)}<h1>${title(lineage)}</h1>\n${acts}${sections}`;
     return layOutForOperators(site, `${entityType} ${id}`, main);
@@ -50,7 +50,7 @@ function pageOf(
 interface ListSection<Name extends ListName> {
   list: Name;
   title: string;
-  /** The filter of the list that takes the id of the page's entity. */
+  /** The filter of the list by the id of the page's entity. */
   of: ListFilter<Name>;
   /** Actions on the page's entity. */
   actions: (lineage: Lineage) => readonly (readonly [path: string, label: string])[];
@@ -58,7 +58,7 @@ interface ListSection<Name extends ListName> {
   /** Shown instead of an empty list. */
   empty: (site: OperatedSite, id: string, lineage: Lineage) => Html;
   toRow: (item: ListItem<Name>, site: Site, seesCredentials: boolean) => readonly (Html | string)[];
-  /** Items on one page. */
+  /** Maximum number of items on one page. */
   limit?: number;
 }
 

@@ -4,10 +4,10 @@ import type { Pages, Visit } from "./visit.ts";
 
 /** What a wing adds to the operator pages. */
 export interface ConsolePart<Deps = object> {
-  /** Names in the navigation. Each links to the page below `/ops` with this name in lower case. */
+  /** Names in the navigation. Each links to the page below `/ops` with the same name in lower case. */
   sections?: readonly string[];
   pages?: Pages<Deps>;
-  /** The forms of its acts that need something from the process. The others follow from their acts alone. */
+  /** The forms of its acts that need something from the process. All other forms are derived from their acts. */
   forms?: readonly Action<Deps>[];
   /** The last section of an organization's page. */
   organizationSection?: (visit: Visit<Deps>) => Promise<Html>;

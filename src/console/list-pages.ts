@@ -27,8 +27,7 @@ import type { Page, Pages, Visit } from "./visit.ts";
 export const LIST_MAX = 100;
 
 /**
- * A page of a list. `next` is the query of the following page, or null. A list without rows shows `empty`, except on
- * later pages.
+ * A page of a list. `next` is the query of the following page, or null. If a first page has no rows, it shows `empty`.
  */
 export function renderList(
   site: Site,
@@ -43,7 +42,7 @@ export function renderList(
   return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
 }
 
-/** The id of the last entry of a full page; null if the page is not full. */
+/** The id of the last entry of a full page. Null if the page is not full. */
 export function lastId<Id>(found: readonly { id: Id }[]): Id | null {
   return found[LIST_MAX - 1]?.id ?? null;
 }
@@ -86,7 +85,7 @@ const showOrganizations: Page = async ({ ctx, site, query }) => {
   );
 };
 
-/** What the audit is about: one entity or all, one user or all. Empty texts stand for all. */
+/** The filter of the audit: one entity or all, and one user or all. Empty texts stand for all. */
 const filterOf = ({ entered }: Pick<Visit, "entered">) => ({
   entity: entered("entity").trim(),
   user: entered("user").trim(),
@@ -97,7 +96,7 @@ const readChanges = (visit: Visit, before: number, limit: number) => {
   return selectChanges(visit.ctx.pool, { before, limit, entityId: entity || null, user: user || null });
 };
 
-/** The newest changes. A filter is sent with POST, because no text that a person types may be part of a URL. */
+/** The newest changes. A filter is sent with POST, because text that a person types must not be part of a URL. */
 export const showAudit: Page = async (visit) => {
   const { site, number } = visit;
   const asked = number("before", 1, Number.MAX_SAFE_INTEGER);
@@ -144,7 +143,7 @@ export async function readAuditFile(visit: Visit): Promise<string> {
   return [head, ...rows].map((cells) => `${cells.join(",")}\r\n`).join("");
 }
 
-/** The named operators: the role of each, the name for signing in, and the expiry time. Shows no token. */
+/** The named operators: for each, the role, the name for signing in, and the expiry time. Shows no token. */
 const showOperators: Page = async ({ ctx, site, query }) => {
   const page = { after: query("after"), limit: LIST_MAX };
   const { items, nextCursor } = await listCatalog(ctx, "operators", {}, page);

@@ -26,7 +26,7 @@ interface DashboardDeps extends AuthenticatingDeps {
   queueViews: Pick<QueueViews, "open">;
 }
 
-/** Mounts the dashboard of single jobs, or nothing with OPS_TOKEN=off. Every operator may read it. */
+/** Mounts the dashboard of single jobs. Mounts nothing with OPS_TOKEN=off. Every operator may read it. */
 export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   if (ctx.config.ops.isOff) return;
   const guarded = Router({ caseSensitive: true });
@@ -45,7 +45,7 @@ export function mountDashboard(router: Router, ctx: DashboardDeps): void {
   router.use(DASHBOARD_PATH, guarded);
 }
 
-/** The strictest policy that bull-board works with: it sets a base URL and inline styles. */
+/** The strictest policy with which bull-board works. It sets a base URL and uses inline styles. */
 const dashboardHeaders = headersOf({
   "style-src": ["'self'", "'unsafe-inline'"],
   "img-src": ["'self'", "data:"],
@@ -54,14 +54,14 @@ const dashboardHeaders = headersOf({
   "base-uri": ["'self'"],
 });
 
-/** Names the route for logs and metrics, and forbids caching, except of the board's static files. */
+/** Names the route for logs and metrics. Forbids caching, except of the board's static files. */
 const describeResponse: RequestHandler = (request, response, next) => {
   response.locals.route = DASHBOARD_PATH;
   if (!request.path.startsWith("/static/")) response.setHeader("Cache-Control", "no-store");
   next();
 };
 
-/** Passes requests to the board for viewers or to that for other roles. Loads it on its first request. */
+/** Passes requests to one board for viewers and another board for higher roles. Loads a board at its first request. */
 function openBoard(ctx: DashboardDeps): RequestHandler {
   const boards = new Map<boolean, RequestHandler>();
   return async (request, response, next) => {
@@ -77,7 +77,7 @@ function noRedis(cause: unknown): AppError {
 }
 
 async function loadBoard(ctx: DashboardDeps, seesCredentials: boolean): Promise<RequestHandler> {
-  // Before the first request to Redis: loading blocks the event loop, which would look as if Redis did not answer.
+  // Before the first request to Redis. Loading blocks the event loop, and Redis would seem not to answer.
   const { buildBoard } = await import("./board.ts");
   const views = await ctx.queueViews.open().catch((cause: unknown) => {
     throw noRedis(cause);

@@ -73,7 +73,7 @@ export function mountOperatorPages<Deps extends OperatorDeps>(
   router.use(OPS_PATH, guarded);
 }
 
-/** All pages, forms and files below `/ops`, in mount order. `acts` are those of wings. */
+/** All pages, forms and files below `/ops`, in mount order. `acts` are the acts of wings. */
 export function operatorRoutes<Deps extends OperatorDeps>(
   deps: Deps,
   ofWings: readonly ConsolePart<Deps>[],
@@ -133,7 +133,7 @@ function actionRoutes<Deps extends ActionDeps>(
 ): OperatorRoute[] {
   const codes = { path: "/batches/:id/codes.csv", role: CREDENTIALS_ROLE };
   const print = { path: "/batches/:id/print", role: CREDENTIALS_ROLE };
-  // Only a POST gets codes, because each reading of codes leaves an audit entry.
+  // Only a POST can read codes, because each reading of codes leaves an audit entry.
   const refuseReads: RequestHandler = (_request, response) => {
     response.setHeader("Allow", "POST");
     throw new AppError("method_not_allowed", "Codes are sent for the button of the batch's page.");

@@ -12,13 +12,12 @@ import { actingOf } from "./sign-in/signed-in.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
 /**
- * How long a process serves the same copy of the overview, so that many open pages cost as much as one page.
- * Milliseconds.
+ * How long a process serves the same copy of the overview, so that many open pages cost no more than one. Milliseconds.
  */
 const MAX_AGE_MS = 1_000;
 /**
- * How long one audit entry covers an operator's visits to the same overview, which the page reloads every few seconds.
- * Milliseconds.
+ * How long one audit entry covers an operator's visits to the same overview, because the page reloads every few
+ * seconds. Milliseconds.
  */
 const VISIT_COUNTS_MS = 3_600_000;
 /** Maximum number of overviews, and of visits, that a process keeps. */
@@ -49,8 +48,8 @@ export function overviewRoutes(ctx: OverviewPageDeps): OperatorRoute[] {
 }
 
 /**
- * Returns a function that records an operator's visit to an organization's overview, once an hour. The overview of all
- * organizations needs no entry.
+ * Returns a function that records an operator's visit to an organization's overview, at most once an hour. Visits to
+ * the overview of all organizations are not recorded.
  */
 function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizationId: string | null) => Promise<void> {
   const recordedAt = new Map<string, number>();
@@ -70,7 +69,7 @@ function openVisitRecorder(ctx: OverviewPageDeps): (request: Request, organizati
 const overviewHeaders = headersOf({ "form-action": ["'self'"], "connect-src": ["'self'"] });
 
 /**
- * Returns a function that reads the overview of an organization, or of all organizations for an empty id.
+ * Returns a function that reads the overview of an organization, or of all organizations if the id is empty.
  * @throws AppError `not_found`, `overloaded`.
  */
 function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promise<Overview> {
@@ -78,7 +77,7 @@ function openOverview(ctx: OverviewPageDeps): (organizationId: string) => Promis
   return async (id) => {
     const known = latest.get(id);
     if (known !== undefined && performance.now() - known.readAt < MAX_AGE_MS) return known.overview;
-    // Without the signal of this request, because other requests may wait for the same overview.
+    // Without this request's signal, because other requests may wait for the same overview.
     const overview = ctx.operatorReads({}, async () => {
       if (id !== "" && (await findOrganization(ctx.pool, id)) === null) {
         throw new AppError("not_found", "There is no organization with this id.");

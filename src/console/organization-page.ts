@@ -39,7 +39,7 @@ import type { Page, Visit } from "./visit.ts";
 
 /** Entries of each list on one page. */
 export const PAGE_SIZE = 25;
-/** The vouchers left in a batch are shown up to this number, and counted up to one more. */
+/** Maximum number of vouchers left that is shown for a batch. Vouchers are counted up to one more. */
 const LEFT_MAX = 1_000;
 
 const HOUR_MS = 3_600_000;
@@ -57,18 +57,20 @@ const ACTS_ON_ORGANIZATION = [
 /** One page of a list. */
 interface Cut<Item> {
   shown: Item[];
-  /** The link to the entries that follow, or null. */
+  /** The link to the next page, or null. */
   next: string | null;
 }
 
-/** One page of `found`, which has one entry more than the page if others follow. `next` makes the link to them. */
+/**
+ * One page of `found`. If there is a next page, `found` has one entry more than the page, and `next` makes the link.
+ */
 function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<Item> {
   const shown = found.slice(0, PAGE_SIZE);
   const last = shown.at(-1);
   return { shown, next: last === undefined || found.length === shown.length ? null : next(last) };
 }
 
-/** The redemption after which the page begins in the list, which has the newest first; null for the first page. */
+/** The redemption after which the page begins, in the list with the newest first. Null for the first page. */
 function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: string } | null {
   const at = query("redeemedBefore");
   if (at !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(at)) {
@@ -78,7 +80,7 @@ function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: stri
   return Number.isNaN(redeemedAt.getTime()) ? null : { redeemedAt, voucherId: query("voucherBefore") };
 }
 
-/** An organization: its brands, pages of redemptions, batches and API keys, and the sections of wings. */
+/** An organization: its brands, pages of its redemptions, batches and API keys, and the sections of wings. */
 export async function showOrganization<Deps extends object>(
   visit: Visit<Deps>,
   ofWings: readonly ((visit: Visit<Deps>) => Promise<Html>)[],
@@ -139,7 +141,7 @@ ${sections}`,
   );
 }
 
-/** How much is redeemed, as far as the sweeper has counted. A dash stands for times that it has not counted. */
+/** How much is redeemed, up to the time that the sweeper has counted. A dash stands for later times. */
 function renderActivity({ now, minutes, hours, completeUntil }: Awaited<ReturnType<typeof readActivity>>): Html {
   const sum = (counts: readonly ActivityCount[], lengthMs: number) =>
     now.getTime() - completeUntil.getTime() >= lengthMs
@@ -208,7 +210,7 @@ function renderKeys(site: OperatedSite, heading: string, { shown, next }: Cut<Li
     renderTable(
       "API keys",
       ["Key", "State", "Last used", "Scopes", "Created"],
-      // The search links to the element with the id of a key.
+      // The search links to the element with a key's id.
       shown.map((key) => [
         html`<code id="${key.id}">${key.id}</code>${key.label === null ? null : html`<br>${key.label}`}`,
         html`${renderState(key)}${hasCap(key) ? html`<br>${sayCaps(key)}, ${sayToday(key)}` : null}\

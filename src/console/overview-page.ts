@@ -22,8 +22,8 @@ import type { Overview, PeriodCounts } from "../watch/read-overview.ts";
 import type { SignedIn } from "./sign-in/signed-in.ts";
 
 /**
- * The start page of operators. A script replaces the parts with `data-live` every five seconds and draws the plots from
- * the tables.
+ * The start page of operators. Every five seconds, a script replaces the parts with `data-live` and draws the plots
+ * from the tables.
  */
 export function renderOverviewPage(site: OperatedSite, operator: Named, overview: Overview): Html {
   const { minutes, hours, completeUntil } = overview;
@@ -71,7 +71,7 @@ ${renderFacts([
 
 type Named = Pick<SignedIn, "name" | "role">;
 
-/** Shows who has signed in. */
+/** Shows which operator has signed in. */
 function renderOperator({ name, role }: Named): Html {
   return html`<p class="fine">Signed in as <bdi>${name}</bdi>, with the role ${role}.</p>\n`;
 }
@@ -82,7 +82,7 @@ const megabytes = (bytes: number) => `${COUNT.format(Math.round(bytes / 1_048_57
 
 /** The most important figures, large and at the top. */
 function renderNow({ redeems, latencyMs, canary, reservations, queues, processes }: Overview): Html {
-  // Without redeems, the canaries show how long one would take.
+  // Without redeems, the canaries show how long a redeem would take.
   const [latency, p50, p99] =
     latencyMs.p50 === null ? ["Canary", canary.p50Ms, canary.p99Ms] : ["Redeem", latencyMs.p50, latencyMs.p99];
   const waiting = queues.find(({ name }) => name === "redeem")?.waiting ?? null;
@@ -101,7 +101,7 @@ function renderNow({ redeems, latencyMs, canary, reservations, queues, processes
 
 const show = (count: number | null) => (count === null ? "–" : COUNT.format(count));
 
-/** The style and the name of each severity. The name is needed because colour alone does not distinguish them. */
+/** The style and the name of each severity. The name is needed because colour alone does not distinguish severities. */
 const LOOKS: Record<Severity, string> = { red: "bad", amber: "waiting", grey: "plain" };
 const CONSEQUENCES: Record<Severity, string> = { red: "Act now", amber: "In working hours", grey: "Good to know" };
 
@@ -124,13 +124,13 @@ ${cards}${over}</ul>
 <p class="fine">Last looked on ${renderTime(at)}.</p>`;
 }
 
-/** The first cause of a fault that others explain; the fault itself if none does. */
+/** The first cause of a fault that other faults explain. If none explains it, the fault itself. */
 function followsFrom(one: Attention, all: readonly Attention[]): Attention | null {
   const cause = findExplanation(one, all);
   return cause === undefined ? null : (followsFrom(cause, all) ?? cause);
 }
 
-/** A card of one cause, with the faults that follow from it below. */
+/** The card of one cause, with the faults that follow from it below. */
 function renderCard(site: Site, cause: Attention, following: readonly Attention[]): Html {
   const { severity, what, since, subject, runbook, page } = cause;
   const follows = following.map(
@@ -145,7 +145,7 @@ ${follows.length === 0 ? null : html`<p class="fine">From it follows:${follows}<
 `;
 }
 
-/** The keys with the most calls over their limits first, then those with the most calls. */
+/** The busiest keys: first those with the most calls over their limits, then those with the most calls. */
 function renderKeys(site: Site, { keys }: Overview): Html {
   return renderTable(
     "Busiest keys",
@@ -182,7 +182,7 @@ function renderSum(counts: readonly PeriodCounts[]): string {
     const known = counts.flatMap((count) => count[field] ?? []);
     if (known.length === 0) return `unknown ${field}`;
     const sum = known.reduce((total, count) => total + count, 0);
-    // Before a restore and while Redis is away, refusals are not counted.
+    // Refusals are unknown for times before a restore and for times when Redis was unavailable.
     const least = field === "refusals" && known.length < counts.length ? "at least " : "";
     if (least === "" && known.length < counts.length) return `unknown ${field}`;
     return `${least}${COUNT.format(sum)} ${sum === 1 ? field.slice(0, -1) : field}`;
@@ -190,7 +190,7 @@ function renderSum(counts: readonly PeriodCounts[]): string {
   return sums.join(", ");
 }
 
-/** A table, collapsed at first, and the element into which the script draws its plot. */
+/** A table, initially collapsed, and the element into which the script draws its plot. */
 function renderPlot(caption: string, id: string, kind: string, table: Html): Html {
   return html`<h3>${caption}</h3>
 <div class="plot" data-plot="${kind}" data-of="${id}" role="img" aria-label="Plot: ${caption}" hidden></div>
@@ -198,7 +198,7 @@ function renderPlot(caption: string, id: string, kind: string, table: Html): Htm
 ${live(id, table)}</details>`;
 }
 
-/** Counts, newest first. A dash stands for a count that is not complete. */
+/** Counts, newest first. A dash stands for an incomplete count. */
 function renderCounts(counts: readonly PeriodCounts[], completeUntil: Date | null): Html {
   return renderTable(
     "Counts",

@@ -59,7 +59,7 @@ ${renderSection("workers", "Workers", renderWorkers(queue, WORKERS_MAX.ofOne))}`
 
 const countOf = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
 
-/** A notice that a queue is paused, who paused it and why; null if it is not paused. */
+/** A notice that a queue is paused, who paused it and why. Null if it is not paused. */
 function renderPause({ paused, pausedShards, shards, newestPause }: QueueState): Html | null {
   if (!paused) return null;
   const part =

@@ -1,22 +1,22 @@
 import type { OperatorRole } from "../acts/operator-role.ts";
 
 /**
- * The role that is needed to see credentials: codes, redeem codes, tickets and the codes of links. Their holder can use
- * a voucher, or prove that one was used. The errors of failed jobs count as credentials too, because they may quote
- * some.
+ * The role that is required to see credentials: codes, redeem codes, tickets and the codes of links. With them, anyone
+ * can use a voucher, or prove that one was used. The errors of failed jobs count as credentials too, because they may
+ * quote some.
  */
 export const CREDENTIALS_ROLE: OperatorRole = "operator";
 
-/** What viewers read instead of the error of a failed job. */
+/** What viewers see instead of the error of a failed job. */
 export const CAUSE_HIDDEN = "not shown to viewers";
 
 /**
- * Returns the role that a path after `/ops` needs. A query in the path is ignored.
+ * Returns the role that is required for a path after `/ops`. Ignores a query in the path.
  * @throws Error for a path that does not exist, so that no page links to it.
  */
 export type Roles = (path: string) => OperatorRole;
 
-/** Looks up roles in a table of paths. A segment that begins with a colon stands for any text. */
+/** Looks up roles in a table of paths. A path segment with a leading colon stands for any text. */
 export function openRoles(table: () => readonly { path: string; role: OperatorRole }[]): Roles {
   let patterns: (readonly [pattern: RegExp, role: OperatorRole])[] | null = null;
   return (path) => {
@@ -27,7 +27,7 @@ export function openRoles(table: () => readonly { path: string; role: OperatorRo
   };
 }
 
-/** The pattern of a path, which has only letters, slashes, dots, dashes and names with a colon. */
+/** The pattern of a path. A path contains only letters, slashes, dots, dashes and names with a colon. */
 function patternOf(path: string): RegExp {
   const segments = path.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/?]+");
   return new RegExp(`^${segments}(?:\\?.*)?$`);

@@ -3,7 +3,7 @@ import { html } from "../pages/html.ts";
 import { layOutForOperators } from "../pages/operator-frame.ts";
 import type { Page } from "./visit.ts";
 
-/** The names of all faults and alerts, which are also anchors, with links to their entries among the documents. */
+/** The names of all faults and alerts, which are also anchors, with links to their entries in the documents. */
 export const runbookPage: Page = async ({ site }) => {
   const entries = Array.from(
     RUNBOOK_PATHS,

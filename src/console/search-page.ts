@@ -20,18 +20,18 @@ import type { DepsOf } from "../platform/http/endpoint.ts";
 import { PAGE_SIZE } from "./organization-page.ts";
 import type { Page, Visit } from "./visit.ts";
 
-/** What finding a call by its request id needs. */
+/** The dependencies for finding a call by its request id. */
 export type FindingCalls = DepsOf<typeof findCallers> & { tokenSecrets: readonly TokenSecret[] };
 
 /**
- * The empty search page. It ignores the query: a code must not be part of a URL, which proxies log and browsers
+ * The empty search page. Ignores the query, because a code must not be part of a URL, which proxies log and browsers
  * remember.
  */
 export const findPage: Page = async ({ site }) => layOutForOperators(site, "Find", html`<h1>Find</h1>`);
 
 /**
- * The page of the entity that the entered text identifies. Otherwise a list: the vouchers that it identifies, or else
- * the entities with names that contain it.
+ * The page of the entity that the entered text identifies. Otherwise a list of the vouchers that it identifies. If
+ * there are none, a list of entities whose names contain it.
  */
 export const searchPage: Page<FindingCalls> = async (visit) => {
   const { ctx, site, seesCredentials, entered, recordVisit } = visit;
@@ -84,7 +84,7 @@ request id, and no organization, brand or product this name.${
 };
 
 /**
- * The URL of the page of an organization, a batch, a webhook endpoint or a key with this id; null for any other text.
+ * The URL of the page of an organization, a batch, a webhook endpoint or a key with this id. Null for any other text.
  * @throws AppError `not_found` for a key that does not exist or has no organization.
  */
 async function findById({ ctx, site }: Visit, words: string): Promise<string | null> {
@@ -103,15 +103,15 @@ async function findById({ ctx, site }: Visit, words: string): Promise<string | n
 }
 
 /**
- * The URL of the page for an id, or of the calls of the last hour with this request id; null for any other text. A list
- * page if calls of several organizations had this request id.
+ * The URL of the page for an id, or of the calls of the last hour with this request id. Null for any other text. If
+ * calls of several organizations had this request id, a page that lists them.
  */
 async function findByIdOrRequest(visit: Visit<FindingCalls>, words: string): Promise<Html | string | null> {
   const page = await findById(visit, words);
   const given = keptRequestId(visit.ctx.tokenSecrets, words);
   if (page !== null || given === null) return page;
   const findLinks = async (requestId: string) => {
-    // The search must also work while Redis does not answer.
+    // The search must work even while Redis does not answer.
     const found = await findCallers(visit.ctx, requestId, CALLERS_MAX).catch(() => []);
     return found.map((id) => {
       const path = opsPath(visit.site, ...(id === NO_ORGANIZATION ? ["calls"] : ["organizations", id, "calls"]));
@@ -131,7 +131,7 @@ ${renderTable("Organizations with this request id", ["Calls"], rows)}`;
   return layOutForOperators(visit.site, "Find a call", main, words);
 }
 
-/** Where a call is that the search does not find. */
+/** Where to look for a call that the search does not find. */
 const otherPlaces = (site: Site) => html`the page <a href="${opsPath(site, "organizations")}">of its organization</a> \
 counts calls over a limit (429), which are not kept one by one; <a href="${opsPath(site, "calls")}">calls with unknown \
 keys</a> have those that no key explains; and the log of each API process has every call, with its \

@@ -16,7 +16,7 @@ import { actingOf, operatorOf, type SignedIn } from "./sign-in/signed-in.ts";
 export interface PageDeps {
   pool: pg.Pool;
   config: Site & { sections?: readonly string[] } & Pick<Config, "ops">;
-  /** The role that each path needs. */
+  /** The role that each path requires. */
   roles: Roles;
 }
 
@@ -27,15 +27,15 @@ export interface Visit<Deps = object> {
   operator: SignedIn;
   /** Whether the operator may see credentials: see CREDENTIALS_ROLE. */
   seesCredentials: boolean;
-  /** Marks up a credential; null for an operator who may not see it. */
+  /** Marks up a credential. Null for an operator who may not see it. */
   credential(text: string | null): Html | null;
   /** The id in the page's path. */
   id: string;
-  /** A parameter of the query. Empty if it is missing, is repeated or contains NUL. */
+  /** A parameter of the query. Empty if it is missing or repeated, or contains NUL. */
   query(name: string): string;
   /**
-   * A query parameter that is a whole number; null if it is missing.
-   * @throws AppError `invalid_request` if it is not such a number, or occurs several times.
+   * A query parameter that is a whole number. Null if it is missing.
+   * @throws AppError `invalid_request` if it is not such a number, or if it is repeated.
    */
   number(name: string, min: number, max: number): number | null;
   /** A field of the submitted form. Empty in the same cases as in `query`. */
@@ -52,12 +52,12 @@ export interface Visit<Deps = object> {
 }
 
 /**
- * Reads the page's data and returns the page, or the URL to redirect to. Pages with data of partners or customers
+ * Reads the page's data. Returns the page, or the URL to which to redirect. Pages with data of partners or customers
  * record each view.
  */
 export type Page<Deps = object> = (visit: Visit<Deps>) => Promise<Html | string>;
 
-/** Pages by their paths after `/ops`, each with the role that it needs. */
+/** Pages by their paths after `/ops`, each with its required role. */
 export type Pages<Deps = object> = Readonly<Record<string, readonly [role: OperatorRole, page: Page<Deps>]>>;
 
 /** The dependencies of a table of pages: everything that its pages need together. */
@@ -104,12 +104,12 @@ export function visitOf<Deps extends PageDeps>(ctx: Deps, request: Request): Vis
   };
 }
 
-/** The site as this operator sees it. */
+/** The site with the links that this operator may use. */
 function siteOf({ config, roles }: PageDeps, { role }: SignedIn): OperatedSite {
   return { ...config, offers: (path) => config.ops.writable && isAllowed(role, roles(path)) };
 }
 
-/** A submitted text; empty if it is missing, is repeated or contains NUL. */
+/** A submitted text. Empty if it is missing or repeated, or contains NUL. */
 export function textOf(value: unknown): string {
   return typeof value === "string" && !value.includes("\0") ? value : "";
 }

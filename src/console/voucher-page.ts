@@ -36,12 +36,12 @@ const ERASE = ["erase", "Erase personal data"] as const;
 
 /**
  * The page of a voucher: its fields, and its events and reservations in order of time. For an Active or Suspended
- * voucher it shows only the end of the code and no payloads. Operators who may not see codes get neither code nor
+ * voucher, it shows only the end of the code and no payloads. Operators who may not see codes get neither the code nor
  * payloads.
  */
 export const voucherPage: Page<HistoryDeps> = async (visit) => {
   const { ctx, site, id, seesCredentials, credential, recordVisit } = visit;
-  // Accepts ids only, because a code must not become part of a URL.
+  // Accepts only ids, because a code must not become part of a URL.
   if (!id.startsWith("vch_")) throw new AppError("voucher_not_found", "No voucher has this id.");
   const { voucher, events, reservations, redemption } = await readAnyVoucherHistory(ctx, id);
   await recordVisit("page voucher", { type: "VoucherInstance", id: voucher.id });

@@ -11,7 +11,10 @@ export interface Asset {
   content: Buffer;
 }
 
-/** Makes an asset with this name. Its content is the given parts, by default the file with this name in `static/`. */
+/**
+ * Makes an asset with this name. Its content is the given parts. By default, it is the file with this name in
+ * `static/`.
+ */
 function makeAsset(name: string, ...parts: string[]): Asset {
   const content = Buffer.from(parts.length === 0 ? readStatic(name) : parts.join(""));
   const { name: stem, ext } = parse(name);
@@ -23,7 +26,7 @@ const { resolve } = createRequire(import.meta.url);
 /** Reads a file of an installed package. */
 const readInstalled = (path: string) => readFileSync(resolve(path), "utf8");
 
-/** A page with the verifier of packages/tlog and static/check-receipt.js, which `npm ci` generates. */
+/** The verifier of packages/tlog together with static/check-receipt.js. `npm ci` generates the file. */
 export const RECEIPT_VERIFIER = readFileSync(new URL("../../dist/receipt-verifier.html", import.meta.url), "utf8");
 const receiptScript = /<script type="module">\n(.*)<\/script>/s.exec(RECEIPT_VERIFIER)?.[1] ?? "";
 

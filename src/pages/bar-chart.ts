@@ -2,20 +2,20 @@ import { type Html, html } from "./html.ts";
 
 interface Bar {
   label: string;
-  /** Stands below the axis if it is given. */
+  /** Shown below the axis, if given. */
   tick?: string | undefined;
   count: number;
 }
 
-/** The round number at the top of the scale: at least the largest count, and its half is whole. */
+/** The round number at the top of the scale. It is at least the largest count, and half of it is a whole number. */
 function topOf(largest: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, largest)));
   return [2, 4, 6, 8, 10, 20].map((step) => step * power).find((top) => top >= largest) ?? largest;
 }
 
 /**
- * A bar with its value for each count, above an axis with names and beside a scale. All positions are parts of the
- * picture's size, so texts keep theirs. The page must have the same numbers in a table.
+ * A bar with its value for each count, above an axis with names and next to a scale. Positions are relative to the
+ * picture's size, so texts keep their size. The page must have the same numbers in a table.
  */
 export function renderBars(name: string, bars: readonly Bar[], { format }: Intl.NumberFormat): Html {
   const top = topOf(Math.max(...bars.map(({ count }) => count)));

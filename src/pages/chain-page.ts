@@ -9,7 +9,7 @@ import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
 import { type Locale, renderScriptTexts } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
-/** What a wing adds to the page of a history. */
+/** What a wing adds to a history's page. */
 interface ChainNotes {
   /** Shown above the entries. */
   statement: Html;
@@ -28,7 +28,7 @@ export type ReadChainNotes<Deps = never> = (
   shown: { events: readonly PublicEvent[]; path: string; locale: Locale },
 ) => Promise<ChainNotes | null>;
 
-/** One page of a chain: its events have a greater sequence than `after`. */
+/** One page of a chain: events with a sequence greater than `after`. */
 interface ChainExcerpt {
   chain: PublicChain;
   /** The path of the history. */
@@ -50,7 +50,7 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
   locale: Locale,
 ): Promise<Html> {
   const { after, limit } = validate(eventsPageQuery, query);
-  // Also reads the event before the page, which the page's first event links to.
+  // Also reads the event before the page, because the page's first event is linked to it.
   const overlap = Math.min(after, 1);
   const chain = await readPublicChain(deps, visitor, entityType, entityId, {
     after: after - overlap,
@@ -110,7 +110,7 @@ ${notes.map(({ meaning }) => meaning)}
 
 /**
  * The page's first sentence: the last event and its time in UTC, or the range of entries if the page shows only a part.
- * The script adds the local time and whether the chain is intact.
+ * The script adds the local time, and whether the chain is intact.
  */
 function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Html | null {
   const last = chain.events.at(-1);
@@ -139,7 +139,7 @@ function renderTable(events: readonly PublicEvent[], notes: readonly ChainNotes[
     ...notes.map(({ column }) => column.name),
     t("chain.columns.hashes"),
   ];
-  // The explicit roles repeat the roles of the elements, because browsers drop those when CSS changes the display of
+  // The explicit roles repeat those of the elements, because browsers drop the latter when CSS changes the display of
   // table parts.
   return html`<table class="chain" role="table" aria-labelledby="entries">
 <thead role="rowgroup"><tr role="row">
@@ -150,7 +150,10 @@ ${events.map((event) => renderRow(event, events, notes, locale))}
 </table>`;
 }
 
-/** Says that an entry's content was erased, and when if the erasing entry is on the page; or that it is lost. */
+/**
+ * States that an entry's content was erased, and when, if the erasing entry is on the page. If no entry erased it,
+ * states that it is lost.
+ */
 function sayErased(
   { erasedBy, payloadKept, sealStatus }: PublicEvent,
   events: readonly PublicEvent[],
@@ -191,7 +194,7 @@ ${notes.map(({ column }) => html`<td role="cell" class="${column.className}">${c
 `;
 }
 
-/** An entry's hashes, collapsed at first, because few readers compare them. */
+/** An entry's hashes, initially collapsed, because few readers compare them. */
 function renderHashes({ sequence, code, eventType, recordHash, previousHash }: PublicEvent, { t }: Locale): Html {
   return html`<details><summary>${t("chain.columns.hashes")}\
 <span class="hidden"> ${t("chain.ofEntry", { sequence })}</span></summary>

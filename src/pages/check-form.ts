@@ -11,10 +11,10 @@ import { CHECK_PATH, layOut, type Site } from "./layout.ts";
 import { ENGLISH, localeOf } from "./locale.ts";
 import { pageHeaders } from "./page-headers.ts";
 
-/** Longest text that the form accepts: a verify link with a long base address. */
+/** Maximum length of a text in the form: enough for a verify link with a long base address. */
 const CHECK_INPUT_MAX = 500;
 
-/** The form "Check a voucher". `problem` says why `entered` is refused. */
+/** The form "Check a voucher". `problem` tells why `entered` is refused. */
 export function renderCheckForm(site: Site, entered = "", problem: string | null = null, locale = ENGLISH): Html {
   const { t } = locale;
   return html`<form class="check" action="${site.basePath}${CHECK_PATH}" method="post">
@@ -33,8 +33,8 @@ aria-describedby="voucher-problem"`
 }
 
 /**
- * The id in the text that a person has entered: an id, or a link with one. Null without an id. The history page says
- * whether the voucher exists.
+ * The id in the text that a person has entered: the text itself, or the id in a link. Null if there is no id. Whether
+ * the voucher exists is shown on its history page.
  */
 function readVoucherId(entered: string): string | null {
   const text = entered.trim();
@@ -44,7 +44,7 @@ function readVoucherId(entered: string): string | null {
 
 /**
  * The page "Check a voucher". Redirects to the voucher's history when the form contains an id or a verify link. The
- * form is sent with POST, and the query is ignored: people also enter codes, and a code must not be part of a URL,
+ * form is sent with POST, and the query is ignored. People also enter codes, and a code must not be part of a URL,
  * which proxies log and browsers remember.
  */
 export function checkVoucherRoute(deps: LimitingAddresses & { config: Site }): Route {
@@ -68,7 +68,7 @@ ${renderCheckForm(config, entered, isEmpty ? null : locale.t("check.notAnId"), l
     });
     sendPage(response, isEmpty ? 200 : 400, page);
   };
-  // A body is read only from addresses within their limit.
+  // A body is read only if the caller's address is within its limit.
   return {
     path: CHECK_PATH,
     methods: { get: [...before, show], post: [...before, readForm, show] },

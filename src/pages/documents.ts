@@ -10,8 +10,8 @@ import { renderMarkdown } from "./markdown.ts";
 const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
 
 /**
- * The tree of all documents, by task, in the order in which readers meet them. Each is a Markdown file of `docs`; one
- * with a question mark is a wing's, and is there if the wing names it.
+ * The tree of all documents, by task, in the order in which readers need them. Each is a Markdown file of `docs`. A
+ * document with a question mark belongs to a wing, and is served if the wing names it.
  */
 const TREE: Record<string, string> = {
   "Connect a shop or a till": "integration retries clients orders errors going-live sandbox versioning",
@@ -33,11 +33,11 @@ const FILES = `voucher-client.mjs voucher_client.py voucher-client.php checkout.
   sandbox-client.mjs back-office.mjs back_office.py sandbox-issuer.mjs settle-day.mjs settle_day.py settle-day.php
   verify-chain.sh verify-chain.mjs verify_chain.py verify-chain.php chain-vectors.json images/checkout.svg`;
 
-/** Where the service serves a file of `docs/`. */
+/** The path at which the service serves a file of `docs/`. */
 const pathOf = (name: string) =>
   name === "integration.md" ? GUIDE_PATH : `/docs/${name.replace(/(\/README)?\.md$/, "")}`;
 
-/** The service's address in the documents. Pages replace it with the real address. */
+/** The service's address in the documents' texts. Pages replace it with the real address. */
 const EXAMPLE_ADDRESS = "https://vouchers.example.com";
 
 /** A file of `docs/` that is served. */
@@ -59,13 +59,16 @@ const readDocuments = (names: readonly string[]): ServedDocument[] =>
     text: name === "receipt-verifier.html" ? RECEIPT_VERIFIER : readFileSync(FOLDER + name, "utf8"),
   }));
 
-/** The served files except those of wings, read when the process starts: a release that lacks one does not start. */
+/**
+ * The served files, except those of wings. They are read when the process starts, so a release that lacks one does not
+ * start.
+ */
 export const DOCUMENTS: readonly ServedDocument[] = readDocuments([
   ...GROUPS.flatMap(({ names }) => names.flatMap((name) => (name.endsWith("?") ? [] : [`${name}.md`]))),
   ...FILES.split(/\s+/),
 ]);
 
-/** All served files, with those that wings name. */
+/** All served files, including those that wings name. */
 export const allDocuments = (ofWings: readonly string[]): ServedDocument[] => [...DOCUMENTS, ...readDocuments(ofWings)];
 
 /** The documents by the headings of the tree. Documents of wings that the tree does not list come last. */
@@ -79,7 +82,7 @@ function groupDocuments(all: readonly ServedDocument[]): { title: string; pages:
   return rest.size === 0 ? groups : [...groups, { title: "More", pages: [...rest] }];
 }
 
-/** The entries of the runbook: the path of each, by the name of its fault or alert. */
+/** The path of each runbook entry, by the name of its fault or alert. */
 export const RUNBOOK_PATHS: ReadonlyMap<string, string> = new Map(
   readDocuments(globSync("runbook/*.md", { cwd: FOLDER })).flatMap(({ path, text }) =>
     Array.from(text.matchAll(/^## (\w+)$/gm), ([, fault = ""]) => [fault, `${path}#${fault.toLowerCase()}`] as const),
@@ -95,8 +98,8 @@ export function runbookPath({ basePath }: Site, fault: string): string {
 export const titleOf = ({ text }: ServedDocument) => text.slice(2, text.indexOf("\n"));
 
 /**
- * Renders a Markdown document as a page, beside the tree of all documents. A link to a file that is not served is
- * text.
+ * Renders a Markdown document as a page, next to the tree of all documents. A link to a file that is not served is
+ * shown as text.
  */
 export async function renderDocument(
   site: Site,
@@ -123,7 +126,7 @@ ${body}
   );
 }
 
-/** A page beside the tree of all documents, with the field that searches them. */
+/** A page next to the tree of all documents, with the field that searches them. */
 export function layOutDocument(
   site: Site,
   all: readonly ServedDocument[],
@@ -152,10 +155,10 @@ ${renderTree(site, all, path)}
 
 /** The page that searches the documents. */
 export const SEARCH_PATH = "/docs/search";
-/** Longest text that the search accepts. */
+/** Maximum length of a text in the search. */
 export const SOUGHT_MAX = 100;
 
-/** Links to all documents, by task. The group of the shown page is open. */
+/** Links to all documents, by task. The group with the current page is open. */
 function renderTree({ basePath }: Site, all: readonly ServedDocument[], current: string): Html {
   const renderLink = (page: ServedDocument) =>
     html`<li><a href="${basePath}${page.path}"${page.path === current ? html` aria-current="page"` : null}>\
@@ -173,7 +176,9 @@ ${groupDocuments(all).map(({ title, pages }) => {
 const readProgram = (href: string) =>
   /\.(mjs|py|php|sh)$/.test(href) ? (DOCUMENTS.find(({ name }) => name === href)?.text ?? null) : null;
 
-/** Where a link leads: to another served file, or to an address outside the documents. Null for a file not served. */
+/**
+ * The target of a link: another served file, or an address outside the documents. Null for a file that is not served.
+ */
 function addressOf(
   { basePath }: Site,
   all: readonly ServedDocument[],

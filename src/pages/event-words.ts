@@ -9,13 +9,13 @@ interface EventWords {
   outcome?: string;
 }
 
-/** The voucher may be redeemed after these events. After all others it is not. */
+/** After these events, the voucher may still be redeemed. After all other events, it cannot. */
 const MAY_BE_REDEEMED: readonly string[] = [
   "voucher.instance.redeemed",
   "voucher.instance.erased",
 ] satisfies EventType[];
 
-/** The words for an event type; for an unknown type, the type itself. */
+/** The words for an event type. For an unknown type, the type itself. */
 export function describeEvent(eventType: string, { t }: Locale = ENGLISH): EventWords {
   if (!Object.hasOwn(EVENT_CODES, eventType)) return { title: eventType, sentence: "" };
   const key = `events.${eventType as EventType}` as const;

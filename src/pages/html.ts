@@ -1,5 +1,5 @@
 /**
- * Markup that needs no escaping. Only {@link html} and pages made of the project's own files create it, so all other
+ * Markup that needs no escaping. Only {@link html}, and pages made of the project's own files, create it. So all other
  * text is escaped.
  */
 export class Html {
@@ -10,7 +10,7 @@ export class Html {
   }
 }
 
-/** A value in a template: text is escaped, markup and lists of markup are inserted unchanged, null inserts nothing. */
+/** A value in a template. Text is escaped. Markup and lists of markup are inserted unchanged. Null inserts nothing. */
 type Part = string | number | Html | readonly Html[] | null;
 
 /** A template of markup. Text is escaped for element content and for attribute values in double quotes. */

@@ -23,7 +23,7 @@ interface PageContent {
   address?: string;
   main: Html;
   scripts?: readonly Asset[];
-  /** More style sheets, loaded after the style of all pages or its replacement. */
+  /** Additional style sheets, loaded after the style of all pages or its replacement. */
   styles?: readonly Asset[];
   style?: Asset;
   /** English by default. */
@@ -37,7 +37,7 @@ export function assetPath(site: Site, asset: Asset): string {
   return `${site.basePath}/assets/${asset.fileName}`;
 }
 
-/** A complete page: the shared frame around `main`. */
+/** A complete page: `main` in the frame that all pages share. */
 export function layOut(
   site: Site,
   { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, ...more }: PageContent,

@@ -14,24 +14,24 @@ import { DATE_LOCALES, formatsOf, type MINUTES, renderTime } from "./time.ts";
 
 type MarkupValue = string | number | Html;
 
-/** What pages say in a language, and how it writes moments, amounts and numbers. */
+/** The sentences of a page's language, and its formats for moments, amounts and numbers. */
 export interface Locale {
   language: Language;
   /** A sentence as text. */
   t: Translate;
-  /** A sentence that contains markup, its own or that of its values. Values that are text are escaped. */
+  /** A sentence with markup, in the sentence itself or in its values. Values that are text are escaped. */
   markup: <Key extends SentenceKey>(key: Key, ...values: ValuesOf<Key, MarkupValue>) => Html;
   usd: Intl.NumberFormat;
   count: Intl.NumberFormat;
   /** The name of the zone of moments and days. */
   timeZone: string;
-  /** A moment in the zone, to the second or to the minute. UTC stands beside another zone. */
+  /** A moment in the zone, to the second or to the minute. If the zone is not UTC, the time in UTC is added. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
-  /** A moment by the clock on the wall of the zone: `YYYY-MM-DD hh:mm:ss`. */
+  /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
-  /** A day of the calendar, `YYYY-MM-DD`: in a table, a sentence (`date`) or an axis (`tick`). */
+  /** A calendar day, `YYYY-MM-DD`: for a table (`day`), a sentence (`date`) or an axis (`tick`). */
   day(day: string, form?: "day" | "date" | "tick"): string;
-  /** A month of the calendar, `YYYY-MM`. */
+  /** A calendar month, `YYYY-MM`. */
   month(month: string): string;
 }
 
@@ -39,14 +39,14 @@ function markupIn(t: Translate): Locale["markup"] {
   const toMarkup = (value: MarkupValue) => (typeof value === "number" ? value : html`${value}`.markup);
   return (key, ...[values]) => {
     const given = Object.entries<MarkupValue>(values ?? {}).map(([name, value]) => [name, toMarkup(value)] as const);
-    // An object made of entries has no type for each name.
+    // TypeScript knows no type for each name of an object that is made from entries.
     return new Html(t(key, ...([Object.fromEntries(given)] as unknown as ValuesOf<typeof key>)));
   };
 }
 
 function makeLocale(language: Language, tag = DATE_LOCALES[language], timeZone = "UTC"): Locale {
   const numbers = tag === DATE_LOCALES.en ? "en-US" : tag;
-  // A day of the calendar is the same day everywhere.
+  // A calendar day is the same day everywhere, so the zone does not matter.
   const calendar = { tag, timeZone: "UTC" };
   return {
     language,
@@ -69,7 +69,7 @@ export function localeIn(language: Language): Locale {
   return LOCALES.get(language) as Locale;
 }
 
-/** The locale of English pages with times in a zone. */
+/** The locale of English pages with times in a time zone. */
 export const englishIn = (timeZone: string): Locale => makeLocale("en", DATE_LOCALES.en, timeZone);
 
 /** The locale of pages for developers and operators. */
@@ -80,21 +80,24 @@ export function localeOf(response: Response): Locale {
   return localeIn(languageOf(response));
 }
 
-/** The locale of the page that this response sends, as the reader's country writes it and in a time zone. */
+/** The locale of the page that this response sends, with the formats of the reader's country, in a time zone. */
 export function localeForReader(response: Response, timeZone: string): Locale {
   const language = languageOf(response);
   return makeLocale(language, response.locals.localeTag, timeZone);
 }
 
-/** The sentences of a page's scripts as JSON, those of one script if `part` names it. */
+/** The sentences of a page's scripts as JSON. If `part` is given, only those of this script. */
 export function sentencesOfScripts(language: Language, part = ""): string {
   const ofScripts = Object.entries(sentencesOf(language)).filter(([key]) => key.startsWith(`script.${part}`));
   const json = JSON.stringify(Object.fromEntries(ofScripts.map(([key, text]) => [key.slice("script.".length), text])));
-  // The escape keeps a text from ending the element in which it stands.
+  // The escape prevents a text from closing the element that contains it.
   return json.replaceAll("<", "\\u003c");
 }
 
-/** The sentences of a page's scripts, as data that no browser runs. Null in English, which the scripts contain. */
+/**
+ * The sentences of a page's scripts, as data that browsers do not run. Null in English, because the scripts contain the
+ * English sentences.
+ */
 export function renderScriptTexts({ language }: Locale, part = ""): Html | null {
   if (language === "en") return null;
   const json = sentencesOfScripts(language, part);

@@ -13,25 +13,25 @@ import { Html, html } from "./html.ts";
 for (const language of [bash, javascript, json, php, python, typescript])
   hljs.registerLanguage(language.name, language);
 
-/** Returns where a link leads: an address, or the text of a file. Null if the file is not served. */
+/** Returns the target of a link: an address, or the text of a file. Null if the file is not served. */
 export type ReadLink = (href: string) => string | null;
 
-/** A program in one language. */
+/** A program in one programming language. */
 interface Sample {
   label: string;
   language: string;
   code: string;
 }
 
-/** What a document becomes. */
+/** A document after rendering. */
 interface Rendered {
   body: Html;
   headings: HeadingData[];
 }
 
 /**
- * Renders a document of the project, which may contain markup. A link that leads nowhere becomes its text. A paragraph
- * of nothing but links to programs becomes tabs: the code block before it, and these programs.
+ * Renders a document of the project, which may contain markup. A link without a target becomes its text. If a paragraph
+ * consists only of links to programs, it becomes tabs with the code block before it and these programs.
  */
 export async function renderMarkdown(source: string, addressOf: ReadLink, readProgram: ReadLink): Promise<Rendered> {
   await nextPiece();
@@ -43,7 +43,7 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
     extensions: [{ name: "samples", renderer: ({ raw, samples }) => renderSamples(raw, samples, renderCode).markup }],
     hooks: {
       processAllTokens: join,
-      // Tables and pictures scroll on small screens. The tab stop makes this possible with the keyboard.
+      // Tables and pictures scroll on small screens. The tab stop makes this possible with a keyboard.
       postprocess: (markup) =>
         markup
           .replace(/(<table>.*?<\/table>)|<p>(<img [^>]*>)<\/p>/gs, '<div class="scroll" tabindex="0">$1$2</div>')
@@ -63,15 +63,15 @@ export async function renderMarkdown(source: string, addressOf: ReadLink, readPr
       },
     },
   });
-  // The list of headings is one for all documents, so nothing waits before it is read.
+  // The list of headings is shared by all documents, so nothing may be awaited before it is read.
   const body = new Html(marked.parse(source, { async: false }));
   return { body, headings: getHeadingList() };
 }
 
-/** The language of a code block or of a program, as its tab says it. */
+/** The language of a code block or a program, as shown on its tab. */
 const LANGUAGE_NAMES: Record<string, string> = { bash: "Shell", js: "JavaScript", ts: "TypeScript" };
 
-/** Replaces each paragraph of links to programs, and the code block before it, by a token for tabs. */
+/** Replaces each paragraph of links to programs, together with the code block before it, by a token for tabs. */
 function joinSamples(tokens: Token[], readProgram: ReadLink): Token[] {
   const joined: Token[] = [];
   for (const token of tokens.filter(({ type }) => type !== "space")) {
@@ -83,7 +83,7 @@ function joinSamples(tokens: Token[], readProgram: ReadLink): Token[] {
   return joined;
 }
 
-/** The programs to which a paragraph of nothing else links. */
+/** The programs to which a paragraph links. Empty if the paragraph contains anything else. */
 function readPrograms(token: Token, readProgram: ReadLink): Sample[] {
   if (token.type !== "paragraph") return [];
   const inline = (token as Tokens.Paragraph).tokens;
@@ -98,7 +98,7 @@ function readPrograms(token: Token, readProgram: ReadLink): Sample[] {
   return samples.length === inline.filter((part) => !isBlank(part)).length ? samples : [];
 }
 
-/** The programs in tabs, which work without a script: the chosen radio button decides which program is shown. */
+/** The programs in tabs. They work without a script: the selected radio button decides which program is shown. */
 function renderSamples(name: string, samples: readonly Sample[], renderCode: (code: string) => Html): Html {
   const group = name.replaceAll(/\W+/g, "-");
   const tabs = samples.map(({ label }, at) => {

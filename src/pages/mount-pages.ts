@@ -17,9 +17,9 @@ import { assetsRoute, wellKnownRoutes } from "./serve-assets.ts";
 /** A page for anyone, at the path of an endpoint that serves JSON. */
 export interface PublicPage<Deps> {
   path: string;
-  /** The format for a caller without a preference; JSON by default. */
+  /** The format for a caller without a preference. By default, JSON. */
   usual?: "json" | "html";
-  /** The page's headers. By default those of most pages. */
+  /** The page's headers. By default, those of most pages. */
   headers?: RequestHandler;
   /** Null if the endpoint has only error pages. */
   render:
@@ -44,7 +44,7 @@ type PagesDeps = LimitingAddresses & { config: Site };
 export const CHAIN_PATH = "/integrity/events/:entityType/:entityId";
 
 /**
- * Mounts the pages, and those of wings. Where a path serves both a page and JSON, the page's handler comes first. It
+ * Mounts the pages, including those of wings. If a path serves both a page and JSON, the page's handler comes first. It
  * passes requests that prefer JSON on to the endpoint, or to the 404 of an unknown address.
  */
 export function mountPages<
@@ -76,7 +76,7 @@ function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: Pub
     await consumeAddressLimit(deps, request, response);
     const { params, query } = request;
     const asked = { params: params as Record<string, string>, query };
-    // For people who have the address, not for search engines, which find it where it is linked.
+    // The page is for people who have the address, not for search engines, which would find it wherever it is linked.
     response.setHeader("X-Robots-Tag", "noindex");
     sendPage(response, 200, await render(deps, visitorOf(request, response), asked, localeOf(response)));
   });

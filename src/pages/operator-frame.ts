@@ -10,7 +10,7 @@ import { ENGLISH } from "./locale.ts";
 /** The path of the operator pages, after the base path. The queue dashboard is below it. */
 export const OPS_PATH = "/ops";
 
-/** Longest text that the search accepts: a verify link with a long base address. */
+/** Maximum length of a text in the search: enough for a verify link with a long base address. */
 export const SEARCH_MAX = 500;
 
 /** The path of an operator page. The segments are encoded. */
@@ -18,7 +18,7 @@ export function opsPath(site: Site, ...segments: string[]): string {
   return [site.basePath + OPS_PATH, ...segments.map(encodeURIComponent)].join("/");
 }
 
-/** A link to an entity's operator page: its name, or else its id. */
+/** A link to an entity's operator page. Its text is the entity's name, or the id if there is no name. */
 export function linkTo(site: Site, collection: string, id: string, name?: string): Html {
   const shown = name === undefined ? html`<code>${id}</code>` : html`<bdi>${name}</bdi>`;
   return html`<a href="${opsPath(site, collection, id)}">${shown}</a>`;
@@ -27,7 +27,7 @@ export function linkTo(site: Site, collection: string, id: string, name?: string
 /** What an operator page needs for its links: the site, and the sections that wings add to the navigation. */
 type NavigatedSite = Site & { sections?: readonly string[] };
 
-/** What a page needs to offer actions as well. */
+/** What a page needs to offer actions too. */
 export type OperatedSite = NavigatedSite & {
   /** Whether the operator may use the action at this path after `/ops`. */
   offers(path: string): boolean;
@@ -48,7 +48,9 @@ export function linkActions(
   return html`<p class="actions">${links}</p>`;
 }
 
-/** Links to the pages of an entity's parents, from the organization down, and to its own page if it has one. */
+/**
+ * Links to the pages of an entity's parents, from the organization down, and to the entity's own page if it has one.
+ */
 function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[] {
   const steps = [
     ["organizations", lineage.organizationId, lineage.organizationName],
@@ -64,7 +66,7 @@ function stepsTo(site: Site, lineage: Lineage): { path: string; label: string }[
   );
 }
 
-/** The path of an entity's page. A key has no page, so it gets the page of its organization. */
+/** The path of an entity's page. A key has no page, so its path is that of its organization. */
 export function pathOf(site: Site, lineage: Lineage): string {
   return String(stepsTo(site, lineage).at(-1)?.path);
 }
@@ -103,7 +105,7 @@ ${main}`,
   });
 }
 
-/** Puts the navigation of operator pages on error pages. Mount it where the operator has signed in. */
+/** Adds the navigation of operator pages to error pages. Mount it after the sign-in. */
 export function frameErrors(site: Site): RequestHandler {
   return (_request, response, next) => {
     if (wantsPage(response)) {
@@ -116,7 +118,7 @@ export function frameErrors(site: Site): RequestHandler {
   };
 }
 
-/** The search, in one line of the header. The list of what it finds is collapsed. */
+/** The search, in one line of the header. The list of what can be found is collapsed. */
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
@@ -129,15 +131,15 @@ maxlength="${SEARCH_MAX}"
 </form>`;
 }
 
-/** The list of what the search finds. */
+/** The list of what can be found. */
 const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, or batch and serial: \
 <code>bat_… 17</code>. For all but viewers also by code, ticket or redeem code. An organization, brand or product by \
 its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;
 
 /**
- * A table that scrolls sideways on narrow screens, or with `stacks` shows each row as a list there. Without rows it
- * shows `none`. Columns of numbers are aligned at the right. Pass texts that people have chosen as markup, because they
- * may consist of digits. `total` is a last row that sums the others up.
+ * A table that scrolls sideways on narrow screens. With `stacks`, a narrow screen shows each row as a list instead.
+ * Without rows, shows `none`. Columns of numbers are aligned at the right. Pass texts that people have chosen as
+ * markup, because they may consist of digits. `total` is a last row with the sums of the other rows.
  */
 export function renderTable(
   caption: string,
@@ -165,7 +167,7 @@ const FIGURE = /^(?:more than )?(?=.*\d)[\d\s.,'’$USD]+(?:%|ms|s|min|h|MB on d
 /** The texts that stand for a missing number. */
 const NO_FIGURE = ["", "–", "unknown", "none", "no window"];
 
-/** Whether a column contains only figures. Such columns are aligned at the right. */
+/** Whether a column contains only numbers. Such columns are aligned at the right. */
 function hasFigures(cells: readonly (Html | string | undefined)[]): boolean {
   const isFigure = (cell: Html | string | undefined) => typeof cell === "string" && FIGURE.test(cell);
   return cells.some(isFigure) && cells.every((cell) => isFigure(cell) || NO_FIGURE.includes(cell as string));
@@ -184,18 +186,18 @@ ${content.filter((part) => part !== null)}</section>
 `;
 }
 
-/** The link to the next page of a list; null without one. */
+/** The link to the next page of a list. Null if there is none. */
 export function linkNext(href: string | null, label = "More"): Html | null {
   return href === null ? null : html`<p><a rel="next" href="${href}">${label}</a></p>`;
 }
 
-/** A list of facts, each with a name and a value. Leaves out facts with null values. */
+/** A list of facts, each with a name and a value. Facts whose value is null are left out. */
 export function renderFacts(facts: readonly (readonly [name: string, value: Html | string | null])[]): Html {
   return html`<dl class="facts">
 ${facts.map(([name, value]) => (value === null ? html`` : html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`))}</dl>`;
 }
 
-/** A badge for an entity of a sandbox organization; null for a live one. */
+/** A badge for an entity of a sandbox organization. Null for a live one. */
 export function renderSandbox(sandbox: boolean | undefined): Html | null {
   return sandbox ? html` <span class="badge waiting">Sandbox</span>` : null;
 }
@@ -211,7 +213,7 @@ export function renderStatus(status: string, shown = status): Html {
 
 export const { usd: USD, count: COUNT } = ENGLISH;
 
-/** A duration with two digits, or with those before the decimal point, in a unit that fits. */
+/** A duration in a suitable unit, with two digits or with all digits before the decimal point. */
 export function describeMs(ms: number): string {
   const units = [
     ["ms", 1, 1_000],

@@ -2,8 +2,8 @@ import type { RequestHandler } from "express";
 import helmet from "helmet";
 
 /**
- * The headers of a page. It loads styles, scripts and images from this origin only, opens no connections, submits no
- * form and cannot be framed. `directives` of the Content-Security-Policy can permit more.
+ * The headers of a page. The page loads styles, scripts and images only from this origin, opens no connections, submits
+ * no form and cannot be framed. `directives` of the Content-Security-Policy can permit more.
  */
 export function headersOf(directives: Record<string, string[]> = {}): RequestHandler {
   return helmet({
@@ -28,8 +28,8 @@ export function headersOf(directives: Record<string, string[]> = {}): RequestHan
   });
 }
 
-/** The headers of most pages: forms submit to this origin only. */
+/** The headers of most pages. Their forms submit only to this origin. */
 export const pageHeaders = headersOf({ "form-action": ["'self'"] });
 
-/** The headers of the verification page: it submits no form, so that a pasted payload cannot leave it. */
+/** The headers of the verification page. It submits no form, so a pasted payload cannot leave the page. */
 export const sealedPageHeaders = headersOf();

@@ -1,7 +1,7 @@
 import { type Html, html } from "./html.ts";
 import { ENGLISH } from "./locale.ts";
 
-/** The form that check-receipt.js shows and handles. `advice` says where to get the policy. */
+/** The form that check-receipt.js shows and handles. `advice` tells where to get the policy. */
 export function renderReceiptForm(
   policy: string,
   receipt = "",

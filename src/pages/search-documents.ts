@@ -10,7 +10,7 @@ import { type Html, html } from "./html.ts";
 import type { Site } from "./layout.ts";
 import { pageHeaders } from "./page-headers.ts";
 
-/** A part of a document under one heading, as the index has it. */
+/** A section of a document under one heading, as stored in the index. */
 export interface IndexedSection {
   /** Its index in the list of all sections. */
   id: number;
@@ -23,7 +23,7 @@ export interface IndexedSection {
 
 /** How the index is made and read. */
 export const INDEX_OPTIONS: Options<IndexedSection> = {
-  // Articles and other single letters say nothing.
+  // Single letters, such as articles, carry no meaning.
   processTerm: (term) => (term.length < 2 ? null : term.toLowerCase()),
   fields: ["title", "heading", "text"],
   storeFields: ["address", "title", "heading", "text"],
@@ -33,14 +33,16 @@ export const INDEX_OPTIONS: Options<IndexedSection> = {
 /** Maximum number of sections that a page of results shows. */
 const RESULTS_MAX = 15;
 
-/** The index of `npm run prepare`, read at the first search: it takes some 20 ms. */
+/** The index that `npm run prepare` makes. It is read at the first search, which takes some 20 ms. */
 let index: Promise<MiniSearch<IndexedSection>> | undefined;
 const openIndex = () => {
   const json = readFileSync(new URL("../../dist/search-index.json", import.meta.url), "utf8");
   return MiniSearch.loadJSONAsync(json, INDEX_OPTIONS);
 };
 
-/** The sections that have all words of a text, or else some of them, best first. */
+/**
+ * The sections that contain all words of a text, best first. If there are none, those that contain some of the words.
+ */
 async function searchSections(sought: string): Promise<(SearchResult & IndexedSection)[]> {
   index ??= openIndex();
   const sections = await index;
@@ -51,7 +53,7 @@ async function searchSections(sought: string): Promise<(SearchResult & IndexedSe
 
 /**
  * The page that searches all documents. It works without a script. The form is sent with POST, because people also
- * enter codes, which must not be part of a URL.
+ * enter codes, and a code must not be part of a URL.
  */
 export function searchRoute(deps: LimitingAddresses & { config: Site }, all: readonly ServedDocument[]): Route {
   const { config: site } = deps;
@@ -67,7 +69,7 @@ export function searchRoute(deps: LimitingAddresses & { config: Site }, all: rea
       layOutDocument(site, all, "Search", renderResults(site, sought, found), SEARCH_PATH, sought),
     );
   };
-  // A body is read only from addresses within their limit.
+  // A body is read only if the caller's address is within its limit.
   return {
     path: SEARCH_PATH,
     methods: { get: [...before, show], post: [...before, readForm, show] },
@@ -90,10 +92,10 @@ function renderResults(site: Site, sought: string, found: readonly (SearchResult
 </article>`;
 }
 
-/** Characters of an excerpt before and after the first word that was found. */
+/** Number of characters of an excerpt before and after the first word that was found. */
 const EXCERPT = { before: 60, after: 180 };
 
-/** The part of a text around the first of some words, with these words marked. */
+/** The part of a text around the first of the given words, with these words marked. */
 function renderExcerpt(text: string, terms: readonly string[]): Html[] {
   const words = new RegExp(
     `(?<![\\p{L}\\p{N}])(${terms.map((term) => term.replaceAll(/[$+^|]/g, "\\$&")).join("|")})`,

@@ -39,7 +39,8 @@ export function wellKnownRoutes({
       "/favicon.ico",
       serveFile(".svg", () => ASSETS.icon.content),
     ),
-    // A voucher's page and a link's say themselves that they are not for search engines, which must read that.
+    // These pages themselves tell search engines not to index them. To read that, search engines must be allowed to
+    // fetch the pages.
     getRoute(
       "/robots.txt",
       serveFile(TEXT, () => "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /integrity/\nAllow: /r/\nDisallow: /\n"),

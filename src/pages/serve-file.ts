@@ -15,21 +15,22 @@ interface Representations {
 }
 
 /**
- * Compresses one file at a time: compression then takes at most one of the four threads that also look up names for
+ * Compresses one file at a time. So compression uses at most one of the four threads that also resolve names for
  * connections.
  */
 const compressing = pLimit(1);
 
 const compressors = {
-  // The largest file takes 0.1 s of a thread. Quality 10 takes 1 s and quality 11 2.5 s, for a tenth less.
+  // The largest file takes 0.1 s of a thread. Quality 10 takes 1 s and quality 11 takes 2.5 s, and the result is only a
+  // tenth smaller.
   br: (content: Buffer) => promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: (content: Buffer) => promisify(gzip)(content),
 };
 
 /**
- * Serves a public file, which is the same for everyone, with a media type or an extension. It is made and compressed on
- * the first request, and kept. A caller that already has it gets 304. Never serve a secret this way: compression
- * reveals secrets by the length of the response.
+ * Serves a public file, which is the same for everyone, with a media type or an extension. The file is made and
+ * compressed at the first request, and kept. A caller that already has it gets 304. Never serve a secret this way,
+ * because compression reveals secrets through the length of the response.
  */
 export function serveFile(
   contentType: string,
@@ -45,7 +46,7 @@ export function serveFile(
     const { etag, contents, preferred } = await made;
     response.set({ "Cache-Control": caching, ETag: etag, "X-Content-Type-Options": "nosniff" });
     response.vary("Accept-Encoding");
-    // A caller that accepts none gets the plain file: RFC 9110, section 12.4.1, allows this.
+    // A caller that accepts no encoding gets the plain file, which RFC 9110, section 12.4.1, allows.
     const encoding = new Negotiator(request).encoding(preferred, { preferred }) ?? "identity";
     if (encoding !== "identity" && !request.fresh) response.setHeader("Content-Encoding", encoding);
     response.type(contentType).send(contents.get(encoding));
@@ -63,7 +64,7 @@ async function represent(make: () => string | Buffer | Promise<string | Buffer>)
   for (const [encoding, compress] of Object.entries(compressors)) {
     contents.set(encoding, await compressing(() => compress(content)));
   }
-  // A file that compression hardly shrinks, such as a package, is not worth the caller's decompression.
+  // If compression hardly shrinks a file, such as a package, decompressing it is not worth the caller's time.
   const costOf = (encoding: string) => Number(contents.get(encoding)?.length) * (encoding === "identity" ? 0.9 : 1);
   return {
     // A weak tag, because all encodings share it.

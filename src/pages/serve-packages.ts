@@ -34,7 +34,7 @@ const PACKAGES: Record<string, { what: string; use: (address: string) => string 
 const BRUNO = "bruno.zip";
 
 /**
- * Reads the built package with this name, which contains no version. `npm ci` builds the packages.
+ * Reads the built package with this name. The name contains no version. `npm ci` builds the packages.
  * @throws AppError `not_found`.
  */
 async function readPackage(name: string): Promise<Buffer> {
@@ -50,7 +50,7 @@ async function zipBruno(): Promise<Buffer> {
   const contents = await Promise.all(
     files.toSorted().map(async (file): Promise<[string, Uint8Array]> => [file, await readFile(`${ROOT}docs/${file}`)]),
   );
-  // A fixed time, so that the same files give the same bytes.
+  // A fixed time, so that the same files always give the same bytes.
   return Buffer.from(zipSync(Object.fromEntries(contents), { mtime: "2000-01-01T00:00:00Z" }));
 }
 
@@ -68,7 +68,7 @@ async function hashFile(name: string): Promise<string | null> {
   return content ? hash("sha256", content, "hex") : null;
 }
 
-/** How to compare a hash stands in the document about proofs, which a service without the log does not serve. */
+/** The document about proofs tells how to compare a hash. A service without the log does not serve it. */
 const linkProof = ({ basePath }: Site, documents: readonly ServedDocument[]) =>
   documents.some(({ path }) => path === "/docs/proof")
     ? html`<a href="${basePath}/docs/proof#get-the-verifier">Compare a hash</a>`

@@ -1,7 +1,7 @@
 import type { Language } from "../platform/api/sentences.ts";
 import { type Html, html } from "./html.ts";
 
-/** The locale in which pages of a language write dates, for readers who name no country. */
+/** For each language, the locale whose date format pages use if the reader names no country. */
 export const DATE_LOCALES: Record<Language, string> = {
   en: "en-GB",
   de: "de-DE",
@@ -11,11 +11,11 @@ export const DATE_LOCALES: Record<Language, string> = {
 };
 
 const SECONDS = "medium";
-/** The precision that shows a moment to the minute. */
+/** The precision of a moment to the minute. */
 export const MINUTES = "short";
 export type Precision = typeof SECONDS | typeof MINUTES;
 
-/** How a page writes moments: the locale of its reader, and a time zone. */
+/** How a page formats moments: the locale of its reader, and a time zone. */
 export interface TimeForm {
   tag: string;
   timeZone: string;
@@ -33,18 +33,21 @@ function makeFormats({ tag, timeZone }: TimeForm) {
     short: format({ timeStyle: MINUTES }),
     medium: format({ timeStyle: SECONDS }),
     zone: format({ timeZoneName: "short" }),
-    /** A moment by the clock on the wall, as ISO 8601 has it but for a blank. */
+    /** A moment as a wall clock shows it: ISO 8601, with a space instead of the T. */
     wall: new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" }),
   };
 }
 
 const UTC: TimeForm = { tag: DATE_LOCALES.en, timeZone: "UTC" };
 
-/** Kept, because making a format takes longer than making a page. At most FORMS_MAX: readers choose tags. */
+/** Kept, because making formats takes longer than making a page. At most FORMS_MAX, because readers choose the tags. */
 const forms = new Map<string, ReturnType<typeof makeFormats>>();
 const FORMS_MAX = 200;
 
-/** The formats of a form. A reader's tag that is in no dictionary is written as the language is elsewhere. */
+/**
+ * The formats for a locale and a time zone. If the runtime does not know the reader's tag, uses the language's default
+ * formats.
+ */
 export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
   const key = `${form.tag} ${form.timeZone}`;
   const known = forms.get(key);
@@ -56,8 +59,8 @@ export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
 }
 
 /**
- * A moment, to the second by default. In another zone than UTC, the time in UTC stands beside it. Scripts read the
- * exact time from the attribute `datetime`.
+ * A moment, to the second by default. If the zone is not UTC, the time in UTC is added. Scripts read the exact time
+ * from the attribute `datetime`.
  */
 export function renderTime(at: string | Date, precision: Precision = SECONDS, form: TimeForm = UTC): Html {
   const moment = new Date(at);
@@ -68,7 +71,7 @@ export function renderTime(at: string | Date, precision: Precision = SECONDS, fo
   return form.timeZone === UTC.timeZone ? time : html`${time} ${besideIt(moment, precision, form)}`;
 }
 
-/** A moment in UTC, with its day if the form's zone has another day. */
+/** A moment in UTC. Includes the day if the form's zone has a different day at that moment. */
 function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
   const [own, utc] = [formatsOf(form), formatsOf({ ...form, timeZone: UTC.timeZone })];
   const day = utc.day.format(moment);
@@ -77,7 +80,7 @@ function besideIt(moment: Date, precision: Precision, form: TimeForm): Html {
 }
 
 /**
- * The end of a validity, in UTC: the day alone if it ends in the last minutes of that day, otherwise the day and the
+ * The end of a validity, in UTC. If it is within the last minutes of a day, only the day. Otherwise the day and the
  * time.
  */
 export function renderEnd(end: Date): Html {

@@ -8,7 +8,7 @@ import { renderReceiptForm } from "./receipt-form.ts";
 const ROOT = new URL("../../", import.meta.url);
 const readSource = (file: string) => readFileSync(new URL(file, ROOT), "utf8");
 
-/** The modules that verify receipts, each after those that it imports, and the page's script. */
+/** The modules that verify receipts, each after the modules that it imports, and the page's script. */
 const SCRIPTS = [
   ...["bytes", "canonical", "merkle", "note", "checkpoint", "policy", "receipt"].map(
     (name) => `packages/tlog/src/${name}.ts`,
@@ -17,7 +17,7 @@ const SCRIPTS = [
   "src/pages/static/check-receipt.js",
 ];
 
-/** One script without types, after the English sentences, because the file for the disk cannot load modules. */
+/** One script without types, after the English sentences. A file that is opened from a disk cannot load modules. */
 function joinScripts(): string {
   const modules = SCRIPTS.map((file) => stripTypeScriptTypes(readSource(file)));
   return [`const ENGLISH = ${sentencesOfScripts("en")};`, ...modules]
@@ -28,8 +28,8 @@ function joinScripts(): string {
 }
 
 /**
- * The page that the service serves as `/docs/receipt-verifier.html`. It works from a disk, because the file contains
- * the verification page's script and style.
+ * The page that the service serves as `/docs/receipt-verifier.html`. It works when opened from a disk, because it
+ * contains the verification page's script and style.
  */
 function renderReceiptVerifier(): Html {
   const script = `\n${joinScripts().trimStart()}`;

@@ -2,31 +2,31 @@ import type { Locale } from "../pages/locale.ts";
 
 const DAY_MS = 86_400_000;
 
-/** A day of a calendar without zones, or the day that is some days later: `YYYY-MM-DD`. */
+/** A day of a calendar without time zones, plus some days: `YYYY-MM-DD`. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The month that is this many months later: `YYYY-MM`. */
+/** A month, plus some months: `YYYY-MM`. */
 export function addMonths(month: string, months: number): string {
   const start = new Date(`${month}-01`);
   start.setUTCMonth(start.getUTCMonth() + months);
   return start.toISOString().slice(0, 7);
 }
 
-/** The day that contains a moment in the zone of a page. */
+/** The day that contains a moment, in the page's time zone. */
 export function dayOf(at: Date, { wallClock }: Locale): string {
   return wallClock(at).slice(0, 10);
 }
 
-/** The month that contains a moment in the zone of a page. */
+/** The month that contains a moment, in the page's time zone. */
 export function monthOf(at: Date, locale: Locale): string {
   return dayOf(at, locale).slice(0, 7);
 }
 
 /**
- * The first moment of a day in the zone of a page. A zone whose clocks change at midnight can have no 00:00 on that
- * day: the day then begins later.
+ * The first moment of a day, in the page's time zone. In a zone whose clocks change at midnight, a day may have no
+ * 00:00 and begin later.
  */
 export function startOfDay(day: string, locale: Locale): Date {
   const midnight = Date.parse(day);
@@ -38,12 +38,12 @@ export function startOfDay(day: string, locale: Locale): Date {
   return dayOf(earlier, locale) === day ? earlier : later;
 }
 
-/** The first moment of a month in the zone of a page. */
+/** The first moment of a month, in the page's time zone. */
 export function startOfMonth(month: string, locale: Locale): Date {
   return startOfDay(`${month}-01`, locale);
 }
 
-/** Consecutive days, from the first on. The last is before `end`, a day as well. */
+/** Consecutive days from `first` to the day before `end`. */
 export function daysBetween(first: string, end: string): string[] {
   const days: string[] = [];
   for (let day = first; day < end; day = addDays(day, 1)) days.push(day);

@@ -60,7 +60,7 @@ function referenceOf({ params, query }: Request): string {
   return String(params.externalRef ?? validate(receiptQuery, query).externalRef);
 }
 
-/** Returns a page, or the URL to redirect to. */
+/** Returns a page, or the URL to which to redirect. */
 type Render = (caller: PortalCaller, request: Request) => Promise<Html | string>;
 
 function page(deps: PortalDeps, render: Render): RequestHandler {
@@ -75,7 +75,7 @@ function page(deps: PortalDeps, render: Render): RequestHandler {
 const organizationOf = ({ portalReads, pool }: PortalDeps, caller: Caller) =>
   portalReads(caller, () => findOrganization(pool, caller.organizationId));
 
-/** The caller of a page, with the organization's time zone and the reader's way of writing. */
+/** The caller of a page, with the organization's time zone and the reader's formats. */
 async function readerOf(deps: PortalDeps, response: Response): Promise<PortalCaller> {
   const caller = callerOf(response) as PortalCaller;
   const organization = await organizationOf(deps, caller);
@@ -96,8 +96,8 @@ type PortalDeps = DepsOf<typeof listRedemptions> &
 type Serve = (path: string, handler: RequestHandler) => void;
 
 /**
- * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use connections of the
- * portal. Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
+ * Mounts the portal, where a partner's staff see its redemptions. Reads that are not batched use the portal's
+ * connections. Each page is confirmed once: by its last read, or by the time before which its redemptions are complete.
  */
 export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<PortalDeps> }>(
   router: Router,
@@ -127,7 +127,7 @@ export function mountPortal<Deps extends PortalDeps & { inPortal: Partial<Portal
   for (const further of pages) serve(further.path, page(deps, furtherPage(deps, further)));
 }
 
-/** The sums of consecutive days, up to a time. */
+/** Sums for consecutive days, up to a time. */
 async function sum(
   { portalReads, pool }: PortalDeps,
   caller: PortalCaller,
@@ -153,7 +153,7 @@ function overviewPage(deps: PortalDeps): Render {
 }
 
 /**
- * Finds vouchers by a form that is sent with POST, and ignores the query: a code must not be part of a URL, which
+ * Finds vouchers by a form that is sent with POST. Ignores the query, because a code must not be part of a URL, which
  * proxies log and browsers remember.
  */
 function findPage(deps: PortalDeps): Render {
@@ -170,7 +170,7 @@ async function showMonth(deps: PortalDeps, caller: PortalCaller, month: string):
   return renderMonthPage(deps.config, caller, { month, sums, completeUntil });
 }
 
-/** The page of a month or a day, by default of the present month. */
+/** The page of a month or a day. By default, of the current month. */
 function redemptionsPage(deps: PortalDeps): Render {
   return async (caller, { query: { cursor, ...query } }) => {
     const { locale } = caller;
@@ -212,7 +212,7 @@ function statementPage(deps: PortalDeps): Render {
     renderStatementPage(deps.config, caller, await readStatement(deps, caller, String(query.month)));
 }
 
-/** The file that the statement's hash covers, so it is the same in all languages. */
+/** The file that the statement's hash covers. So it is the same in all languages. */
 function statementFile(deps: PortalDeps): RequestHandler {
   return async ({ query }, response) =>
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));
@@ -254,8 +254,8 @@ function explainSignIn(site: Site): RequestHandler {
 }
 
 /**
- * Admits a request whose password (HTTP Basic, any user name) is an API key that can read and not redeem, under the
- * rules for partners' API calls. Error pages after that have the portal's navigation.
+ * Admits a request whose password (HTTP Basic, any user name) is an API key that can read but not redeem, under the
+ * rules for partners' API calls. Later error pages have the portal's navigation.
  */
 function signIn<Deps extends PortalDeps>(deps: Deps, ofWings: readonly PortalPage<Deps>[]): RequestHandler {
   const assertScopes = (scopes: ReadonlySet<string>) => {
@@ -299,7 +299,7 @@ async function showOrder<Deps extends PortalDeps>(
   return renderOrderPage(deps.config, caller, order);
 }
 
-/** The page of the order, if the text names exactly one, or a page of all vouchers that it names. */
+/** The page of an order if the text names exactly one. Otherwise a page of all vouchers that it names. */
 async function search(deps: PortalDeps, caller: PortalCaller, words: string): Promise<Html | string> {
   const [only, ...others] = words.trim() === "" ? [] : await findOrders(deps, caller, words);
   if (only?.externalRef && others.length === 0) return orderPath(deps.config, only.externalRef);

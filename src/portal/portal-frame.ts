@@ -7,13 +7,13 @@ import type { Locale } from "../pages/locale.ts";
 /** The path of the portal, after the base path. */
 export const PORTAL_PATH = "/portal";
 
-/** A caller of the portal: a key that can read and not redeem. */
+/** A caller of the portal: a key that can read but not redeem. */
 export interface PortalCaller extends Caller {
-  /** The pages of wings that it may open. */
+  /** The pages of wings that the caller may open. */
   further: readonly Pick<PortalPage, "path" | "label">[];
-  /** How the reader's country writes, in the organization's time zone. */
+  /** The formats of the reader's country, in the organization's time zone. */
   locale: Locale;
-  /** The name of the organization, if it is known. */
+  /** The name of the organization, if known. */
   organizationName?: string;
 }
 
@@ -49,14 +49,16 @@ export function portalPath(site: Site, ...segments: string[]): string {
   return [site.basePath + PORTAL_PATH, ...segments.map(encodeURIComponent)].join("/");
 }
 
-/** The path of an order's page, or of the order's file with this segment. */
+/** The path of an order's page, or of the order's file with this path segment. */
 export function orderPath(site: Site, externalRef: string, file?: string): string {
   if (survivesInPath(externalRef))
     return portalPath(site, "orders", externalRef, ...(file === undefined ? [] : [file]));
   return `${portalPath(site, file ?? "orders")}?${new URLSearchParams({ externalRef })}`;
 }
 
-/** The top of every page: navigation, a notice if this is a sandbox, and the search with the text `entered`. */
+/**
+ * The top of every page: the navigation, a notice if this is a sandbox, and the search field with the text `entered`.
+ */
 export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller, entered = ""): Html {
   const { t, markup } = locale;
   const path = portalPath(site);

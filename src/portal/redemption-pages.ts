@@ -8,13 +8,16 @@ import { linkNext, renderSection, renderTable } from "../pages/operator-frame.ts
 import { addDays, dayOf, daysBetween, startOfDay } from "./calendar.ts";
 import { layOutForPortal, orderPath, type PortalCaller, portalPath, renderKey } from "./portal-frame.ts";
 
-/** Maximum rows in a table of sums. One more row sums up the rest, so that the table adds up to the total. */
+/**
+ * Maximum number of rows in a table of sums. One more row has the sum of the rest, so that the table adds up to the
+ * total.
+ */
 const ROWS_MAX = 20;
-/** Days of the plot. */
+/** Number of days in the plot. */
 const PLOT_DAYS = 30;
-/** Days of sums that the overview reads: enough for the plot and for the longest month. */
+/** Number of days for which the overview reads sums. Enough for the plot and for the longest month. */
 export const OVERVIEW_DAYS = 31;
-/** Maximum redemptions on one page of a day. It keeps the page below 100 kB. */
+/** Maximum number of redemptions on one page of a day. It keeps the page below 100 kB. */
 export const DAY_PAGE_MAX = 100;
 
 /** The sum of one product and key. */
@@ -30,7 +33,7 @@ function add(sums: readonly Sum[], field: "redemptions" | "cents"): number {
   return sums.reduce((total, sum) => total + sum[field], 0);
 }
 
-/** The number and the value of redemptions, as cells. Exact below 2^53 cents. */
+/** The number and the value of redemptions, as table cells. Exact below 2^53 cents. */
 function total(sums: readonly Sum[], { count, usd }: Locale): [redemptions: string, value: string] {
   return [count.format(add(sums, "redemptions")), usd.format(add(sums, "cents") / 100)];
 }
@@ -41,7 +44,7 @@ export function renderTotal(sums: readonly Sum[], locale: Locale): Html {
   return html`<strong>${t("portal.total", { shown, count: add(sums, "redemptions"), value })}</strong>`;
 }
 
-/** Today, yesterday and this month by product and by key; and the last thirty days as a plot and a table. */
+/** Today, yesterday and this month by product and by key, and the last thirty days as a plot and a table. */
 export function renderOverview(
   site: Site,
   caller: PortalCaller,
@@ -88,7 +91,7 @@ ${renderSection(
   return layOutForPortal(site, caller, t("portal.overview"), main);
 }
 
-/** A bar for each day. The last day and each week before it have their dates. */
+/** A bar for each day. The last day, and each seventh day before it, are labelled with their dates. */
 function renderPlot(days: readonly string[], sums: readonly DaySum[], locale: Locale): Html {
   const sumsOf = Map.groupBy(sums, ({ day }) => day);
   const bars = days.map((day, at) => ({
@@ -144,7 +147,7 @@ function renderPeriod(
   return renderSection(id, title, lead, ...renderSumTables(title, sums, locale));
 }
 
-/** What tables of sums group by. */
+/** The columns by which tables of sums can group. */
 const GROUPINGS = {
   brand: { caption: "portal.byBrand", idOf: ({ brand }: Sum) => brand, name: ({ brand }: Sum) => isolate(brand) },
   product: {
@@ -157,7 +160,7 @@ const GROUPINGS = {
 
 const isolate = (name: string) => html`<bdi>${name}</bdi>`;
 
-/** A table for each grouping, by default one by product and one by key. No table without redemptions. */
+/** One table per grouping. By default, one by product and one by key. No tables if there are no redemptions. */
 export function renderSumTables(
   title: string,
   sums: readonly Sum[],
@@ -168,7 +171,7 @@ export function renderSumTables(
   return sums.length === 0 ? [] : groupings.map((column) => renderSums(title, column, sums, locale, rowsMax));
 }
 
-/** A table with a row for each brand, product or key, the largest values first. */
+/** A table with one row per brand, product or key, largest values first. */
 function renderSums(
   title: string,
   column: keyof typeof GROUPINGS,

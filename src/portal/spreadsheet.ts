@@ -1,13 +1,13 @@
 import type { ListedRedemptionView } from "../core/redeem/api/redemptions.ts";
 import { csvCell } from "../platform/text.ts";
 
-/** How spreadsheets of a language separate columns and decimals in a CSV file. */
+/** For each language: the characters with which its spreadsheets separate columns and decimals in a CSV file. */
 const SEPARATORS = { en: [",", "."], de: [";", ","], fr: [";", ","], es: [";", ","], nl: [";", ","] } as const;
 
 export type SpreadsheetLanguage = keyof typeof SEPARATORS;
 export const SPREADSHEET_LANGUAGES = Object.keys(SEPARATORS) as SpreadsheetLanguage[];
 
-/** A byte order mark, without which Excel does not read UTF-8. */
+/** A byte order mark. Excel reads a file as UTF-8 only with it. */
 const MARK = "\ufeff";
 
 type Column = readonly [
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /**
- * Redemptions as a CSV file that a spreadsheet in this language opens correctly: the header first, then a part for each
+ * Redemptions as a CSV file that a spreadsheet in this language opens correctly: first the header, then one part per
  * page.
  */
 export async function* spreadsheetCsv(

@@ -5,7 +5,7 @@ import { renderFacts } from "../pages/operator-frame.ts";
 import { layOutForPortal, type PortalCaller, portalPath } from "./portal-frame.ts";
 import { renderSumTables, renderTotal } from "./redemption-pages.ts";
 
-/** Maximum rows in a table, without the rest and the total: three such tables fit on one side of A4. */
+/** Maximum number of rows in a table, not counting the rest and the total. Three such tables fit on one side of A4. */
 const ROWS_MAX = 8;
 
 /** The statement of a month by brand, product and key, on one side of A4. */

@@ -16,10 +16,10 @@ export interface AlertSending {
   webhookSender: WebhookSender;
 }
 
-/** Longest text that Discord takes. Characters. */
+/** Maximum length of a text that Discord accepts. Characters. */
 const DISCORD_MAX = 2_000;
 
-/** The body of a message for a receiver. Google Chat and Discord refuse other fields than their own. */
+/** The body of a message for a receiver. Google Chat and Discord refuse fields other than their own. */
 export function alertBody(receiver: string, told: Told, url: string): object {
   const body = fieldsOf(told, url);
   const { hostname = "" } = URL.parse(receiver) ?? {};
@@ -29,14 +29,15 @@ export function alertBody(receiver: string, told: Told, url: string): object {
   return body;
 }
 
-/** `text` is for people, and the only field that Slack and Teams read. */
+/** `text` is for people, and is the only field that Slack and Teams read. */
 function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string) {
   const minute = (time: Date) => `${time.toISOString().slice(0, 16).replace("T", " ")} UTC`;
   const text =
     endedAt === null
       ? `${severity.toUpperCase()}: ${what} (${subject}), since ${minute(since)}. ${url}`
       : `ENDED: ${what} (${subject}), from ${minute(since)} to ${minute(endedAt)}. ${url}`;
-  // In Slack, angle brackets make links and notify everyone in the channel. These characters look like angle brackets.
+  // In Slack, angle brackets make links, or notify everyone in the channel. So they are replaced by characters that
+  // look alike.
   const shown = text
     .replaceAll("<", "‹")
     .replaceAll(">", "›")
@@ -45,8 +46,8 @@ function fieldsOf({ severity, what, subject, since, endedAt }: Told, url: string
 }
 
 /**
- * Sends the beginning or the end of a fault to ALERT_URL with the rules for webhooks, signed like them if ALERT_SECRET
- * is set. Returns null if the process stops before the message is sent.
+ * Sends the beginning or the end of a fault to ALERT_URL, under the same rules as webhooks. Signs the message like a
+ * webhook if ALERT_SECRET is set. Returns null if the process stops before the message is sent.
  * @param id the same for each attempt to send the message.
  */
 export async function sendAlert(

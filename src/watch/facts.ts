@@ -25,11 +25,11 @@ export type Severity = "red" | "amber" | "grey";
 /** A fault as one search finds it. */
 export interface Finding {
   what: string;
-  /** Who or what is affected. */
+  /** The person, organization or thing that is affected. */
   subject: string;
   /** The operator page of the subject, as segments after `/ops`. */
   page?: readonly string[];
-  /** When the fault began. By default the time of the first search that found it. */
+  /** When the fault began. By default, the time of the first search that found it. */
   since?: Date | null;
   /** The severity, if it differs from the severity of its kind. */
   severity?: Severity;
@@ -59,14 +59,14 @@ export interface WingFaults<Kind extends string = string> {
   find(ctx: FactDeps): Promise<Readonly<Partial<Record<Kind, Finding[]>>>>;
 }
 
-/** What a process knows about itself and the others. */
+/** What a process knows about its own state and about the other processes. */
 export interface Standing {
-  /** Why this process cannot use each server, in the words of its readiness; null for a usable one. */
+  /** Why this process cannot use each server, in the words of its readiness. Null for a usable server. */
   problems: { postgres: string | null; redis: string | null };
-  /** Shards whose servers take no jobs while other shards' servers do. */
+  /** Shards whose servers refuse jobs while other shards' servers accept them. */
   refusing: readonly RefusingShard[];
   canary: CanaryState;
-  /** All processes; null if Postgres does not answer. */
+  /** All processes. Null if Postgres does not answer. */
   processes: readonly ServiceProcess[] | null;
 }
 
@@ -74,17 +74,17 @@ export interface Standing {
 export interface Facts extends Standing {
   now: Date;
   self: { id: string; name: string };
-  /** Why this process cannot serve requests while others can; null if it can. */
+  /** Why this process cannot serve requests while other processes can. Null if it can. */
   unready: string | null;
   shards: readonly Shard[];
   clockAheadMs: number;
   /** All queues of the service. */
   settings: readonly QueueSettings[];
-  /** The backlogs; null if Redis does not answer. */
+  /** The backlogs. Null if Redis does not answer. */
   queues: readonly ShardBacklog[] | null;
-  /** What Postgres holds; null if it does not answer. */
+  /** Facts from Postgres. Null if it does not answer. */
   database: DatabaseFacts | null;
-  /** The keys that meet their limits; null if Redis does not answer. */
+  /** The keys that reach their rate limits. Null if Redis does not answer. */
   limitedKeys: ReturnType<typeof limitedKeysIn> | null;
   /** Why right tokens were refused lately; null if Redis does not answer. */
   tokenReports: readonly TokenReport[] | null;
@@ -104,12 +104,12 @@ interface DatabaseFacts {
 /** Maximum number of faults of one kind. */
 export const FAULTS_MAX = 20;
 /**
- * Maximum number of batches whose stock is read, and the maximum count of vouchers of each: together at most two
- * million index entries, some 100 ms. Of every open batch, two more entries are read. A batch ends soon if it does
- * within `soonDays`.
+ * Maximum number of batches whose stock is read, and maximum count of vouchers of each: together at most two million
+ * index entries, or some 100 ms. For every open batch, two more entries are read. A batch ends soon if it ends within
+ * `soonDays`.
  */
 export const STOCK = { batchesMax: 100, leftMax: 20_000, soonDays: 7 };
-/** Longest wait for a part of the facts. Milliseconds. */
+/** Maximum wait for a part of the facts. Milliseconds. */
 const WAIT_MAX_MS = 2_000;
 
 export async function readStanding(ctx: FactDeps): Promise<Standing> {
@@ -120,7 +120,7 @@ export async function readStanding(ctx: FactDeps): Promise<Standing> {
   return { problems, refusing: probed.shards, canary: ctx.canary.read(), processes };
 }
 
-/** Gathers the facts, with null for what a server does not answer. Never rejects. */
+/** Gathers the facts. A fact is null if its server does not answer. Never rejects. */
 export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: string | null): Promise<Facts> {
   const { deployment, config, log } = ctx;
   const isUsable = standing.problems.postgres === null;
@@ -150,7 +150,7 @@ export async function gatherFacts(ctx: GatherDeps, standing: Standing, unready: 
   };
 }
 
-/** Reads one part after the other, because each read uses a connection. */
+/** Reads the parts one after the other, because each read uses a connection. */
 async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   const ofWings: DatabaseFacts["ofWings"][] = [];
   for (const { find } of ctx.faultsOfWings) ofWings.push(await find(ctx));
@@ -164,7 +164,7 @@ async function readDatabase(ctx: GatherDeps): Promise<DatabaseFacts> {
   };
 }
 
-/** The database's time, or this host's time before the database was reached. */
+/** The database's time. Before the database was reached, this host's time. */
 export function nowOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNow"> }): Date {
   try {
     return clock.steadyNow();
@@ -173,7 +173,7 @@ export function nowOf({ clock }: { clock: Pick<DatabaseFence["clock"], "steadyNo
   }
 }
 
-/** The deployment's id; null before the database was reached. */
+/** The deployment's id. Null before the database was reached. */
 export function knownId(deployment: Pick<DatabaseFence, "id">): string | null {
   try {
     return deployment.id;

@@ -10,10 +10,10 @@ const SEVERITIES: readonly Severity[] = ["grey", "amber", "red"];
 
 /** One kind of fault. */
 export interface Fault {
-  /** The name of its runbook entry, which says what to do. */
+  /** The name of the fault's runbook entry, which tells what to do. */
   name: string;
   severity: Severity;
-  /** Returns null if it cannot tell, so that earlier faults stay. */
+  /** Finds the faults of this kind. Returns null if it cannot tell. Earlier faults are then kept. */
   find: (facts: Facts) => Finding[] | null;
 }
 
@@ -34,8 +34,8 @@ const CORE_FAULTS: readonly Fault[] = [
 ];
 
 /**
- * All kinds of faults on the overview, those of wings last: each needs someone within a day. Prometheus has further
- * rules. A test compares this table with the runbook.
+ * All kinds of faults on the overview, those of wings last. Each needs a person's attention within a day. Prometheus
+ * has further rules. A test compares this table with the runbook.
  */
 export const allFaults = (ofWings: readonly WingFaults[]): readonly Fault[] => [
   ...CORE_FAULTS,
@@ -46,7 +46,7 @@ export const allFaults = (ofWings: readonly WingFaults[]): readonly Fault[] => [
   ),
 ];
 
-/** Orders faults: red ones first, and faults of equal severity as in the table. */
+/** Orders faults: red ones first, and faults of the same severity in the order of the table. */
 export const compareFaults = (faults: readonly Fault[]) => {
   const placeOf = (name: string) => faults.findIndex((one) => one.name === name);
   return (a: Placed, b: Placed): number => {
@@ -63,7 +63,7 @@ interface Placed {
 
 const EVERYONE = "All organizations";
 
-/** Whether no canary of any API process was answered for too long. */
+/** Reports a fault if no canary of any API process has been answered for too long. */
 function findNothingRedeemed(facts: Facts): Finding[] {
   const silentMs = Math.min(facts.canary.silentMs, answeredElsewhereMs(facts));
   if (silentMs < SILENT_MS) return [];
@@ -75,13 +75,13 @@ function findNothingRedeemed(facts: Facts): Finding[] {
 const namesOf = ({ shards }: Facts, indexes: readonly number[]) =>
   shards.flatMap(({ index, name }) => (indexes.includes(index) ? [name] : []));
 
-/** How long ago a canary of another process was answered last; Infinity if none is known. Milliseconds. */
+/** How long ago a canary of another process was last answered. Infinity if none is known. Milliseconds. */
 export function answeredElsewhereMs({ processes, self }: Pick<Facts, "processes" | "self">): number {
   const others = (processes ?? []).filter(({ id }) => id !== self.id);
   return Math.min(...others.map(({ canaryAgeMs }) => canaryAgeMs ?? Number.POSITIVE_INFINITY));
 }
 
-/** API processes that cannot serve requests while others can. It is red once that is half of all. */
+/** API processes that cannot serve requests while others can. The fault is red if they are at least half of all. */
 function findUnready(facts: Facts): Finding[] {
   const { processes, self, unready } = facts;
   if (findNothingRedeemed(facts).length > 0) return [];
@@ -95,7 +95,7 @@ function findUnready(facts: Facts): Finding[] {
   });
 }
 
-/** Shards in which nothing is redeemed, while it is in others. */
+/** Shards in which nothing is redeemed, while other shards redeem. */
 function findSilentShards(facts: Facts): Finding[] {
   const { silentShards, shards } = facts.canary;
   if (silentShards.length === 0) return [];
@@ -107,7 +107,7 @@ function findSilentShards(facts: Facts): Finding[] {
 const silentMsOf = ({ canary: { shards, silentShards } }: Facts) =>
   Math.max(...silentShards.map((index) => shards[index] ?? 0));
 
-/** The severity for another queue than that of redeems: only without redeems do calls fail. */
+/** The severity of a queue's fault. Calls fail only without redeems, so it is lower for other queues. */
 const severityOf = (queue: string) => (queue === redeemQueue.name ? {} : ({ severity: "amber" } as const));
 
 function findPausedQueues(facts: Facts): Finding[] | null {
@@ -118,10 +118,10 @@ function findPausedQueues(facts: Facts): Finding[] | null {
   return unlessHidden(facts, found);
 }
 
-/** The longest wait of a job that is no fault: longer than a deploy. Milliseconds. */
+/** Maximum wait of a job that is not a fault. Longer than a deploy takes. Milliseconds. */
 const WAITS_MAX_MS = 60_000;
 
-/** Queues whose jobs wait. A queue that needs no worker counts only while it has a worker. */
+/** Queues whose jobs wait too long. A queue that needs no worker is checked only while it has a worker. */
 function findWaitingJobs(facts: Facts): Finding[] | null {
   const found = facts.settings.flatMap(({ name, needs }): Finding[] => {
     const isServed = (facts.processes ?? []).some(({ isUp, queues }) => isUp && queues.includes(name));
@@ -144,7 +144,7 @@ function findFailedJobs(facts: Facts): Finding[] | null {
   return unlessHidden(facts, found);
 }
 
-/** Null, so that earlier faults stay, if none was found but servers that do not answer may hide some. */
+/** Returns null if no fault was found but servers that do not answer may hide some. Earlier faults are then kept. */
 function unlessHidden({ queues }: Facts, found: Finding[]): Finding[] | null {
   const isHidden = queues === null || queues.some((shard) => shard.queues === null);
   return found.length === 0 && isHidden ? null : found;
@@ -209,7 +209,10 @@ function findBatchEnds({ database, now }: Facts): Finding[] | null {
 
 const DAY_MS = 86_400_000;
 
-/** Why a batch's stock needs attention, or null. @param now the database's time, which decides when batches end. */
+/**
+ * Why a batch's stock needs attention, or null.
+ * @param now the database's time, which decides when batches end.
+ */
 function describeStock({ left, endsAt, runsOutAt }: Stock, now: Date): string | null {
   if (left === 0) return "A batch is sold out";
   if (runsOutAt !== null && runsOutAt.getTime() - now.getTime() <= DAY_MS) return "A batch runs out within a day";

@@ -3,13 +3,13 @@ import type { QueueBacklog } from "../platform/queues/measure-queues.ts";
 import { refuses } from "../platform/redis/requirements.ts";
 import type { Facts } from "./facts.ts";
 
-/** Removes the full stop, because the sentence about a fault has none. */
+/** Removes the full stop, because a sentence about a fault has none. */
 export const withoutStop = (sentence: string) => sentence.replace(/\.$/, "");
-/** Makes a sentence begin in lower case, for use after a colon. A name keeps its capital. */
+/** Makes a sentence begin in lower case, for use after a colon. A name keeps its capital letter. */
 const startSmall = (sentence: string) =>
   withoutStop(sentence).replace(/^(A|No|The|This|Redeems|Workers)\b/, (word) => word.toLowerCase());
 
-/** Each cause for which nothing is redeemed in some shards, in the order in which they are looked for. */
+/** All causes for which some shards redeem nothing, in the order in which they are checked. */
 const CAUSES: readonly ((facts: Facts, shards: readonly string[]) => string | null)[] = [
   ({ problems }) => problems.postgres,
   findMissingStandby,
@@ -20,7 +20,7 @@ const CAUSES: readonly ((facts: Facts, shards: readonly string[]) => string | nu
   findStuckJobs,
 ];
 
-/** Why nothing is redeemed in these shards, as a sentence to follow a colon. */
+/** Why these shards redeem nothing, as a sentence to follow a colon. */
 export function findCause(facts: Facts, shards: readonly string[]): string {
   for (const find of CAUSES) {
     const cause = find(facts, shards);
@@ -40,8 +40,8 @@ function findMissingStandby({ database }: Facts): string | null {
 const NAME = /"((?:[^"]|"")*)"|[^\s,()"]+/g;
 
 /**
- * The number of standbys that Postgres waits for but that are not connected. Its setting has their number, or names one
- * of them. A standby that the setting does not name is asynchronous and replaces none.
+ * The number of missing standbys: Postgres waits for them but they are not connected. The setting has a number of
+ * standbys, or names one. A standby that the setting does not name is asynchronous and replaces none.
  * @param standbys the names of the connected standbys.
  */
 export function countMissingStandbys({
@@ -71,7 +71,7 @@ function describePauseOfRedeems(facts: Facts, shards: readonly string[]): string
   return paused.length === 0 ? null : describePause(facts, redeemQueue.name);
 }
 
-/** The page of the queue says who paused it. */
+/** The page of the queue tells who paused it. */
 export function describePause(facts: Facts, queue: string): string {
   const backlogs = backlogsOf(facts, queue);
   const paused = backlogs.flatMap((one) => (one.paused ? [one.shard] : []));
@@ -92,7 +92,10 @@ function findStuckJobs(facts: Facts, shards: readonly string[]): string | null {
 export const backlogsOf = ({ queues }: Pick<Facts, "queues">, name: string): QueueBacklog[] =>
   (queues ?? []).flatMap(({ queues }) => queues ?? []).filter(({ queue }) => queue === name);
 
-/** Names the shards of a fault, if not all. The names are in its text, because its subject must stay the same. */
+/**
+ * Lists the shards of a fault in its text, unless all are affected. They are not in its subject, because the subject
+ * must stay the same.
+ */
 export function nameShards(names: readonly string[], count: number): string {
   if (names.length === count) return "";
   const more = names.length > SHARDS_NAMED_MAX ? ` and ${names.length - SHARDS_NAMED_MAX} more` : "";

@@ -1,9 +1,9 @@
 import pTimeout from "p-timeout";
 import type { Logger } from "pino";
 
-/** Reads a part, or returns the fallback if that fails or takes longer than `milliseconds`. Never rejects. */
+/** Reads a part. Returns the fallback if the read fails or takes longer than `milliseconds`. Never rejects. */
 export async function inTime<T, F>(log: Logger, milliseconds: number, read: () => Promise<T>, fallback: F) {
-  // Async, because reading the id of a deployment throws while it is unknown.
+  // Async, because reading the id of a deployment throws an error while the id is unknown.
   return pTimeout((async () => read())(), { milliseconds }).catch((error): T | F => {
     log.debug({ err: error }, "a part cannot be read");
     return fallback;

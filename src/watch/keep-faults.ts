@@ -20,30 +20,30 @@ import {
 import { knownId, nowOf, type Severity } from "./facts.ts";
 import { compareFaults, type Fault } from "./faults.ts";
 
-/** A fault has ended when no search has found it for this long. Each message is tried once in this time. Seconds. */
+/** If no search has found a fault for this long, it has ended. Each message is tried once in this period. Seconds. */
 const TOLD_AFTER_S = 60;
-/** For how long Redis remembers that a fault was told while Postgres is away. Milliseconds. */
+/** How long Redis remembers that a fault was reported while Postgres was unavailable. Milliseconds. */
 const TOLD_KEPT_MS = 600_000;
 
-/** Something that needs an operator's attention. */
+/** A fault that needs an operator's attention. */
 export interface Attention {
   severity: Severity;
   what: string;
   since: Date;
-  /** Who or what is affected. */
+  /** The person, organization or thing that is affected. */
   subject: string;
   /** The name of the entry in the runbook. */
   runbook: string;
-  /** The operator page of the subject, as segments after `/ops`; null without one. */
+  /** The operator page of the subject, as segments after `/ops`. Null if there is none. */
   page: readonly string[] | null;
 }
 
-/** What a search has found. */
+/** The result of a search. */
 export interface Found {
   found: readonly Attention[];
-  /** The kinds that it could not judge. Their faults stay. */
+  /** The kinds of faults that the search could not judge. Their earlier faults are kept. */
   unknown: ReadonlySet<string>;
-  /** What Postgres has recorded; null if it does not answer. */
+  /** The faults that Postgres has recorded. Null if it does not answer. */
   recorded: readonly RecordedFault[] | null;
 }
 
@@ -57,16 +57,19 @@ type Deps = AlertSending & {
 };
 
 /**
- * Records in Postgres since when each fault exists, and sends messages about red faults to ALERT_URL: one when a fault
+ * Records in Postgres since when each fault exists. Sends messages about red faults to ALERT_URL: one when a fault
  * begins, and one when it ends. While Postgres cannot be reached, a process uses the faults of its last search, and
- * Redis chooses the process that sends. These messages are recorded once Postgres is back.
+ * Redis selects the process that sends. These messages are recorded in Postgres when it can be reached again.
  */
 export class FaultKeeper implements Closable {
   readonly #ctx: Deps;
   #last: readonly Attention[] = [];
-  /** Faults of which ALERT_URL was told that they have begun, as far as Postgres has recorded it. */
+  /** Faults whose beginning was reported to ALERT_URL, according to Postgres. */
   #told = new Set<string>();
-  /** The faults about which this process has sent a message without Postgres, and when it last tried. */
+  /**
+   * The faults about which this process has sent a message while Postgres was unavailable, and the time of its last
+   * attempt.
+   */
   readonly #toldAlone = new Map<string, Attention>();
   readonly #triedAtMs = new Map<string, number>();
   #telling: Promise<void> | null = null;
@@ -76,11 +79,11 @@ export class FaultKeeper implements Closable {
     this.#ctx = ctx;
   }
 
-  /** Whether a fault has not ended. One of a kind that only a later release knows is left to that release. */
+  /** Whether a fault has not ended. A fault of a kind that only a later release knows is left to that release. */
   readonly #isOpen = ({ endedAt, kind }: RecordedFault) =>
     endedAt === null && this.#ctx.faults.some(({ name }) => name === kind);
 
-  /** Records what a search has found. Returns the faults with their beginnings, worst first. Never rejects. */
+  /** Records the result of a search. Returns the faults with their beginnings, worst first. Never rejects. */
   async keep({ found, unknown, recorded }: Found): Promise<Attention[]> {
     const known = recorded?.filter(this.#isOpen).map(toAttention) ?? this.#last;
     const lasting = recorded?.filter(({ told }) => told !== "end").map(toAttention) ?? this.#last;
@@ -107,8 +110,8 @@ export class FaultKeeper implements Closable {
   }
 
   /**
-   * Records in Postgres which faults began, changed or ended, and which messages were sent without Postgres. Never
-   * rejects.
+   * Records in Postgres which faults have begun, changed or ended, and which messages were sent while Postgres was
+   * unavailable. Never rejects.
    */
   async #record(
     recorded: readonly RecordedFault[],
@@ -176,7 +179,7 @@ export class FaultKeeper implements Closable {
   }
 
   /**
-   * Which process sends the message about a fault: this process, another process, or none because the message was sent.
+   * Which process sends the message about a fault: this process, another process, or none because it was already sent.
    * Without Redis, each process sends it.
    */
   async #claim(name: string): Promise<"mine" | "other" | "told"> {
@@ -194,7 +197,10 @@ export class FaultKeeper implements Closable {
   #claimOf = (name: string) => `${reportPrefix(this.#ctx.deployment)}:told:${name}`;
 }
 
-/** The kinds of faults that explain a fault, so that both have one cause, one card and one message. */
+/**
+ * For some kinds of faults, the kinds that explain them. A fault and its explanation have one cause, one card and one
+ * message.
+ */
 const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
   VouchersNothingRedeemed: ["VouchersQueuePaused"],
   VouchersShardAway: ["VouchersQueuePaused"],
@@ -203,7 +209,8 @@ const EXPLAINED_BY: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The fault among these that explains the given fault; undefined if none does. A pause explains faults of its queue.
+ * Finds the fault among these that explains the given fault. Undefined if there is none. A pause explains faults of its
+ * own queue.
  */
 export function findExplanation<Each extends Explained>(one: Explained, all: readonly Each[]): Each | undefined {
   const queue = one.runbook === "VouchersQueueBacklog" ? one.subject : redeemQueue.name;
@@ -213,7 +220,7 @@ export function findExplanation<Each extends Explained>(one: Explained, all: rea
   );
 }
 
-/** A fault that another one explains is recorded as amber, of which no message tells. */
+/** If another fault explains a fault, the fault is recorded as amber. No message reports amber faults. */
 const asTold =
   (all: readonly Attention[]) =>
   (one: Attention): Attention =>
@@ -236,7 +243,7 @@ function toAttention({ kind, severity, what, subject, since, page }: RecordedFau
 
 const earlier = (known: Date | undefined, found: Date) => (known !== undefined && known < found ? known : found);
 
-/** Sends one message, and logs the outcome. Returns whether the receiver has accepted it. */
+/** Sends one message and logs the outcome. Returns whether the receiver has accepted the message. */
 async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
   const { url } = ctx.config.alerts;
   if (url === null) return false;
@@ -249,8 +256,9 @@ async function tellFault(ctx: Deps, id: string, told: Told): Promise<boolean> {
 }
 
 /**
- * Sends the messages that are due to ALERT_URL: a red fault has begun, or has ended. Any number of processes may do so
- * at once, because only one process takes each message. A message that is not accepted is due again after a minute.
+ * Sends the messages that are due to ALERT_URL, about red faults that have begun or ended. Any number of processes may
+ * do so at once, because only one process takes each message. A message that is not accepted is due again after a
+ * minute.
  */
 async function tellFaults(ctx: Deps): Promise<void> {
   const due = await takeUntold(ctx.pool, TOLD_AFTER_S);

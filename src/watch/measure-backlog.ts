@@ -13,11 +13,10 @@ import { inTime } from "./in-time.ts";
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
-/** Broken chains are counted up to this number. One broken chain already raises the alert. */
+/** Broken chains are counted up to this number. A single broken chain already raises the alert. */
 const BROKEN_CHAINS_MAX = 1_000;
 /**
- * Longest wait for a server: a scrape has a short timeout of its own and must report that a server is down.
- * Milliseconds.
+ * Maximum wait for a server. A scrape has its own short timeout, and must report that a server is down. Milliseconds.
  */
 const WAIT_MAX_MS = 2_000;
 
@@ -31,8 +30,8 @@ interface Deps {
 }
 
 /**
- * Returns a function that measures the backlogs in Redis and Postgres. It never rejects: the part of a server that does
- * not respond within two seconds is null.
+ * Returns a function that measures the backlogs in Redis and Postgres. It never rejects. If a server does not respond
+ * within two seconds, its part is null.
  */
 export function openBacklog(ctx: Deps, backlogs: readonly WingBacklog<unknown>[]): () => Promise<Backlog> {
   const { redis, deployment, config, log } = ctx;

@@ -23,8 +23,7 @@ import { summarizeQueues } from "./read-queues.ts";
 import type { FaultWatch } from "./watch.ts";
 
 /**
- * Counts of a minute or an hour: exact redemptions and claims, and approximate refusals and latencies. Null for what is
- * not known.
+ * Counts of a minute or an hour: exact redemptions and claims, and approximate refusals and latencies. Null if unknown.
  */
 export type PeriodCounts = ReturnType<typeof merge>[number];
 
@@ -36,18 +35,18 @@ export type OverviewDeps = Pick<FactDeps, "pool" | "redis" | "deployment" | "con
 
 /** Live reservations are counted up to this number, which takes Postgres about 25 ms. */
 const RESERVATIONS_MAX = 100_000;
-/** Maximum number of organizations to choose from: the newest organizations. */
+/** Maximum number of organizations to choose from, newest first. */
 const ORGANIZATIONS_MAX = 200;
-/** Longest wait for Redis. Milliseconds. */
+/** Maximum wait for Redis. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** Longest wait for Postgres. Milliseconds. */
+/** Maximum wait for Postgres. Milliseconds. */
 const DATABASE_WAIT_MAX_MS = 4_000;
 const LATENCY_MINUTES = 5;
 const KEYS_SHOWN_MAX = 10;
 
 /**
- * Reads the overview of an organization, or of all except sandboxes. Processes, queues, servers and faults are always
- * of the whole deployment. Data that a server does not return is empty or null.
+ * Reads the overview of an organization, or of all organizations except sandboxes. Processes, queues, servers and
+ * faults are always those of the whole deployment. If a server does not return data, the data is empty or null.
  */
 export async function readOverview(ctx: OverviewDeps, organizationId: string | null) {
   const { redis, deployment, config } = ctx;
@@ -63,24 +62,24 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     inRedis(() => measureQueues(redis, deployment.id, config), []),
     inRedis(() => readRedisServers(ctx), []),
   ]);
-  // The last to be read, because the others may take seconds.
+  // Read last, because the other reads may take seconds.
   const { attention, ended, standing } = await ctx.watch.look();
   const { canary, processes } = standing;
   return {
     at: now,
     organization: organizationId,
-    /** Redemptions and claims before this time are completely counted. */
+    /** The time before which redemptions and claims are completely counted. */
     completeUntil: database?.completeUntil ?? null,
     minutes: merge(minuteTimes, database, database?.minutes, ofMinutes, organizationId),
     hours: merge(hourTimes, database, database?.hours, ofHours, organizationId),
     /** The latencies of the last five minutes' redeems. */
     latencyMs: latencyIn((ofMinutes ?? []).slice(-LATENCY_MINUTES)),
-    /** The redeems of the last minute; null if they are not known. */
+    /** The redeems of the last minute. Null if unknown. */
     redeems: ofMinutes && {
       answered: inLastMinute(ofMinutes, now, answeredIn),
       unanswered: inLastMinute(ofMinutes, now, (counts) => unansweredIn(counts)),
     },
-    /** The keys with the most calls in the last minute; null if they are not known. */
+    /** The keys with the most calls in the last minute. Null if unknown. */
     keys:
       ofMinutes &&
       busiestKeysIn(ofMinutes, now)
@@ -108,7 +107,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
 const newestOf = (times: readonly Date[]) =>
   times.length === 0 ? null : new Date(Math.max(...times.map((time) => time.getTime())));
 
-/** Reads from Postgres; null if it does not answer. One query after the other, because each uses a connection. */
+/** Reads from Postgres. Null if it does not answer. One query after the other, because each uses a connection. */
 async function readDatabase({ pool, log }: OverviewDeps, organizationId: string | null) {
   const read = async () => ({
     ...(await readActivity(pool, organizationId)),
@@ -125,9 +124,10 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
 }
 
 /**
- * Merges counts. While the sweeper does not count, redemptions and claims are not known after the time until which they
- * are complete; the span of that time and the next one, which has just begun, count as known.
- * @param counts missing if redemptions and claims are not known. @param fields null if the others are not.
+ * Merges counts. If the sweeper does not count, redemptions and claims after the time until which they are complete are
+ * unknown. The period of that time, and the next period if it has just begun, count as known.
+ * @param counts undefined if redemptions and claims are unknown.
+ * @param fields null if the other counts are unknown.
  */
 function merge(
   times: readonly Date[],

@@ -19,22 +19,22 @@ import type { RedisClient } from "../platform/redis/connections.ts";
 import { knownId } from "./facts.ts";
 import { inTime } from "./in-time.ts";
 
-/** Longest wait for a server. Milliseconds. */
+/** Maximum wait for a server. Milliseconds. */
 const WAIT_MAX_MS = 1_500;
-/** How many of the last minutes are read, including the present one. */
+/** Number of minutes to read, including the current one. */
 const MINUTES = 5;
 
-/** A queue, summed over its shards. Counts and ages are null if the server of a shard does not answer. */
+/** A queue, summed over its shards. Counts and ages are null if a shard's server does not answer. */
 interface QueueSummary {
   name: string;
   waiting: number | null;
   active: number | null;
   failed: number | null;
-  /** 0 when no job waits. */
+  /** 0 if no job waits. */
   oldestWaitingMs: number | null;
   /** Whether any shard that answered is paused. */
   paused: boolean;
-  /** Worker processes that serve the queue and were seen lately. */
+  /** Number of worker processes that serve the queue and were recently seen. */
   workers: number;
 }
 
@@ -44,11 +44,11 @@ export interface QueueState extends Omit<QueueSummary, "workers"> {
   pausedShards: number;
   /** For a paused queue: its last pause or resumption on a page of this service, or null if there is none. */
   newestPause: QueuePause | null | "unknown";
-  /** The processes that serve the queue and were seen lately; null while Postgres does not answer. */
+  /** The processes that serve the queue and were recently seen. Null while Postgres does not answer. */
   workers: ServiceProcess[] | null;
-  /** Jobs that ended in the last minute; null while Redis does not answer. */
+  /** Number of jobs that ended in the last minute. Null while Redis does not answer. */
   jobsPerMinute: number | null;
-  /** The times of the last five minutes; null while Redis does not answer. */
+  /** The times of the last five minutes. Null while Redis does not answer. */
   times: JobTimes | null;
 }
 
@@ -69,8 +69,8 @@ export interface QueuesDeps {
 }
 
 /**
- * Reads the state of every queue. What Postgres or a Redis server does not answer is empty, null or unknown.
- * @throws AppError `unavailable` when Redis does not answer at all, or if its keys are not known.
+ * Reads the state of every queue. If Postgres or a Redis server does not answer, its data is empty, null or unknown.
+ * @throws AppError `unavailable` when Redis does not answer at all, or when the names of its keys are unknown.
  */
 export async function readQueues(ctx: QueuesDeps): Promise<QueueState[]> {
   const { redis, deployment, config, log } = ctx;
@@ -114,7 +114,10 @@ async function readPauses(pool: pg.Pool, queues: readonly string[]): Promise<Map
   return pauses;
 }
 
-/** Sums the shards of each queue, and counts its workers. Without shards, the result is as if no shard had answered. */
+/**
+ * Sums the shards of each queue, and counts its workers. If there are no shards, the result is as if no shard had
+ * answered.
+ */
 export function summarizeQueues(
   queues: readonly { name: string }[],
   shards: readonly ShardBacklog[],
@@ -150,11 +153,11 @@ export interface FailedJob {
   id: string;
   reason: string;
   failedAt: Date;
-  /** The operator page of what the job is about, as segments after `/ops`; null without one. */
+  /** The operator page of the entity that the job concerns, as segments after `/ops`. Null if there is none. */
   page: readonly [collection: string, id: string] | null;
 }
 
-/** The newest failed jobs of a queue, at most `max`; null when a Redis server does not answer. */
+/** The newest failed jobs of a queue, at most `max`. Null when a Redis server does not answer. */
 export async function readFailedJobs(
   { queueViews, log }: { queueViews: Pick<QueueViews, "open">; log: Logger },
   name: string,
@@ -176,7 +179,7 @@ export async function readFailedJobs(
 async function readShard({ queue, settings: { about } }: QueueView, max: number): Promise<FailedJob[]> {
   const jobs = await queue.getJobs("failed", 0, max - 1);
   return jobs.flatMap((job): FailedJob[] => {
-    // A job that was removed since the list was read is undefined.
+    // A job is undefined if it was removed after the list was read.
     if (job === undefined || job.id === undefined) return [];
     const id: unknown = Object(job.data)[about?.field ?? ""];
     return [

@@ -15,10 +15,10 @@ const LOOK_EVERY_MS = 2_000;
 const KEPT_MS = 500;
 /**
  * How long a server must be unusable before this process reports itself as not ready. Longer than canaries may be
- * silent, because a server that is away for all processes is another fault. Milliseconds.
+ * silent, because a server that no process can reach is a different fault. Milliseconds.
  */
 const UNREADY_MS = SILENT_MS + 2_000;
-/** How long a process uses stock again, which changes slowly and costs much. Milliseconds. */
+/** How long a process reuses the stock. The stock changes slowly, and reading it is expensive. Milliseconds. */
 const STOCK_KEPT_MS = 60_000;
 
 /** The result of one search for faults. */
@@ -35,14 +35,14 @@ type Deps = FactDeps &
     config: FactDeps["config"] & Pick<Config, "ops" | "production">;
   };
 
-/** Looks for faults. Each API process does so for itself. */
+/** Looks for faults. Each API process does so independently. */
 export class FaultWatch implements Closable {
   readonly #ctx: Deps & Parameters<typeof gatherFacts>[0];
   readonly #faults: readonly Fault[];
   readonly #keeper: FaultKeeper;
   readonly #closing = new AbortController();
   #unreadySinceMs: number | null = null;
-  /** Since when the canaries of another process are answered in time. */
+  /** The time since which another process's canaries have been answered in time. */
   #othersAnsweredSinceMs: number | null = null;
   /** Searches for faults, or returns the last result. Never rejects. */
   readonly look = shareFor(KEPT_MS, () => this.lookAnew());
@@ -55,8 +55,8 @@ export class FaultWatch implements Closable {
   }
 
   /**
-   * Searches from now on, even if no operator has a page open. Without operator pages and ALERT_URL, the process only
-   * checks itself.
+   * Searches regularly from now on, even if no operator has a page open. Without operator pages and ALERT_URL, the
+   * process only checks itself.
    */
   start(): void {
     const { config, log } = this.#ctx;
@@ -92,7 +92,7 @@ export class FaultWatch implements Closable {
     return { at: facts.now, attention, ended, standing };
   }
 
-  /** Why this process cannot serve requests while others can, or null. Records it for the others. */
+  /** Why this process cannot serve requests while other processes can, or null. Records it for the other processes. */
   #judgeSelf(standing: Standing): string | null {
     const { problems, canary } = standing;
     const problem = problems.postgres ?? problems.redis;
@@ -100,7 +100,7 @@ export class FaultWatch implements Closable {
     const isUnready = this.#unreadySinceMs !== null && performance.now() - this.#unreadySinceMs >= UNREADY_MS;
     const isAnsweredElsewhere = answeredElsewhereMs({ ...standing, self: this.#ctx.process }) < FRESH_MS;
     this.#othersAnsweredSinceMs = isAnsweredElsewhere ? (this.#othersAnsweredSinceMs ?? performance.now()) : null;
-    // Processes begin and end an outage at different times.
+    // Processes do not all begin and end an outage at the same time.
     const answeredForMs = performance.now() - (this.#othersAnsweredSinceMs ?? performance.now());
     const isCutOff = canary.silentMs >= SILENT_MS && answeredForMs >= FRESH_MS;
     const unready = isUnready || isCutOff ? (problem ?? "No worker answers it.") : null;

@@ -6,7 +6,7 @@ import { type Html, html } from "../../pages/html.ts";
 import type { Site } from "../../pages/layout.ts";
 import { type Acting, type Action, FieldProblem } from "./action.ts";
 
-/** The parts of an act that decide where its form is. */
+/** The properties of an act that decide where its form is. */
 export type FormPlace = Pick<Act, "on" | "creates" | "name">;
 
 /** The path of an act's form after `/ops`. `named` is the id of the entity that the act changes. */
@@ -18,8 +18,8 @@ export function formPathOf({ on, creates, name }: FormPlace, named = ":id"): str
 }
 
 /**
- * The form of an act. `takes` supplies what the act needs from the serving process, besides what all forms have.
- * `named` is the entity's id if the form serves one entity only.
+ * The form of an act. `takes` supplies what the act needs from the process, in addition to the dependencies of all
+ * forms. `named` is the entity's id if the form serves only one entity.
  */
 export function formOf<F extends Fields, Result extends object, Deps extends object, Api = object>(
   act: Act<F, Result, Deps>,
@@ -63,7 +63,7 @@ export function formOf<F extends Fields, Result extends object, Deps extends obj
   };
 }
 
-/** The first line as a sentence, and further ones as they are. */
+/** The first line as a sentence. Further lines are unchanged. */
 function renderReport(said: string): Html {
   const [first = "", ...lines] = said.split("\n");
   return lines.length === 0 ? html`${first}` : html`${first}</p>\n<pre>${lines.join("\n")}</pre>\n<p>`;
@@ -77,7 +77,7 @@ const contextOf = ({ pool, randomBytes, audited, config }: Omit<Acting, "api">) 
 });
 
 const NOT_EMPTY = z.string().min(1, "must not be empty").max(1_000);
-/** What must be typed to confirm an act. */
+/** The text that must be typed to confirm an act. */
 const CONFIRMATION = { kind: "text", hint: "", typed: NOT_EMPTY, json: NOT_EMPTY } as const;
 
 /** What to do with the new secret of an entity, and the page that lists the entity. */
@@ -93,7 +93,7 @@ choose Authorize, enter the key, and redeem a voucher's code.`,
   },
 };
 
-/** Shows a secret, which appears only here, and what to do with it. */
+/** Shows a secret, which appears nowhere else, and what to do with it. */
 function renderSecret({ config }: Pick<Acting, "config">, kind: EntityKind | null, said: string, secret: string): Html {
   return html`<strong>Copy this now. It is not shown again.</strong></p>
 <pre class="secret"><code>${secret}</code></pre>

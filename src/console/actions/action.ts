@@ -24,7 +24,7 @@ export type ActionDeps = DepsOf<typeof releaseLease> &
     sendFile: SendFile;
   };
 
-/** Thrown when the value entered in `field` cannot be used. The message continues the field's label. */
+/** Thrown if the value entered in `field` cannot be used. The message continues the field's label. */
 export class FieldProblem extends Error {
   readonly field: string;
 
@@ -34,46 +34,49 @@ export class FieldProblem extends Error {
   }
 }
 
-/** The context of a running action: connections that may write, its audit entry, and the process's own context. */
+/**
+ * The context of a running action: connections that may write, the action's audit entry, and the process's own context.
+ */
 export interface Acting<Deps = object> extends AuditContext, Pick<ActionDeps, "config"> {
   api: ActionDeps & Deps;
-  /**
-   * Shows the progress of a long run.
-   * @throws RunLeft when the operator has left the page, or the process stops.
-   */
+  /** Shows the progress of a long run. @throws RunLeft when the operator has left the page or the process stops. */
   advance(done: number, total: number, soFar?: object): void;
 }
 
-/** One thing that an operator can do: a page with a form. */
+/** Something that an operator can do: a page with a form. */
 export interface Action<Deps = object> {
   /**
-   * The path after `/ops`, in which `:id` stands for the entity's id; the equal command of voucherctl; the page's
-   * title.
+   * The path after `/ops`, in which `:id` stands for the entity's id; the corresponding command of voucherctl; the
+   * page's title.
    */
   is: readonly [path: string, command: string, title: string];
   /** The role that an operator needs to see and to send the form. */
   role: OperatorRole;
-  /** Sentences for the operator to read first. */
+  /** Sentences for the operator to read before the form. */
   about?: string;
   fields: Fields;
-  /** The fields that only confirm the act, which are not written into the audit entry. */
+  /** The fields that only confirm the act. They are left out of the audit entry. */
   unrecorded: readonly string[];
   /** Whether the field `name` should be unique among the entity's children. */
   asksNamesake: boolean;
-  /** Finds what the act refuses. Values that cannot be read are undefined. */
+  /** Finds what the act refuses. Values that could not be read are undefined. */
   findProblems(db: Queryable, values: Record<string, unknown>): Promise<Problem[]>;
-  /** The field to blame for a refusal by the service that names no field. */
+  /** The field to which a refusal by the service belongs if it names no field. */
   refused?: string;
   /**
-   * Only for a form that creates an entity, which it does once. What follows when the form is sent again after it has
-   * created the entity `id`: the next page's path after `/ops`, or content. `parentId` is the id in the form's path.
+   * Only for a form that creates an entity. Each form does so only once. If the form is sent again after it has created
+   * the entity `id`, returns the next page's path after `/ops`, or content to show. `parentId` is the id in the form's
+   * path.
    */
   creates?(id: string, parentId: string): string | Html;
-  /** What a long run did before it ended early, as a sentence. Without it, a run that ends early changes nothing. */
+  /**
+   * What a long run did before it ended early, as a sentence. A run without this function changes nothing if it ends
+   * early.
+   */
   partly?(done: number, total: number, soFar?: object): string | null;
   /**
-   * Returns the path after `/ops` of the next page, or content to show once. An action with `creates` returns the new
-   * entity's id instead of a path. Null: the entity's own page is next.
+   * Returns the next page's path after `/ops`, or content to show once. An action with `creates` returns the new
+   * entity's id instead of a path. Null means the entity's own page.
    */
   run: (
     ctx: Acting<Deps>,

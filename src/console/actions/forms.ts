@@ -11,8 +11,8 @@ import { formOf } from "./act-form.ts";
 import type { Action } from "./action.ts";
 
 /**
- * The forms of all acts, including the wings' acts. A form that a wing declares replaces the form made from the act. An
- * act on queues has one form for each queue.
+ * The forms of all acts, including those of wings. A form that a wing declares replaces the form that is made from the
+ * act. An act on queues has one form per queue.
  */
 export function formsOf<Deps>(
   queues: readonly QueueSettings[],
@@ -34,7 +34,7 @@ export function formsOf<Deps>(
   ];
 }
 
-/** Links to the forms of the core's acts on an entity that create nothing, in every state of the entity. */
+/** Links to forms on an entity, for acts of the core that create nothing and apply in every state of the entity. */
 export function linkActs(site: Parameters<typeof linkActions>[0], kind: EntityKind, id: string): Html | null {
   const acts = ACTS.filter(({ only, on, creates }) => only !== "command" && on === kind && creates === undefined);
   const links = acts.map(({ name, title }) => [String(name.split(" ")[1]), title] as const);

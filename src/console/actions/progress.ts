@@ -9,14 +9,14 @@ const LINE_EVERY_MS = 500;
 
 const MARKER = new Html("<!-- progress -->");
 
-/** Ends a run when the operator has left the page, or the process stops. */
+/** Ends a run when the operator has left the page or the process stops. */
 export class RunLeft extends AppError {
   constructor(message = "The run was stopped before everything was done.") {
     super("unavailable", message);
   }
 }
 
-/** Ends a run when the operator was revoked, or the operator or the JWT has expired. */
+/** Ends a run when the operator was revoked, or when the operator or the JWT has expired. */
 class SignInEnded extends RunLeft {
   /** @param outcome what was done, as a sentence. */
   constructor(outcome: string) {
@@ -24,13 +24,13 @@ class SignInEnded extends RunLeft {
   }
 }
 
-/** What a run did before it ended early, as a sentence; null if it did nothing. */
+/** What a run did before it ended early, as a sentence. Null if it did nothing. */
 type Partly = (done: number, total: number, soFar?: object) => string | null;
 
 /**
- * Shows a long run on a page that grows until the run ends. The page needs no script and the server keeps no state: the
- * run ends when the operator leaves the page.
- * @param run.render returns the page, with its argument where the progress stands.
+ * Shows a long run on a page that grows until the run ends. The page needs no script, and the server keeps no state:
+ * the run ends when the operator leaves the page.
+ * @param run.render returns the page, with its argument at the place of the progress.
  */
 export function openProgress(
   response: Response,

@@ -9,10 +9,13 @@ import type { Action, ActionDeps } from "./action.ts";
 /** Maximum number of products in a choice. */
 const PRODUCTS_MAX = 1_000;
 
-/** The values of a form by field, as the browser sent them. */
+/** The values of a form by field, as sent by the browser. */
 export type Entered = Readonly<Record<string, readonly string[]>>;
 
-/** Hidden field with a random token, new each time the form is shown. The form is carried out once for each token. */
+/**
+ * Name of the hidden field with a random token. Each display of the form has a new token, and the form acts only once
+ * per token.
+ */
 export const FORM_TOKEN = "formToken";
 
 /** The page of an action: the links to its parents, its title, and `content`. */
@@ -26,7 +29,10 @@ export function renderPage(
   return layOutForOperators(site, title, html`${trail}<h1>${title}</h1>\n${content}`);
 }
 
-/** An action's form, with what was entered and the problems: by field, or under the empty name for the whole form. */
+/**
+ * An action's form, with what was entered and the problems. They are listed by field. The empty name stands for the
+ * whole form.
+ */
 export async function renderFormPage(
   ctx: ActionDeps,
   action: Action<never>,

@@ -4,7 +4,7 @@ import { type FormPlace, formPathOf } from "./act-form.ts";
 
 /**
  * The content of an empty list: the sentence `empty`, and how to add the first entry. Operators who may use the form of
- * `act` on the entity `id` get a link to it; all others get the command.
+ * `act` on the entity `id` get a link to it. All other operators get the command.
  */
 export function sayEmpty(site: OperatedSite, empty: string, act: FormPlace & { title: string }, id = ""): Html {
   const path = formPathOf(act, encodeURIComponent(id));

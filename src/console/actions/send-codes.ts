@@ -14,14 +14,16 @@ import { wholeNumber } from "../../platform/http/whole-number.ts";
 import type { ActionDeps } from "./action.ts";
 import { actingAs, type Console, openLineage } from "./serve-action.ts";
 
-/** Labels on one A4 sheet: three columns of eight. Without chosen serials, a page shows one sheet. */
+/** Number of labels on one A4 sheet: three columns of eight. If no serials are chosen, a page shows one sheet. */
 const SHEET = 24;
-/** Labels made in one turn of the event loop: 4 ms, because of the QR codes. A sheet is a whole number of pieces. */
+/**
+ * Number of labels made in one turn of the event loop: 4 ms, because of the QR codes. A sheet consists of whole pieces.
+ */
 const PIECE = 8;
 /** Maximum number of labels on one page: two megabytes. */
 const LABELS_MAX = 1_200;
 
-/** Sends all codes of a batch as the CSV file that `voucherctl batch export` writes. */
+/** Sends all codes of a batch as a CSV file, the same as from `voucherctl batch export`. */
 export function sendCsv(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/codes.csv", request)) as Lineage;
@@ -73,10 +75,10 @@ function serialsOf({ body }: Request, size: number): Serials {
   throw new AppError("invalid_request", `Choose serials from 1 to ${size}, at most ${LABELS_MAX} at a time.`);
 }
 
-/** Stands in the page where the sheets are inserted. */
+/** Marks the place in the page where the sheets are inserted. */
 const SHEETS = new Html("<!-- sheets -->");
 
-/** @param count how many labels the sheets have; null before any are shown. */
+/** @param count the number of labels on the sheets. Null before any are shown. */
 function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }: Serials, count: number | null): Html {
   const size = Number(lineage.voucherCount);
   return layOutForOperators(
@@ -136,8 +138,8 @@ const CORNERS = Array.from(
   (_, at) => `M${7 + 64 * (at % 4)} ${12.5 + 34 * Math.floor(at / 4)}h4m-2-2v4`,
 );
 /**
- * A cross at each corner of a label. Millimetres on A4: a margin of 9 at the left and 12.5 at the top, labels of 64 by
- * 34.
+ * A cross at each corner of a label. In millimetres on A4: margins of 9 at the left and 12.5 at the top, and labels of
+ * 64 by 34.
  */
 const CUT_MARKS = html`<svg class="cuts" viewBox="0 0 210 297" aria-hidden="true"><path d="${CORNERS.join("")}"/>\
 </svg>`;

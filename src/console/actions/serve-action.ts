@@ -23,14 +23,14 @@ import { openProgress, RunLeft } from "./progress.ts";
 import { type Entered, FORM_TOKEN, initialOf, renderFormPage, renderPage } from "./render-form.ts";
 
 /**
- * What an operator's changes need: connections that may write, and a signal that ends long runs when the process stops.
+ * What operators' changes need: connections that may write, and a signal that ends long runs when the process stops.
  */
 export interface Console {
   pool: pg.Pool;
   signal: AbortSignal;
 }
 
-/** The context of one act of an operator. `args` must contain no secret and no voucher code. */
+/** The context of one act by an operator. `args` must contain no secret and no voucher code. */
 export function actingAs(
   request: Request,
   ctx: Pick<ActionDeps, "randomBytes">,
@@ -43,7 +43,7 @@ export function actingAs(
   return { pool: console.pool, randomBytes: ctx.randomBytes, audited };
 }
 
-/** The entity that a path such as `/brands/:id/…` names, with its parents; null if it belongs to no organization. */
+/** The entity that a path such as `/brands/:id/…` names, with its parents. Null if it belongs to no organization. */
 export async function openLineage(ctx: ActionDeps, path: string, { params }: Request): Promise<Lineage | null> {
   const [, collection = ""] = path.split("/");
   return path.includes(":id") && hasLineage(collection)
@@ -71,7 +71,7 @@ function entityIn(path: string): EntityNames {
   return found;
 }
 
-/** Performs a form's action and continues, or shows the form again with what was entered and what is wrong with it. */
+/** Performs a form's action and continues, or shows the form again with the entered values and their problems. */
 export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, action: Action<Deps>): RequestHandler {
   const [path, command] = action.is;
   const { option, collection, listedOn = [collection] } = entityIn(path);
@@ -109,7 +109,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
     try {
       const namesake = action.asksNamesake && insists !== "on" ? await findTaken(console.pool, id, values) : null;
       if (namesake !== null) {
-        // This form itself may have created the entity with the same name.
+        // Perhaps this form itself has created the entity with the same name.
         await confirmed(console.pool, () => assertNotSent(console.pool, act.audited));
         return refuse(409, { name: namesake }, true);
       }
@@ -131,7 +131,7 @@ export function runAction<Deps extends ActionDeps>(ctx: Deps, console: Console, 
   };
 }
 
-/** What to say if another entity of the same parent has this name; otherwise null. */
+/** A sentence if another entity of the same parent has this name. Otherwise null. */
 async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Record<string, unknown>) {
   const namesake = await findNamesake(pool, { parentId, name: String(name) });
   return namesake === null ? null : sayNamesake(namesake, String(name));
@@ -182,7 +182,7 @@ async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   return { values, recorded, problems: { ...explainProblems(action, further), ...problems } };
 }
 
-/** The problem of each field, in the texts of the form. */
+/** The problem of each field, in the words of the form. */
 function explainProblems(action: Action<never>, { problems }: InvalidValues): Record<string, string> {
   const labelled = problems.map((problem): [string, string] => [
     problem.field,
@@ -194,7 +194,7 @@ function explainProblems(action: Action<never>, { problems }: InvalidValues): Re
 /** The label of a field, without a part in brackets at its end. */
 const labelOf = ({ fields }: Action<never>, name: string) => String(fields[name]?.label).replace(/ \(.*\)$/, "");
 
-/** A problem in the style of the API: the field's name and what is wrong with it. */
+/** A problem in the style of the API: the field's name and its problem. */
 function say(action: Action<never>, name: string, problem: string): string {
   return `${labelOf(action, name)} ${inEnglish(problem)}.`;
 }

@@ -11,15 +11,15 @@ export interface AuthenticatingDeps extends LimitingRefusals {
   metrics: Pick<ApiMetrics, "signInsFailed"> | null;
 }
 
-/** Skips the router of the operator pages, as if it did not exist, while there is no way to sign in. */
+/** While there is no way to sign in, skips the router of the operator pages as if it did not exist. */
 export function skipUnlessOpen({ signIn }: Pick<AuthenticatingDeps, "signIn">): RequestHandler {
   return async (_request, _response, next) => ((await signIn.isOpen()) ? next() : next("router"));
 }
 
 /**
- * Admits operators who sign in: by HTTP Basic (RFC 7617) with a name and the operator's token, or any name and
- * OPS_TOKEN; or by the JWT that a proxy adds. Tokens and JWTs are too long to guess, so each is verified, even after
- * many wrong attempts from the same address.
+ * Admits operators who sign in. There are two ways: HTTP Basic (RFC 7617) with a name and the operator's token, or any
+ * name and OPS_TOKEN; and the JWT that a proxy adds. Tokens and JWTs are too long to guess. So each is verified, even
+ * after many wrong attempts from the same address.
  * @throws AppError `missing_password`, `wrong_password`, `invalid_token`, `missing_role`, `unavailable`; `rate_limited`
  * instead of a 401 after too many failed sign-ins from the address.
  */
@@ -34,7 +34,8 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
     if (given === null) return refuse(request, response, BASIC, new AppError("missing_password"));
     const operator = await ctx.signIn.verify(given, request.ip).catch((error: unknown) => {
       if (!(error instanceof AppError && error.code === "invalid_token")) throw error;
-      // No failed sign-in: open pages reload every few seconds, also after their JWT has expired.
+      // An expired JWT is not counted as a failed sign-in, because open pages keep reloading after their JWT has
+      // expired.
       if (!isExpiredToken(error)) ctx.metrics?.signInsFailed.with().inc();
       return refuse(request, response, BEARER, error);
     });
@@ -49,16 +50,16 @@ export function authenticateOperator(ctx: AuthenticatingDeps): RequestHandler {
 }
 
 const BASIC = 'Basic realm="Operators", charset="UTF-8"';
-/** Makes browsers ask for no password, because the proxy signs people in. */
+/** Prevents browsers from asking for a password, because the proxy signs people in. */
 const BEARER = 'Bearer error="invalid_token"';
 
-/** Answers 401, so that browsers forget the password that they send. */
+/** Answers 401, so that browsers forget the stored password. */
 export const signOut: RequestHandler = (_request, response) => {
   response.setHeader("WWW-Authenticate", BASIC);
   throw new AppError("missing_password", "You are signed out. To sign in again, enter your name and token.");
 };
 
-/** Refuses every request that is not a read, with this sentence. */
+/** Refuses every request except reads, with this sentence. */
 export function refuseAllWrites(sentence: string): RequestHandler {
   return (request, response, next) => {
     if (["GET", "HEAD"].includes(request.method)) return next();

@@ -15,11 +15,13 @@ import { basicCredentials, networkOf } from "../../platform/http/middleware/requ
 import { openOperatorTokens, showName, type TokenOperator } from "./operator-tokens.ts";
 import type { SignedIn } from "./signed-in.ts";
 
-/** Longest name of an operator in an audit entry. Characters. */
+/** Maximum length of an operator's name in an audit entry. Characters. */
 const NAME_MAX = 100;
 /** How long a process remembers whether named operators exist. Milliseconds. */
 const KNOWN_MS = 1_000;
-/** Tokens in one query, and tokens that wait for a query: as many as a process has connections. */
+/**
+ * Maximum number of tokens in one query, and of tokens that wait for a query. A process accepts as many connections.
+ */
 const TOKENS = { batchMax: 256, waitingMax: 10_000 };
 
 /** The credentials of a request. */
@@ -67,7 +69,7 @@ export class OperatorSignIn {
   }
 
   /**
-   * Whether anyone can sign in. Notices new named operators within a second.
+   * Whether there is any way to sign in. Detects new named operators within a second.
    * @throws AppError `unavailable` if the answer depends on Postgres, and Postgres does not respond.
    */
   async isOpen(): Promise<boolean> {
@@ -79,7 +81,7 @@ export class OperatorSignIn {
     return areThere;
   }
 
-  /** The open ways to sign in, in words for the log. */
+  /** The available ways to sign in, in words for the log. */
   async describeWays(): Promise<string[]> {
     const { isOff, jwksUrl } = this.#ops;
     if (isOff) return [];
@@ -91,7 +93,10 @@ export class OperatorSignIn {
     ];
   }
 
-  /** The credentials of a request, or null. HTTP Basic wins over the JWT, which a proxy adds to every request. */
+  /**
+   * The credentials of a request, or null. HTTP Basic takes precedence over the JWT, because a proxy adds the JWT to
+   * every request.
+   */
   findCredentials(request: Request): Credentials | null {
     const basic = basicCredentials(request);
     if (basic !== null) return { kind: "basic", ...basic };
@@ -102,10 +107,10 @@ export class OperatorSignIn {
   }
 
   /**
-   * The operator with these credentials; null for a wrong name or password.
+   * The operator with these credentials. Null for a wrong name or password.
    * @param address the caller's address.
-   * @throws AppError `invalid_token`; `missing_role` for a JWT without a role; `unavailable` if they cannot be checked;
-   * BatcherFull.
+   * @throws AppError `invalid_token`; `missing_role` for a JWT without a role; `unavailable` if the credentials cannot
+   * be checked; BatcherFull.
    */
   async verify(credentials: Credentials, address: string | undefined): Promise<SignedIn | null> {
     if (credentials.kind === "jwt") return this.#verifyJwt(credentials.token, address);
@@ -134,18 +139,18 @@ export class OperatorSignIn {
   }
 }
 
-/** Replaces an error that means "Postgres does not respond" by AppError `unavailable`. */
+/** Throws AppError `unavailable` in place of an error that means "Postgres does not respond". */
 function throwUnchecked(cause: unknown): never {
   if (!isDatabaseUnavailable(cause)) throw cause;
   throw new AppError("unavailable", (t) => t("inDetail.signInUnchecked"), { cause });
 }
 
-/** The user name that came with OPS_TOKEN, without control characters; `operator` if there is none. */
+/** The user name that was sent with OPS_TOKEN, without control characters. `operator` if there is none. */
 function printable(name: string): string {
   return showName(name.replaceAll(/\p{Cc}/gu, "").slice(0, NAME_MAX)) || "operator";
 }
 
-/** Digests have equal length, so that comparing them takes the same time for every password. */
+/** All digests have the same length, so comparing them takes the same time for every password. */
 function digest(text: string): Buffer {
   return hash("sha256", text, "buffer");
 }

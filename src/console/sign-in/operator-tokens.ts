@@ -5,13 +5,15 @@ import { type Config, ConfigError } from "../../platform/config.ts";
 import type { DatabaseClock } from "../../platform/db/database-clock.ts";
 import { normaliseText } from "../../platform/text.ts";
 
-/** The operator that a proxy's JWT names. The role is null if no value of the claim gives one. */
+/** The operator that a proxy's JWT names. The role is null if no value of the claim gives a role. */
 export interface TokenOperator {
   name: string;
-  /** The token's subject, which the issuer gives to one person only. Null if it has none, or if it is the name. */
+  /**
+   * The token's subject, which the issuer gives to only one person. Null if there is none, or if it equals the name.
+   */
   subject: string | null;
   role: OperatorRole | null;
-  /** A sentence with the claim's values that gave no role. */
+  /** A sentence with the values of the claim that gave no role. */
   found: string;
   /** When the JWT expires, on the database's clock. Milliseconds. */
   expiresAt: number;
@@ -19,7 +21,7 @@ export interface TokenOperator {
 
 type TokenSettings = Pick<Config["ops"], "jwksUrl" | "issuer" | "audience" | "nameClaim" | "roleClaim" | "roleMap">;
 
-/** Verifies the JWTs of a proxy that signs operators in, by the rules for the tokens of users. */
+/** Verifies the JWTs of a proxy that signs operators in, under the same rules as users' tokens. */
 export function openOperatorTokens(
   ops: TokenSettings,
   clock: DatabaseClock,
@@ -48,18 +50,18 @@ export function openOperatorTokens(
   });
 }
 
-/** What no eye sees: control and format characters, blanks other than a space, and fillers. */
+/** Invisible characters: control and format characters, white space other than a space, and fillers. */
 const UNSEEN = /[\p{C}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Z}/gu;
-/** Letters of the scripts that have look-alikes of Latin letters. */
+/** Letters of scripts that have look-alikes of Latin letters. */
 const LOOKALIKES =
   /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Coptic}\p{Script=Lisu}]/gu;
 
-/** Whether something of a text can be seen that names a person. */
+/** Whether a text contains visible letters or digits, so that it can name a person. */
 const isName = (text: string) => /[\p{L}\p{N}]/u.test(text.replaceAll(UNSEEN, ""));
 
 /**
- * A name in which each misleading character is shown by its code point, such as `\u{202e}`: invisible characters,
- * compatibility forms such as full-width letters, and look-alikes beside Latin letters.
+ * A name in which each misleading character is replaced by its code point, such as `\u{202e}`. Misleading are invisible
+ * characters, compatibility forms such as full-width letters, and look-alikes next to Latin letters.
  */
 export function showName(name: string): string {
   const byCode = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;
@@ -73,7 +75,7 @@ export function showName(name: string): string {
 }
 
 /**
- * Finds a claim by its name or, if no claim has this name, by its path: a JSON pointer (RFC 6901) as in
+ * Finds a claim by its name. If no claim has this name, finds it by its path: a JSON pointer (RFC 6901) as in
  * `/resource_access/shop.vouchers/roles`, or names with dots as in `realm_access.roles`.
  */
 function findClaim(claims: JWTPayload, name: string): unknown {
@@ -93,8 +95,8 @@ function findClaim(claims: JWTPayload, name: string): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 /**
- * The values of a claim: a list, a text with values between commas, or an object with values as its names. Blanks do
- * not separate values, because group names contain blanks, such as "Billing admin".
+ * The values of a claim: a list, a text with values separated by commas, or an object whose property names are the
+ * values. Spaces do not separate values, because group names may contain spaces, such as "Billing admin".
  */
 function valuesOf(claim: unknown): string[] {
   if (typeof claim === "string") return claim.split(",");
@@ -118,13 +120,13 @@ function readRoleMap(map: TokenSettings["roleMap"]): ReadonlyMap<string, Operato
   );
 }
 
-/** The highest role among the values, by OPS_ROLE_MAP or, without it, by the roles' own names. */
+/** The highest role among the values, by OPS_ROLE_MAP or, if it is not set, by the roles' own names. */
 function highestRole(values: readonly string[], map: ReadonlyMap<string, OperatorRole> | null): OperatorRole | null {
   const roles = values.map((value) => (map === null ? roleKey(value) : map.get(roleKey(value))));
   return OPERATOR_ROLES.findLast((role) => roles.includes(role)) ?? null;
 }
 
-/** Maximum number of values or claims that a sentence names, and of characters of each. */
+/** Maximum number of values or claims that a sentence lists, and maximum number of characters of each. */
 const [NAMED_MAX, SHOWN_MAX] = [10, 60];
 
 function describeFound(values: readonly string[], claims: JWTPayload, { roleClaim, roleMap }: TokenSettings): string {

@@ -5,14 +5,20 @@ import { AppError } from "../../platform/api/errors.ts";
 
 /** An operator who has signed in. */
 export interface SignedIn {
-  /** The name as audit entries show it. */
+  /** The name in audit entries. */
   name: string;
-  /** The subject of the operator's JWT, for audit entries: an issuer may give one name to several people in turn. */
+  /**
+   * The subject of the operator's JWT, for audit entries. An issuer may give one name to several people, one after
+   * another.
+   */
   subject?: string;
   role: OperatorRole;
   /** How the operator was identified. */
   by: Extract<ActingBy, "operator" | "jwt" | "shared">;
-  /** Whether the sign-in is still valid: false once the operator is revoked, or the operator or the JWT has expired. */
+  /**
+   * Whether the sign-in is still valid. False after the operator was revoked, or after the operator or the JWT has
+   * expired.
+   */
   stillHolds(): Promise<boolean>;
 }
 
@@ -25,14 +31,14 @@ declare global {
   }
 }
 
-/** The operator who has signed in. Only for requests that `authenticateOperator` has let pass. */
+/** The operator who has signed in. Only for requests that `authenticateOperator` has admitted. */
 export function operatorOf({ res }: Pick<Request, "res">): SignedIn {
   const operator = res?.locals.operator;
   if (operator === undefined) throw new Error("the route does not authenticate operators");
   return operator;
 }
 
-/** The user that an audit entry names for an act or a visit of this request. */
+/** The user in an audit entry for an act or a visit of this request. */
 export function actingOf(request: Request): { user: string; by: ActingBy } {
   const { name, subject, by } = operatorOf(request);
   return { user: subject === undefined ? name : `${name} (sub ${subject})`, by };

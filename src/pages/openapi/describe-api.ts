@@ -27,7 +27,7 @@ export interface DescribedParts {
   files: Readonly<Record<string, DescribedFile>>;
   /** The requests that the service sends to partners, by event type. */
   webhooks: ZodOpenApiPathsObject;
-  /** The files of `docs/` that the service serves besides those of the core, by their names. */
+  /** The names of files of `docs/` that the service serves in addition to those of the core. */
   documents: readonly string[];
 }
 
@@ -85,12 +85,12 @@ function describeOperation(
     // Only requirements with OAuth schemes may name scopes.
     security: endpoint.security.map((scheme) => Object.fromEntries(Object.keys(scheme).map((name) => [name, []]))),
     ...(scopes.length > 0 && { "x-scopes": scopes }),
-    // Not among the responses: generators would give each call the type of JSON or text.
+    // Not listed among the responses, because generators would then give each call the type "JSON or text".
     ...(otherTypes.length > 0 && { "x-other-media-types": otherTypes }),
     requestParams: {
       path: z.object(endpoint.parameters),
       ...(query !== undefined && { query }),
-      // Machines and operators read probes, so these have one language.
+      // Probes are read by machines and operators, so their responses have only one language.
       ...(endpoint.tag !== "Health" && { header: ACCEPT_LANGUAGE }),
     },
     ...(body !== undefined && {
@@ -122,7 +122,7 @@ function describeOperation(
 }
 
 const simplifySchema: CreateDocumentOptions["override"] = ({ jsonSchema, zodSchema, io }) => {
-  // Responses may gain fields, so clients must accept unknown ones.
+  // Responses may gain fields, so clients must accept unknown fields.
   if (io === "output") delete jsonSchema.additionalProperties;
   if (jsonSchema["x-open"] === true) {
     const { "x-open": _, enum: values, type, ...rest } = jsonSchema;

@@ -27,7 +27,7 @@ type Described = Pick<Endpoint, "security" | "errors" | "errorDetails">;
  */
 export type ErrorDescriptions = Map<string, ZodOpenApiResponseObject>;
 
-/** An endpoint's own errors by status, and under `default` the errors that every URL can return. */
+/** An endpoint's own errors by status. The errors that every URL can return are under `default`. */
 export function describeErrors(
   known: ErrorDescriptions,
   endpoint: Described,

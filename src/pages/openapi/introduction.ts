@@ -1,6 +1,6 @@
 import type { Tag } from "../../platform/http/access.ts";
 
-/** What a reader must know first, in Markdown. It stands above the endpoints. */
+/** What a reader must know first, in Markdown. It is shown above the endpoints. */
 export const INTRODUCTION = `Look up vouchers, reserve one for a checkout, redeem it exactly once under your own order \
 reference, release a reservation, and read a voucher's sealed events. Users claim and buy vouchers from open windows.
 

@@ -66,14 +66,14 @@ function documentRoute(site: Site, document: ServedDocument, all: readonly Serve
     );
   const send = serveFile(sentAs, () => text);
   return getRoute(path, pageHeaders, (request, response, next) => {
-    // Browsers download the receipt verifier: they cannot show it, because the Content-Security-Policy of the pages
+    // Browsers download the receipt verifier. They cannot show it, because the Content-Security-Policy of the pages
     // forbids its inline script.
     if (sentAs === ".html") response.attachment("receipt-verifier.html");
     return send(request, response, next);
   });
 }
 
-/** The reference loads scripts from this origin only, and sends requests to it only. */
+/** The reference loads scripts only from this origin, and sends requests only to it. */
 const referenceHeaders = headersOf({
   // The style sheet of Swagger UI contains its arrows as data URLs.
   "img-src": ["'self'", "data:"],

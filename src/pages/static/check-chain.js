@@ -1,5 +1,5 @@
 // A part of the script of a chain's page, after check-receipt.js and copy.js. Checks the chain in the reader's browser,
-// from the text on the page, without a request. Reloads the page while an entry is not sealed or not in the log yet.
+// from the text on the page, without a request. While an entry is not sealed or not in the log yet, reloads the page.
 
 /** The number and hash of the entry before the page's first entry. On the first page: number 0 and a hash of zeros. */
 function readPreviousEntry() {
@@ -9,8 +9,8 @@ function readPreviousEntry() {
 }
 
 /**
- * What is wrong with an erasure that the entry claims or that it underwent, or with a payload that is lost, as a
- * sentence, or null. The entry that erased it may be on a later page.
+ * Checks an erasure that the entry claims or has undergone, and a payload that is lost. Returns a sentence about the
+ * problem, or null. The entry that erased it may be on a later page.
  */
 function findFalseErasure(entry) {
   const isEarlier = (erased) => Number.isInteger(erased) && erased >= 1 && erased < entry.sequence;
@@ -23,7 +23,7 @@ function findFalseErasure(entry) {
   return isElsewhere || isNamed ? null : say("chain.erasedUnsaid");
 }
 
-/** A sentence that says what is wrong with an entry after `previous`, or null. */
+/** A sentence about the problem of an entry that follows `previous`, or null. */
 function findFault(entry, previous) {
   if (entry.sequence !== previous.sequence + 1) return say("chain.missingBefore", { entry: previous.sequence + 1 });
   const hasHash = entry.recordHash !== null || entry.previousHash !== null;
@@ -97,14 +97,14 @@ function showLocalTimes() {
 }
 
 /**
- * The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last wait repeats.
- * Seconds.
+ * The waits before each reload of a page with an entry that is not sealed or not in the log yet. The last wait is used
+ * again for further reloads. Seconds.
  */
 const RELOAD_AFTER_SECONDS = [3, 5, 10, 20, 40];
 
 /**
- * Reloads an intact page until all its entries are sealed and in the log. Waits while the page is hidden, has pasted
- * text or has an open section.
+ * Reloads an intact page until all its entries are sealed and in the log. Does not reload while the page is hidden, has
+ * pasted text or has an open section.
  */
 function reloadWhilePending(faults) {
   const notices = document.querySelectorAll("#verdict .pending, #log.pending");
@@ -121,7 +121,7 @@ function reloadWhilePending(faults) {
   setTimeout(reload, (RELOAD_AFTER_SECONDS[round] ?? RELOAD_AFTER_SECONDS.at(-1)) * 1_000);
 }
 
-/** A label as part of a sentence: in lower case, except in German, where nouns keep their capital. */
+/** A label as part of a sentence: in lower case, except in German, where nouns have a capital letter. */
 function inSentence(label) {
   return document.documentElement.lang === "de" ? label : label?.toLowerCase();
 }

@@ -1,6 +1,6 @@
 // The last part of the script of a chain's page: compares a pasted payload with the chain.
 
-/** The payload in pasted text: without surrounding spaces, and without the quotes of a JSON string. */
+/** The payload in pasted text, without surrounding spaces, and without the quotes of a JSON string. */
 function unwrapPayload(pasted) {
   const text = pasted.trim();
   if (!text.startsWith('"')) return text;
@@ -13,8 +13,8 @@ function unwrapPayload(pasted) {
 }
 
 /**
- * Compares a payload with the chain on the page: a heading, checks as pairs of a result and a sentence, and the entry
- * if there is one.
+ * Compares a payload with the chain on the page. Returns a heading, checks (pairs of a result and a sentence), and the
+ * entry if there is one.
  */
 function comparePayload(payload, hash, entries) {
   const { textContent: entityId, dataset } = document.querySelector("#entity-id");

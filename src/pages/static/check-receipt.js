@@ -1,5 +1,5 @@
 // Verifies a pasted receipt of the transparency log in the reader's browser, without requests. The page and the file
-// receipt-verifier.html have this script together with the verifier of packages/tlog, without its types.
+// receipt-verifier.html contain this script together with the verifier of packages/tlog, without its types.
 import {
   encodeHex,
   explainDamage,
@@ -13,10 +13,11 @@ import {
 } from "../../../packages/tlog/src/verify.ts";
 
 /**
- * Verifies a receipt against a policy that the reader keeps. A vkey alone is a policy that requires this log and no
- * witness. `findRecordHash` gives the data of a leaf by its index, for a proof without a payload; null when it is
- * unknown. `canVerify` is false when the browser lacks Ed25519: then everything but the signatures holds. @throws
- * NotAccepted with the reason.
+ * Verifies a receipt against a policy that the reader has kept. A vkey alone is a policy that requires this log and no
+ * witness. `findRecordHash` returns the data of a leaf by its index, for a proof without a payload. It returns null if
+ * the data is unknown. `canVerify` is false if the browser lacks Ed25519. Then everything except the signatures is
+ * verified.
+ * @throws NotAccepted with the reason.
  */
 async function verifyReceipt(text, given, findRecordHash) {
   const policy = await parsePolicy(/^\S+\n?$/.test(given) ? `log ${given.trim()}\nquorum none\n` : given);
@@ -35,7 +36,7 @@ function make(tag, className, ...children) {
   return element;
 }
 
-/** The fields of a payload, or null when the text is not an event. */
+/** The fields of a payload. Null if the text is not an event. */
 function readPayload(payload) {
   try {
     const fields = JSON.parse(payload);
@@ -50,8 +51,8 @@ function textOf(parent, selector) {
 }
 
 /**
- * The entries on a history's page, in order. The hashes of unsealed entries and the leaves of entries outside the log
- * are null.
+ * The entries on a history's page, in order. Unsealed entries have null as their hash, and entries outside the log have
+ * null as their leaf.
  */
 function readEntries() {
   return [...document.querySelectorAll("table.chain tbody tr")].map((row) => ({
@@ -70,7 +71,9 @@ function readEntries() {
   }));
 }
 
-/** How a receipt's event relates to the history on the page: a result (null: neither good nor bad) and a sentence. */
+/**
+ * How a receipt's event relates to the history on the page: a result (null means neither good nor bad) and a sentence.
+ */
 function compareWithHistory(entityId, fields, recordHash) {
   const entries = readEntries();
   const entry = entries.find((candidate) => candidate.recordHash === recordHash);
@@ -82,7 +85,7 @@ function compareWithHistory(entityId, fields, recordHash) {
   return [false, say("receipt.otherHash", { entry: fields.sequence })];
 }
 
-/** The checks that a receipt has passed: a result and a sentence each. */
+/** The checks that a receipt has passed, each a result and a sentence. */
 function describeProof({ origin, index, size, cosignatures, canVerify }) {
   const seen = cosignatures.map(({ key, time }) => {
     const at = new Date(time * 1_000).toISOString().replace(".000", "");
@@ -103,7 +106,7 @@ function describeProof({ origin, index, size, cosignatures, canVerify }) {
   ];
 }
 
-/** The event's facts for a reader, from the payload that the log has. */
+/** The facts about the event for a reader, from the payload in the log. */
 function describeEvent({ eventType, occurredAt, entityId, sequence, data }) {
   const facts = [
     [say("receipt.event"), eventType],
@@ -124,7 +127,7 @@ const LOOK_AND_WORD = {
   null: ["waiting", say("receipt.hint")],
 };
 
-/** Checks as a list. Each one is a result and a sentence. */
+/** The checks as a list. Each check is a result and a sentence. */
 function listChecks(checks) {
   const items = checks.map(([ok, sentence]) => {
     const [look, word] = LOOK_AND_WORD[ok];
@@ -134,7 +137,7 @@ function listChecks(checks) {
 }
 
 function showProved(proved, show) {
-  // Null in the file that works from a disk.
+  // Null in the file that is opened from a disk.
   const entityId = textOf(document, "#entity-id");
   const fields = proved.payload === null ? null : readPayload(proved.payload);
   const checks = describeProof(proved);
@@ -190,8 +193,8 @@ async function checkPasted(form, show) {
 }
 
 /**
- * Shows the section `NAME-check`, if the page has it, with the result of its form below it. On a connection that is not
- * secure, shows why the form cannot work.
+ * Shows the section `NAME-check`, if the page has it, with its form and the result below the form. On an insecure
+ * connection, shows why the form cannot work.
  */
 function offerCheck(name, { heading, reason, check }) {
   const [section, form, result] = ["check", "form", "result"].map((part) => document.querySelector(`#${name}-${part}`));

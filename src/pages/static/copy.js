@@ -18,7 +18,7 @@ function makeCopyButton(element, label) {
 }
 
 /**
- * Copies an element's text and returns true. If the browser does not allow that, selects the text and returns false.
+ * Copies an element's text and returns true. If the browser does not allow this, selects the text and returns false.
  */
 async function copy(element) {
   try {

@@ -1,5 +1,4 @@
-// Draws the plots of the overview from its tables, and replaces changed parts every five seconds. uPlot comes before
-// this script.
+// Draws the plots of the overview from its tables, and replaces changed parts every five seconds. Loaded after uPlot.
 const EVERY_MS = 5_000;
 const KINDS = {
   counts: [
@@ -27,7 +26,7 @@ function readTable(id) {
   return [times, ...columns];
 }
 
-/** The colour of a custom property, in the form that a canvas needs. */
+/** The colour of a CSS custom property, in a form that a canvas accepts. */
 function colour(name) {
   const probe = document.createElement("span");
   probe.style.color = `var(${name})`;
@@ -81,7 +80,7 @@ function isInUse(part) {
   return isSelected || part.contains(document.activeElement);
 }
 
-/** Replaces the parts that differ, and scrolls so that the first visible one stays where it is. */
+/** Replaces the parts that differ, and scrolls so that the first visible part keeps its position. */
 function replaceParts(next) {
   const anchors = [...document.querySelectorAll("main h2, main h3, main [data-live]")];
   const anchor = anchors.find((element) => element.getBoundingClientRect().top >= 0);
@@ -105,7 +104,7 @@ async function refresh() {
         for (const { plot, of } of plots) plot.setData(readTable(of));
       }
       document.documentElement.toggleAttribute("data-stale", !response.ok);
-      // The sign-in has ended. Another request would count as a further failed sign-in of this address.
+      // The sign-in has ended. Another request would count as another failed sign-in from this address.
       if (response.status === 401) return;
     } catch {
       document.documentElement.toggleAttribute("data-stale", true);

@@ -5,12 +5,12 @@ const followScheme = () => document.documentElement.classList.toggle("dark-mode"
 dark.addEventListener("change", followScheme);
 followScheme();
 
-// Gives names for screen readers to the elements that Swagger UI leaves unnamed.
+// Gives the elements that Swagger UI leaves unnamed a name for screen readers.
 const nameElements = () => {
   for (const choice of document.querySelectorAll("select:not([aria-label])")) {
     choice.setAttribute("aria-label", choice.closest(".servers") ? "Server" : "Example");
   }
-  // The heading follows one of level 2.
+  // The previous heading has level 2.
   for (const heading of document.querySelectorAll(".models > h4")) heading.setAttribute("aria-level", "3");
   for (const [part, name] of [
     [".information-container", "About this API"],
@@ -23,7 +23,7 @@ const nameElements = () => {
 };
 new MutationObserver(nameElements).observe(document.body, { childList: true, subtree: true });
 
-// Shows an operation's path as plain text: it is in the button that expands the operation, and a button must not
+// Shows an operation's path as plain text. The path is in the button that expands the operation, and a button must not
 // contain another control. The page's address names the expanded operation.
 const plainPaths = () => ({
   wrapComponents: {
@@ -35,7 +35,7 @@ const plainPaths = () => ({
 });
 
 const reference = document.querySelector("#reference");
-// Swagger UI brings its own main element.
+// Swagger UI has its own main element.
 const frame = Object.assign(document.createElement("div"), { id: "main" });
 frame.append(...reference.parentElement.childNodes);
 document.querySelector("main").replaceWith(frame);

@@ -1,11 +1,11 @@
 -- name: find_trusted_at
--- When an operator last confirmed the clock. Each pass reads this before it reads the end of the time that it counts. So the next pass sees a
--- confirmation that comes between the two reads.
+-- When an operator last confirmed the clock. Each pass reads this before it reads the end of the time to count. So a
+-- confirmation between the two reads is seen by the next pass.
 SELECT c.clock_trusted_at AS "trustedAt" FROM redemptions_closed AS c WHERE c.singleton;
 
 -- name: lock_activity(clock_trusted_at?, until, hours_max)
 -- Locks the counts and returns where counting continues. After an operator has confirmed the clock, this is an hour
--- that ended before the confirmation, because the counts of that hour and of later ones may be wrong.
+-- that ended before the confirmation. The counts of that hour and of later hours may be wrong.
 SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT FROM $1::timestamptz
                                             THEN date_trunc('hour', $1::timestamptz - interval '1 minute', 'UTC') END),
                 date_trunc('hour', $2::timestamptz, 'UTC') - make_interval(hours => $3::int)) AS "from",
@@ -13,11 +13,11 @@ SELECT greatest(least(a.counted_until, CASE WHEN a.clock_trusted_at IS DISTINCT 
   FROM activity_counted AS a WHERE a.singleton FOR UPDATE;
 
 -- name: delete_activity(from, before)
--- Deletes counts before the first time and from the second time on.
+-- Deletes counts before the first time, and counts from the second time on.
 DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < $1::timestamptz OR c.at >= $2::timestamptz);
 
 -- name: delete_acquired(from, before)
--- Deletes counts before the first time and from the second time on.
+-- Deletes counts before the first time, and counts from the second time on.
 DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
 
 -- name: count_activity(from, until)
@@ -61,8 +61,8 @@ SELECT date_trunc('hour', a.at, 'UTC'), count(*)::int, v.batch_id
 UPDATE activity_counted AS a SET counted_until = $1::timestamptz, clock_trusted_at = $2::timestamptz WHERE a.singleton;
 
 -- name: read_activity(organization_id?)
--- The counts of an organization, or of all except sandboxes, in the last 60 minutes and 48 hours. Returns at least one
--- row, because it also has the times; its counts are null if nothing was counted.
+-- The counts of an organization, or of all organizations except sandboxes, in the last 60 minutes and 48 hours. Returns
+-- at least one row, because the row also has the times. Its counts are null if nothing was counted.
 SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemptions, s.claims
   FROM activity_counted AS a
  CROSS JOIN (SELECT clock_timestamp() AS now OFFSET 0) AS clock
@@ -77,11 +77,13 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
  WHERE a.singleton;
 
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
--- Of batches with an open window that are not suspended, newest first: the vouchers left, counted up to a limit, those that were suspended alone
--- included; when the last window or the batch ends; and when the stock
--- runs out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours. If there are too
--- many batches, those that end soon, are sold out or sell come before others. Organizations take turns, so that none hides the batches of another: of
--- each, those that end soon or are sold out come before those that sell, and the nearest end first.
+-- The stock of batches that have an open window and are not suspended, newest first. For each batch, the result has the
+-- vouchers left, the end and the time at which the stock runs out. The vouchers left are counted up to a limit, and
+-- include vouchers that were suspended alone. The end is that of the last window or of the batch. The stock runs out at
+-- the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours.
+-- If there are too many batches, batches that end soon, are sold out or sell come before others. Organizations take
+-- turns, so that none hides the batches of another. Of each organization, batches that end soon or are sold out come
+-- before batches that sell, and the nearest end comes first.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')
@@ -129,7 +131,8 @@ SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organization
 SELECT b.voucher_id AS "voucherId", b.found_at AS since FROM broken_chains AS b WHERE b.whole_at IS NULL ORDER BY b.voucher_id LIMIT $1::int;
 
 -- name: select_used_caps(limit)
--- Keys that have used at least 80 % of a daily limit today, UTC, by the share. Their caps count from midnight to midnight.
+-- Keys that have used at least 80 % of a daily limit today, UTC, largest share first. A day lasts from midnight to
+-- midnight UTC.
 SELECT k.id AS "keyId", k.organization_id AS "organizationId", s.share >= 1 AS "isReached"
   FROM key_days AS d
   JOIN api_keys AS k ON k.id = ANY (ARRAY[d.key_id]) AND k.revoked_at IS NULL

@@ -11,12 +11,12 @@ const STOCK = {
   product: text,
   brand: text,
   organizationId: text,
-  /** Counts up to the limit. One more than the limit means that there are more. */
+  /** The number of vouchers, counted up to the limit. One more than the limit means that there are more. */
   left: integer,
   endsAt: timestamptz,
   /**
-   * When the stock runs out at the pace of the last day. Null with fewer than ten sales in less than six hours, or if
-   * the stock was not counted to its end.
+   * When the stock runs out at the pace of the last day. Null if there were fewer than ten sales in less than six
+   * hours, or if the count of the stock stopped at its limit.
    */
   runsOutAt: orNull(timestamptz),
 };
@@ -83,16 +83,19 @@ const selectActivity = sql.rows(
   { organizationId: orNull(text) },
 );
 
-/** Hours whose counts are kept. */
+/** Number of hours for which counts are kept. */
 const KEPT_HOURS = 72;
-/** The time span that one transaction counts: at 1 000 redemptions a second, 600 000 redemptions. Milliseconds. */
+/**
+ * Length of the period that one transaction counts. At 1 000 redemptions a second, it has 600 000 redemptions.
+ * Milliseconds.
+ */
 const STEP_MS = 600_000;
 
 const HOUR_MS = 3_600_000;
 const hourOf = (at: Date) => Math.floor(at.getTime() / HOUR_MS);
 
 /**
- * Counts what happened since the last step, in one transaction, up to a time before which redemptions, claims and
+ * In one transaction, counts what happened since the last step, up to a time before which redemptions, claims and
  * purchases are complete. Returns whether there is more to count.
  * @param trustedAt must be read before `until`.
  */
@@ -120,7 +123,7 @@ export async function countActivity({ pool }: { pool: pg.Pool }, untilMs: number
   while ((await countNextActivity(pool, completeUntil, trustedAt)) && performance.now() < untilMs);
 }
 
-/** Redemptions and claims in the minute or hour that began `at`. */
+/** The number of redemptions and of claims in the minute or hour that began at `at`. */
 export interface ActivityCount {
   at: Date;
   redemptions: number;
@@ -128,8 +131,8 @@ export interface ActivityCount {
 }
 
 /**
- * The counts of an organization, or of all except sandboxes, in the last minutes and hours. Leaves out minutes and
- * hours without counts.
+ * The counts of an organization, or of all organizations except sandboxes, in the last minutes and hours. Minutes and
+ * hours without counts are left out.
  */
 export async function readActivity(db: Queryable, organizationId: string | null) {
   const rows = await selectActivity(db, organizationId);

@@ -1,10 +1,11 @@
 -- name: select_faults
--- All faults that are open or not forgotten.
+-- All faults that are open, or that have ended and are not deleted yet.
 SELECT f.kind, f.subject, f.page, f.severity, f.what, f.since, f.ended_at AS "endedAt", f.told, f.failing_since AS "failingSince" FROM faults AS f;
 
 -- name: begin_faults(kind, subject, page, severity, what, since, told?)
--- Records the faults of one search. A recorded fault keeps its beginning until its end was reported. This and the other statements wait only for the
--- disk of this server, because a missing synchronous standby is itself a fault.
+-- Records the faults of one search. A recorded fault keeps its beginning until its end was reported. All statements of
+-- this file wait only for the disk of this server, not for standbys, because a missing synchronous standby is itself a
+-- fault.
 INSERT INTO faults AS f (kind, subject, page, severity, what, since, told)
 SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[])
@@ -17,15 +18,16 @@ SELECT b.kind, b.subject, b.page, b.severity, b.what, b.since, b.told
                   told = CASE WHEN f.told = 'end' THEN excluded.told ELSE coalesce(f.told, excluded.told) END;
 
 -- name: end_faults(kind, subject, page)
--- Records that a search did not find faults again.
+-- Records that a search did not find these faults again.
 UPDATE faults AS f SET ended_at = clock_timestamp()
   FROM unnest($1::text[], $2::text[], $3::text[]) AS e (kind, subject, page)
  CROSS JOIN set_config('synchronous_commit', 'local', true)
  WHERE f.kind = e.kind AND f.subject = e.subject AND f.page = e.page AND f.ended_at IS NULL;
 
 -- name: take_untold(seconds)
--- Takes messages that are due, so that no other process sends them: of a red fault that has begun, and of one that has been gone for some time. Each is
--- tried once in this time. A clock that was set back delays none.
+-- Takes the messages that are due, so that no other process sends them. A message is due when a red fault has begun,
+-- and when it has been gone for some time. Each message is tried once in this period. A clock that was set back delays
+-- no message.
 UPDATE faults AS f SET tried_at = clock_timestamp()
   FROM (SELECT o.id FROM faults AS o
          WHERE abs(extract(epoch FROM clock_timestamp() - o.tried_at)) > $1::integer IS NOT FALSE
@@ -46,7 +48,8 @@ UPDATE faults AS f SET failing_since = coalesce(f.failing_since, clock_timestamp
  WHERE f.id = $1::bigint;
 
 -- name: forget_faults(seconds, is_telling)
--- Deletes faults that have been gone for some time, once their end was told. One that nothing could be told of is deleted after a day.
+-- Deletes faults that have been gone for some time, after a message has reported their end. If no message can be sent,
+-- a fault is deleted after a day.
 DELETE FROM faults AS f USING set_config('synchronous_commit', 'local', true)
  WHERE abs(extract(epoch FROM clock_timestamp() - f.ended_at)) > $1::integer
    AND (f.told = 'end' OR f.told IS NULL AND (f.severity <> 'red' OR NOT $2::boolean) OR f.ended_at < clock_timestamp() - interval '1 day');

@@ -27,7 +27,7 @@ const FAULT = {
   told: orNull(textOf<"begin" | "end">()),
   failingSince: orNull(timestamptz),
 };
-/** A fault as it is recorded. */
+/** A fault as stored. */
 export type RecordedFault = Row<typeof FAULT>;
 
 /** Identifies a fault. */
