@@ -10,11 +10,12 @@ ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea4195200
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No optional package is needed: a compiler for a peer of the type checker, colours, and unused native decoders.
+# No optional package is needed. They are a compiler for a peer dependency of the type checker, colours, and unused
+# native decoders.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
  && npm pkg delete devDependencies workspaces && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 
-# What is generated: the receipt verifier, and what GET /docs/packages/ serves.
+# The generated files: the receipt verifier, and the files of GET /docs/packages/.
 FROM ${NODE_IMAGE} AS generated
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -25,7 +26,7 @@ COPY docs ./docs
 COPY migrations ./migrations
 RUN npm run generate && npm run packages
 
-# Everything that `npm test` needs except the two servers, for the profile `test` of docker-compose.yml.
+# Everything that `npm test` needs except the two servers. For the profile `test` of docker-compose.yml.
 FROM ${NODE_IMAGE} AS test
 RUN apt-get update \
  && apt-get install -y --no-install-recommends chromium curl docker-compose fonts-dejavu-core fonts-liberation jq nginx-light php-cli prometheus python3 redis-server \
@@ -52,14 +53,15 @@ COPY packages ./packages
 COPY --from=generated /app/dist ./dist
 COPY src ./src
 COPY workers ./workers
-# A checkout under umask 027 has files that only its owner reads. The volumes of the log's key and anchor get their owner from here.
+# In a checkout under umask 027, only the owner can read the files. The volumes of the log's key and anchor get their
+# owner from here.
 RUN chmod -R a+rX package.json docs migrations packages dist src workers \
  && install -d -o node -g node -m 0700 /var/lib/vouchers/key /var/lib/vouchers/anchor
 # The files belong to root, so the process cannot change them.
 USER node
 EXPOSE 3000
-# No HEALTHCHECK: this image runs every process, and each has its own address to ask. docs/operations.md names them.
-# Last, so that another revision changes no layer.
+# No HEALTHCHECK, because this image runs every process, and each has its own address for probes. docs/operations.md
+# lists them. These lines are last, so that another revision changes no layer.
 ARG VERSION=0.1.0 REVISION=unknown SOURCE=unknown
 LABEL org.opencontainers.image.title=partner-voucher-api org.opencontainers.image.licenses=MIT \
       org.opencontainers.image.version=$VERSION org.opencontainers.image.revision=$REVISION org.opencontainers.image.source=$SOURCE

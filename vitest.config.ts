@@ -3,27 +3,33 @@ import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// The suffix of a file's name is its class. A file without one is a guarantee.
+// The suffix of a file's name is its class. A file without a suffix is a guarantee.
 
 /** The slower tests: fault campaigns, browsers, hostile input, benchmarks and long end-to-end runs. */
 const CAMPAIGNS = ["**/*.{campaign,browser}.test.ts"];
-/** Campaigns that compare times with times in quiet: they run alone, because a neighbour would be what they measure. */
+/**
+ * Campaigns that compare times under load with times without. They run alone, because other files would change the
+ * times.
+ */
 const TIMINGS = ["**/*.timing.test.ts"];
-/** Runs of minutes that `npm run test:endurance` makes and CI does not. */
+/** Runs of several minutes. `npm run test:endurance` runs them and CI does not. */
 const ENDURANCE = ["**/*.endurance.test.ts"];
 
-/** Packages, which have tests of their own. The benchmark installs some in the folder of its contenders. */
+/** Installed packages, which contain tests. The benchmark installs some in the folder of its contenders. */
 const INSTALLED = "**/node_modules/**";
 
 const onCluster = Boolean(process.env.TEST_CLUSTER_SHARDS);
 
 /**
- * What `npm run test:cluster` leaves out: it puts proxies in front of the one server. Tests marked `itOnOneRedis` are
- * skipped there, too.
+ * Files that `npm run test:cluster` leaves out, because they put proxies in front of a single server. Tests marked
+ * `itOnOneRedis` are skipped there too.
  */
 const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
 
-/** The campaigns that take minutes on a slow machine, the longest first. Vitest only knows how long a file took if it has run here before. */
+/**
+ * The campaigns that take minutes on a slow machine, longest first. Vitest knows the duration of a file only if it has
+ * run here before.
+ */
 const LONG = [
   "test/local/start",
   "test/proof/faults/faults",
@@ -47,41 +53,41 @@ function rankOf({ moduleId }: TestSpecification): number {
 }
 
 class LongestFirst extends BaseSequencer {
-  /** A file of minutes that starts last would leave a core without work. */
+  /** If a file of minutes started last, a core would have no other work meanwhile. */
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b));
   }
 }
 
-// The processes of the tests, one a file for campaigns, need not compile the service again.
+// The test processes, one per file for campaigns, need not compile the service again.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 
 export default defineConfig({
   test: {
-    // Node runs TypeScript as it is, in the tests as in the service. Vite would transform each file first.
+    // Node runs TypeScript directly, in the tests and in the service. Vite would first transform each file.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
     globalSetup: "test/support/global-setup.ts",
     reporters: ["default", "test/support/proved-reporter.ts"],
     pool: "forks",
-    // Longer than three patient starts in a row on a busy machine.
+    // Longer than three slow starts in a row on a busy machine.
     testTimeout: 200_000,
     hookTimeout: 200_000,
-    // A flake is a bug.
+    // An unstable test is a bug.
     retry: 0,
     // Each test file has its own Postgres database and starts from an empty Redis database.
     projects: [
-      // What `npm test` runs: each guarantee once, in two minutes on two cores.
+      // The files of `npm test`: each guarantee once, in two minutes on two cores.
       {
         extends: true,
         test: {
           name: "guarantees",
           include: ["{test,packages}/**/*.test.ts"],
           exclude: [INSTALLED, ...CAMPAIGNS, ...TIMINGS, ...ENDURANCE, ...(onCluster ? NOT_ON_CLUSTER : [])],
-          // Files share a process: loading the service once per file would take a sixth of the run.
+          // Files share a process, because loading the service once per file would take a sixth of the run.
           isolate: false,
-          // Three on a core, because most tests wait for something. With more, a slow machine keeps each test from the
-          // service's own limits of seconds. Each has a Redis database of its own, or shares the only one of a cluster.
+          // Three per core, because most tests wait for something. With more, tests on a slow machine would exceed the
+          // service's own limits of seconds. Each has its own Redis database, or shares the single one of a cluster.
           maxWorkers: onCluster ? 1 : Math.min(3 * availableParallelism(), 7),
         },
       },

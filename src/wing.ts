@@ -19,13 +19,13 @@ import type { WingFaults } from "./watch/facts.ts";
  * A wing: everything that it adds to the service, in one value. A part for one program is a function that loads it,
  * because the other programs do not need its code.
  *
- * The list of wings says what an API (`Core`) and a worker process (`Service`) give to them. There the compiler checks
- * that this is all that the parts take, with what the wing opens itself (`Own`).
+ * The list of wings states what an API (`Core`) and a worker process (`Service`) provide. The compiler checks there
+ * that the parts need nothing else, except what the wing itself opens (`Own`).
  */
 export interface Wing<Core = never, Service = never, Own extends object = object> extends MetricsPart {
   variables?: WingVariables;
   queues?: readonly QueueSettings[];
-  /** The file with the rights in the database that only its statements need. */
+  /** The file with the database rights that only the wing's statements need. */
   grants?: URL;
   api?: () => Promise<ApiPart<Core, Own>>;
   /** The workers of its queues. */
@@ -33,8 +33,8 @@ export interface Wing<Core = never, Service = never, Own extends object = object
   /** Opens its tasks in a pass of the sweeper. */
   sweeper?: () => Promise<(service: Service & { queueLinks: QueueResources }) => Tasks<unknown>>;
   /**
-   * Its acts, whose verbs, forms and endpoints follow from them. A form or verb that the wing declares replaces the
-   * form or verb of the act.
+   * Its acts. Their verbs, forms and endpoints are derived from them. A form or verb that the wing declares replaces
+   * the derived one.
    */
   acts?: () => Promise<readonly AnyAct[]>;
   commands?: () => Promise<CommandPart>;
@@ -43,12 +43,12 @@ export interface Wing<Core = never, Service = never, Own extends object = object
 
 /** What a wing adds to the API. */
 export interface ApiPart<Core, Own extends object> {
-  /** Opens what its other parts take besides `Core`. */
+  /** Opens what its other parts need in addition to `Core`. */
   open?: (core: Core) => Own;
   endpoints?: readonly Endpoint<Core & NoInfer<Own>>[];
   /** Routes that serve no JSON and need no page. */
   routes?: (deps: Core & NoInfer<Own>) => readonly Route[];
-  /** Its part of the API reference, besides its endpoints. */
+  /** Its part of the API reference, in addition to its endpoints. */
   described?: Partial<DescribedParts>;
   pages?: PagesPart<Core & NoInfer<Own>>;
   // biome-ignore lint/suspicious/noExplicitAny: only the wing knows what it measures.
@@ -58,7 +58,7 @@ export interface ApiPart<Core, Own extends object> {
   portal?: PortalPart<Core & NoInfer<Own>>;
 }
 
-/** What the jobs of one queue need, and the start of its worker. */
+/** The dependencies of one queue's jobs, and a function that starts the worker. */
 interface PreparedWorker {
   ctx: object;
   start: () => RunningWorker;
@@ -69,7 +69,7 @@ export type PrepareWorker<Service> = (service: Service) => PreparedWorker | null
 
 /** What a wing adds to `npm start` on the embedded database. */
 export interface StartPart {
-  /** Makes its files in a directory if they do not exist. Returns the variables that name them. */
+  /** Makes its files in a directory if they do not exist. Returns the variables with their paths. */
   use: (directory: string, baseUrl: string) => Promise<Record<string, string>>;
   begin: (admin: AdminContext, env: Record<string, string>) => Promise<void>;
 }

@@ -24,12 +24,12 @@ import { findUsers, lockUsers } from "./server-users.ts";
 import { chooseServers, stopLastServers } from "./servers.ts";
 
 // `npm run backup -- FILE` writes the embedded Postgres, its keys and its secrets to a tar file, even while the service
-// runs. `npm run restore -- FILE` replaces the embedded database by that of a backup, and keeps the present one under
-// another name. Redis needs no backup.
+// runs. `npm run restore -- FILE` replaces the embedded database by the database of a backup, and keeps the current one
+// under another name. Redis needs no backup.
 
 const run = promisify(execFile);
 
-/** The commands. Each gets the file, and throws {@link Refused} if it cannot begin. */
+/** The commands. Each gets the file. It throws {@link Refused} if it cannot begin. */
 const COMMANDS = {
   backup: {
     usage: `Usage: npm run backup -- FILE
@@ -54,9 +54,9 @@ const NEXT = `What was redeemed since the backup can be redeemed again. Before n
   3. npm run voucherctl -- db adopt              the processes refuse a server that was set back
 Then ask partners to repeat every redeem since the backup with its own externalRef.`;
 
-/** The other files of `.data` that belong to the backup. */
+/** The other files in `.data` that belong to the backup. */
 const BESIDE = ["servers.json", "user-key.json", "user-keys.jwks.json", "log"];
-/** Files of the running server only, or files that the backup has in another form. */
+/** Files that only the running server needs, and files that the backup contains in another form. */
 const EXCLUDED = ["postmaster.pid", "postmaster.opts", "server.log", "pg_wal/*", "pg_replslot/*", "pg_stat_tmp/*"];
 
 /** Tells the user that another process of this folder must end first, or that the arguments are wrong. */
@@ -78,7 +78,7 @@ try {
   process.exit(error instanceof Refused ? error.exitCode : 1);
 }
 
-/** Reads FILE, the only argument. @throws Refused with `usage` for others. */
+/** Reads FILE, the only argument. @throws Refused with `usage` for any other arguments. */
 function readFileArgument(usage: string, args: string[]): string {
   try {
     const options = { help: { type: "boolean", short: "h" } } as const;
@@ -90,7 +90,7 @@ function readFileArgument(usage: string, args: string[]): string {
     }
     if (file !== undefined && others.length === 0) return file;
   } catch {
-    // An unknown option is refused below.
+    // The check below refuses an unknown option.
   }
   throw new Refused(usage, 2);
 }
@@ -115,8 +115,8 @@ async function backUp(file: string): Promise<void> {
 }
 
 /**
- * Copies the files of the running server between the begin and the end of a backup, and the WAL that makes the copy
- * consistent.
+ * Copies the files of the running server between the start and the end of a Postgres backup, and the WAL that makes the
+ * copy consistent.
  */
 async function writeBackup(databaseUrl: string, file: string): Promise<void> {
   const unfinished = `${file}.unfinished`;
@@ -139,7 +139,7 @@ async function writeBackup(databaseUrl: string, file: string): Promise<void> {
       if (isNeeded || name.endsWith(".history"))
         copyFileSync(join(LOCAL_DIRECTORY, "postgres/pg_wal", name), join(wal, name));
     }
-    // The label is added last: a file without it is not a complete backup.
+    // The label is added last. A file without it is not a complete backup.
     await runTar(["-rf", unfinished, "-C", staging, "postgres/pg_wal", "postgres/backup_label"]);
     renameSync(unfinished, file);
   } finally {
@@ -171,7 +171,7 @@ function assertUnused(root: string): void {
   if (findUsers(root).length > 0) throw new Refused("Processes use the database. Stop npm start first.");
 }
 
-/** Puts the files of the backup in place. Returns the directory of the earlier database, if there was one. */
+/** Puts the files of the backup in place. Returns the directory of the previous database, if there was one. */
 async function replaceFiles(root: string, file: string): Promise<string | null> {
   const staging = mkdtempSync(join(root, "restore-"));
   try {
@@ -180,7 +180,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
     return await lockUsers(root, async () => {
       // A process may have started since the first check.
       assertUnused(root);
-      // A server keeps writing into a directory that is renamed, and could then no longer be found.
+      // Otherwise, a server would keep writing into the renamed directory, and could no longer be found.
       await stopLastServers(root);
       return exchange(root, staging);
     });
@@ -189,7 +189,7 @@ async function replaceFiles(root: string, file: string): Promise<string | null> 
   }
 }
 
-/** Exchanges the present files for the unpacked files. Returns the directory of the earlier database, if any. */
+/** Exchanges the current files for the unpacked files. Returns the directory of the previous database, if any. */
 function exchange(root: string, staging: string): string | null {
   const { postgresPassword, reservationTokenSecret, webhookSecret, opsToken } = JSON.parse(
     readFileSync(join(staging, "servers.json"), "utf8"),
@@ -199,8 +199,8 @@ function exchange(root: string, staging: string): string | null {
   if (before !== null) renameSync(database, before);
   renameSync(join(staging, "postgres"), database);
   save(root, { postgresPassword, reservationTokenSecret, webhookSecret, opsToken });
-  // Keep existing keys and the log's existing anchor: they are newer than the backup, and the anchor shows what the
-  // restore lost.
+  // Existing keys and the log's existing anchor are kept. They are newer than the backup, and the anchor shows what the
+  // restore has lost.
   for (const name of readdirSync(staging)) {
     if (name !== "servers.json" && !existsSync(join(root, name))) renameSync(join(staging, name), join(root, name));
   }
@@ -223,7 +223,7 @@ async function examine(): Promise<void> {
 }
 
 /**
- * Runs tar. Only the owner may read the files that it writes. A file that changes while tar reads it is not an error,
+ * Runs tar. Only the owner may read the files that it writes. If a file changes while tar reads it, this is no error,
  * because its WAL is in the backup.
  */
 async function runTar(args: readonly string[]): Promise<string> {
@@ -233,7 +233,7 @@ async function runTar(args: readonly string[]): Promise<string> {
     const running = run("tar", [...args], { maxBuffer: 64 * 1024 * 1024, env: { ...process.env, LC_ALL: "C" } });
     return (await running).stdout;
   } catch (error) {
-    // GNU tar ends with status 1 for files that changed or were removed, and with 2 for real errors.
+    // GNU tar ends with status 1 if files changed or were removed, and with 2 for real errors.
     if ((error as { code?: unknown }).code === 1 && isGnuTar()) return "";
     throw new Refused(`tar failed: ${String((error as { stderr?: string }).stderr ?? error).trim()}`);
   } finally {

@@ -7,14 +7,14 @@ export function onPath(program: string): string | null {
 }
 
 /**
- * Prints the command and installs packages with apt, as root or with passwordless sudo. Does nothing without apt or
- * these rights. Reports no failure: the caller must check whether the program exists.
+ * Prints the command, and installs packages with apt, as root or with passwordless sudo. Does nothing without apt or
+ * these rights. Reports no failure, so the caller must check that the program exists.
  */
 export function installDebianPackages(name: string, packages: readonly string[], say: (line: string) => void): void {
   if (onPath("apt-get") === null) return;
   const sudo = process.getuid?.() === 0 ? [] : ["sudo", "-n"];
   if (sudo.length > 0 && spawnSync("sudo", ["-n", "true"], { stdio: "ignore" }).status !== 0) return;
-  // Waits up to 300 seconds while another installation holds apt's lock.
+  // Waits up to 300 seconds if another installation holds apt's lock.
   const aptGet = [...sudo, "apt-get", "-o", "DPkg::Lock::Timeout=300"];
   const install = ["install", "-y", "--no-install-recommends", ...packages];
   say(`${name} is not installed. Installing it: ${[...sudo, "apt-get", ...install].join(" ")}`);

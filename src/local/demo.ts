@@ -24,7 +24,7 @@ export interface Demo {
   codes: string[];
 }
 
-/** Vouchers in each batch. */
+/** Number of vouchers in each batch. */
 const BATCH_SIZE = 20;
 const VALID_DAYS = 365;
 /** How long the printed tokens are valid. Milliseconds. */
@@ -62,7 +62,7 @@ async function issue(ctx: AuditContext, productId: string, audience: Audience, w
   return { id, codes };
 }
 
-/** Makes a batch that users can claim and buy, and puts it on the marketplace. */
+/** Makes a batch that users can claim and buy, and lists it on the marketplace. */
 async function listBatch(ctx: AuditContext, productId: string, audience: Audience): Promise<string> {
   const always = { opensAt: null, closesAt: null };
   const { id } = await issue(ctx, productId, audience, { claim: always, buy: always });

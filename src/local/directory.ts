@@ -7,36 +7,36 @@ import { identify, isRunning } from "./process-identity.ts";
 /** The directory in which the embedded servers of a checkout keep their data. */
 export const LOCAL_DIRECTORY = ".data";
 
-/** The embedded servers, as `servers.json` keeps them between runs. */
+/** The embedded servers, as saved in `servers.json` between runs. */
 export interface SavedServers {
   postgresPort: number;
   redisPort: number;
   postgresPassword: string;
-  /** Absent while a Redis of an earlier release runs. */
+  /** Absent while a Redis that an earlier release started is running. */
   redisPassword?: string | undefined;
   reservationTokenSecret: string;
   webhookSecret: string;
   opsToken: string;
 }
 
-/** A running `npm start`, as `servers.json` keeps it. */
+/** A running `npm start`, as saved in `servers.json`. */
 export interface Start {
   pid: number;
   /** Distinguishes the process from a later one with the same id. */
   identity?: string;
   port: number;
   baseUrl: string;
-  /** The names of the secrets and server addresses that the operator set. Their values are not kept. */
+  /** The names of the secrets and server addresses that the operator has set. Their values are not saved. */
   own: string[];
-  /** The other given variables, for processes that join this one and for commands. */
+  /** The other variables that were given. For processes that join this one, and for commands. */
   settings: Record<string, string>;
 }
 
-/** The other content of `servers.json`. */
+/** The remaining content of `servers.json`. */
 interface Remembered {
-  /** The running starts, as of the time when the last one began. */
+  /** The starts that were running when the last one began. */
   starts: Start[];
-  /** The secrets that the last start was given. */
+  /** The names of the secrets that were given to the last start. */
   lastOwn: Start["own"];
   /** The variables of the embedded database's log. */
   log: object;
@@ -51,7 +51,7 @@ export function readSaved(directory: string): Partial<SavedServers & Remembered>
   }
 }
 
-/** Adds fields to `servers.json`. Another process reads the whole file as it was before the change or after it. */
+/** Adds fields to `servers.json`. Another process reads either the whole old file or the whole new file. */
 export function save(directory: string, fields: Partial<SavedServers & Remembered>): void {
   mkdirSync(directory, { recursive: true });
   const file = join(directory, "servers.json");
@@ -60,12 +60,12 @@ export function save(directory: string, fields: Partial<SavedServers & Remembere
   renameSync(whole, file);
 }
 
-/** The newest running `npm start` of a directory, or the running start with this process id. Null without one. */
+/** The newest running `npm start` of a directory, or the running start with this process id. Null if there is none. */
 export function findStart(directory: string, pid?: number): Start | null {
   return otherStarts(directory).findLast((start) => pid === undefined || start.pid === pid) ?? null;
 }
 
-/** Records this process as a running `npm start`, until it ends or is forgotten. */
+/** Records this process as a running `npm start`, until it ends or {@link forgetStart} is called. */
 export function rememberStart(directory: string, start: Omit<Start, "pid" | "identity">): void {
   const { pid } = process;
   const starts = [...otherStarts(directory), { ...start, pid, identity: identify(pid) ?? "" }];
@@ -87,7 +87,8 @@ const SERVERS = ["DATABASE_URL", "REDIS_URL"];
 
 /**
  * Asserts that the environment names every server that the operator gave to the running `npm start`. Otherwise the
- * process would start an embedded, empty server. @throws ConfigError that names the variables to set.
+ * process would start an empty embedded server.
+ * @throws ConfigError that names the variables to set.
  */
 export function assertSameServers(given: GivenServers): void {
   const isGiven: Record<string, boolean> = {
@@ -98,14 +99,14 @@ export function assertSameServers(given: GivenServers): void {
   assertGiven(own.filter((name) => SERVERS.includes(name) && isGiven[name] === false));
 }
 
-/** @throws ConfigError that names the missing secrets, which only the operator has. */
+/** @throws ConfigError that names the missing secrets. Only the operator has them. */
 export function assertGiven(missing: readonly string[]): void {
   if (missing.length === 0) return;
   const what = missing.every((name) => SERVERS.includes(name)) ? "servers" : "secrets";
   throw new ConfigError(`The running service uses ${what} of your own. Set ${missing.join(" and ")} here too.`);
 }
 
-/** The environment. Variables that it does not name come from the running `npm start`. */
+/** The environment. Missing variables come from the running `npm start`. */
 export function withSettings(start: Start | null, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...start?.settings, ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())) };
 }
@@ -116,10 +117,11 @@ export function privateReceivers(env: NodeJS.ProcessEnv): Record<string, string>
 }
 
 /**
- * The environment of a command. Variables that it does not name come from the running `npm start` and its processes,
- * including their address and the log of the embedded database. An environment that names a database may concern
- * another service, so it gets the address only. Has the values of files, and not their names, so that a database counts
- * as named in either way. @throws ConfigError
+ * The environment of a command. Missing variables come from the running `npm start` and its processes, including their
+ * address and the log of the embedded database. If the environment names a database, it may be for another service, so
+ * it gets only the address. Contains the contents of files instead of their names. So a database counts as named
+ * whether its address is in a variable or in a file.
+ * @throws ConfigError
  */
 export function withLastStart(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const env = resolveFiles(given, CONFIG_PARTS);

@@ -9,7 +9,7 @@ import { findRunningServers } from "./servers.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
 // Loaded before the program of `npm run api` and `npm run worker`. Unless both servers are given, the process joins the
-// running `npm start`: it gets the servers and variables of that start, and ends with it.
+// running `npm start`: it uses the servers and variables of that start, and ends with it.
 const role = process.argv[1]?.endsWith("workers/main.ts") ? "worker" : "api";
 
 const HELP = {
@@ -31,7 +31,7 @@ docs/configuration.md leads to every variable.`;
 
 /** Variables that workers never read. */
 const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
-/** How often a process checks whether the `npm start` that the process joined still runs. Milliseconds. */
+/** How often a process checks that the `npm start` that it has joined still runs. Milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 try {
@@ -69,7 +69,7 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
   const servers = findRunningServers(readGivenServers(given));
   const env = await serviceEnvironment(withSettings(start, given), servers);
   const isApi = role === "api";
-  // Removes the variables with files of secrets, because the values of these secrets are set now.
+  // Removes the variables that name files with secrets, because the values of these secrets are now set.
   for (const name of Object.keys(process.env)) if (name.endsWith("_FILE") && !(name in env)) delete process.env[name];
   Object.assign(process.env, {
     ...withoutUnset(env),
@@ -90,9 +90,9 @@ async function join(given: NodeJS.ProcessEnv): Promise<void> {
 }
 
 /**
- * Reserves the ports on which this process listens, until it ends. It gets the ports that its environment names, unless
- * another process has them; then, and without a name, it gets the next free ports. The running `npm start` may have the
- * same ports if its environment was exported to this process.
+ * Reserves the ports on which this process listens, until it ends. It uses the ports that its environment names, unless
+ * another process has them. In that case, and if none is named, it uses the next free ports. The running `npm start`
+ * may have the same ports if its environment was exported to this process.
  */
 async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const wanted = {
@@ -104,7 +104,8 @@ async function takePorts(start: Start, env: NodeJS.ProcessEnv): Promise<Record<s
   await lockUsers(root, async () => {
     const others = findUsers(root).flatMap(({ ports = [] }) => ports);
     for (const [name, text] of Object.entries(wanted)) {
-      // A text that is not a port number is refused when the configuration is read. 0 means any free port.
+      // A text that is not a port number is skipped here. It is refused when the configuration is read. 0 means any
+      // free port.
       if (!/^[1-9]\d{0,4}$/.test(text)) continue;
       const port = await firstFreePort(Number(text), [...others, ...Object.values(chosen).map(Number)]);
       chosen[name] = String(port);

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 
-/** Finds a TCP port on loopback that is free at the moment. */
+/** Finds a TCP port on loopback that is free now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -12,7 +12,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Finds the first free port from `from` on that is not in `taken`. @throws Error when there is none. */
+/** Finds the first free port that is at least `from` and not in `taken`. @throws Error when there is none. */
 export async function firstFreePort(from: number, taken: readonly number[] = []): Promise<number> {
   for (let port = from; port <= 65_535; port += 1) {
     if (taken.includes(port)) continue;

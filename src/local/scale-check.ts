@@ -23,7 +23,8 @@ import { checkRedis } from "../platform/redis/requirements.ts";
 import { assertSameServers, findStart, LOCAL_DIRECTORY, withLastStart } from "./directory.ts";
 import { findRunningServers } from "./servers.ts";
 
-// `npm run scale-check`: puts a limited load on a sandbox, and finds the part of the service that is the limit.
+// `npm run scale-check`: puts a limited load on a sandbox, and finds the part of the service that limits its
+// throughput.
 
 const HELP = `Usage: npm run scale-check [-- options]
 
@@ -52,9 +53,12 @@ const OPTIONS = {
 } as const;
 const BOUNDS = { seconds: [20, 60], callers: [1, 512], vouchers: [100, 200_000] } as const;
 
-/** Processes record their use every ten seconds. Of a shorter load, the records tell the time before it. Seconds. */
+/**
+ * Minimum duration of a load. Processes record how busy they are every ten seconds, so for a shorter load, the records
+ * would describe the time before it. Seconds.
+ */
 const LOAD_MIN_SECONDS = 20;
-/** Longest wait for Redis. Milliseconds. */
+/** Maximum wait for Redis. Milliseconds. */
 const REDIS_MAX_MS = 10_000;
 
 function readOptions() {
@@ -118,7 +122,7 @@ async function check(options: ReturnType<typeof readOptions>): Promise<void> {
   }
 }
 
-/** @throws Error when the load was not enough to judge the service. */
+/** @throws Error if the load was too small to judge the service. */
 function assertUsable({ redemptions, refusals, isCut, seconds }: LoadResult): void {
   const refused = Object.entries(refusals).map(([code, count]) => `${count} ${code}`);
   if (redemptions === 0) throw new Error(`No call redeemed a voucher: ${refused.join(", ") || "none was sent"}.`);
@@ -132,20 +136,20 @@ interface Supply {
   organizationId: string;
   keys: string[];
   codes: string[];
-  /** Revokes the keys. The remaining vouchers expire by themselves. */
+  /** Revokes the keys. The remaining vouchers expire on their own. */
   revokeKeys(): Promise<void>;
 }
 
-/** The name of the sandbox that is made when none is given, and the name of its brand and product. */
+/** The name of the sandbox that is made if none is given, and the name of its brand and product. */
 const SANDBOX_NAME = "Scale check";
 /** Enough keys, so that no key reaches its own limit before the service reaches its limit. */
 const KEYS = 16;
-/** Longest validity of the keys and vouchers. Milliseconds. */
+/** Maximum validity of the keys and vouchers. Milliseconds. */
 const VALID_MS = 3_600_000;
 
 /**
- * Issues vouchers and keys in a sandbox: in the given one, or in one that it creates on its first run.
- * @throws Error with a sentence for a live organization, whose partner would lose vouchers.
+ * Issues vouchers and keys in a sandbox: in the given sandbox, or in one that the first run creates.
+ * @throws Error with a sentence for a live organization, because its partner would lose vouchers.
  */
 async function openSupply(admin: AdminContext, given: string | null, count: number): Promise<Supply> {
   const ctx = { ...admin, audited: auditedCommand("scale-check", {}) };
@@ -203,11 +207,11 @@ async function findProduct(ctx: AuditContext, organizationId: string): Promise<s
 interface LoadResult {
   seconds: number;
   redemptions: number;
-  /** The numbers of responses other than 200, by error code. */
+  /** The number of responses other than 200, by error code. */
   refusals: Record<string, number>;
-  /** Null without a redemption. */
+  /** Null if there was no redemption. */
   latencyMs: { p50: number; p99: number } | null;
-  /** Whether the vouchers ran out before the end of the time. */
+  /** Whether the vouchers ran out before the time was over. */
   isCut: boolean;
 }
 
@@ -218,10 +222,10 @@ interface Load extends Pick<Supply, "keys" | "codes"> {
   signal: AbortSignal;
 }
 
-/** How long a caller rests after a refusal. Milliseconds. */
+/** How long a caller pauses after a refusal. Milliseconds. */
 const REST_MS = 100;
 
-/** Redeems vouchers with a number of callers, one at a time each, until the time is over or none is left. */
+/** Redeems vouchers with several callers, each one voucher at a time, until the time is over or no voucher is left. */
 async function runLoad({ urls, keys, codes, callers, seconds, signal }: Load): Promise<LoadResult> {
   const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(callers / urls.length) }));
   const latencies: number[] = [];
@@ -275,14 +279,14 @@ async function redeem(pool: Pool, key: string, code: string): Promise<string | n
 /** How busy each part was during a load. */
 interface Measured {
   parts: Part[];
-  /** The share of this machine's cores that was used. Null when no process of the service runs on this machine. */
+  /** The share of this machine's cores that was used. Null if no process of the service runs on this machine. */
   machine: number | null;
 }
 
 /** Time between two readings from Postgres. Milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** Begins to measure what the processes do not record about themselves. Reading the result ends the measurement. */
+/** Begins to measure what the processes themselves do not record. Reading the result ends the measurement. */
 async function openMeters(pool: pg.Pool, redis: RedisClient) {
   const startedAt = performance.now();
   const redisBefore = await readRedisCpu(redis);
@@ -305,7 +309,8 @@ async function openMeters(pool: pg.Pool, redis: RedisClient) {
       const busyRedis = Math.max(
         ...redisAfter.map((after, index) => (after - (redisBefore[index] ?? after)) / seconds),
       );
-      // Each worker has one batch in progress, so the busy sessions of Postgres show how many workers wait for it.
+      // Each worker has one batch in progress. So the number of busy Postgres sessions shows how many workers wait for
+      // Postgres.
       const mean = working.reduce((sum, one) => sum + one, 0) / Math.max(working.length, 1);
       const busyPostgres = working.length === 0 ? null : Math.min(1, mean / Math.max(workers.processes, 1));
       const isHere = processes.some(({ host, isUp }) => host === hostname() && isUp);
@@ -323,7 +328,7 @@ async function openMeters(pool: pg.Pool, redis: RedisClient) {
   };
 }
 
-/** The CPU time of the thread that runs commands on each master. Seconds. */
+/** The CPU time of the command thread on each master. Seconds. */
 async function readRedisCpu(redis: RedisClient): Promise<number[]> {
   return Promise.all(
     mastersOf(redis).map(async (master) => {
@@ -342,21 +347,21 @@ function readMachine(): { idle: number; all: number } {
   return { idle: times.reduce((sum, { idle }) => sum + idle, 0), all };
 }
 
-/** How busy a process is, as it records it. */
+/** How busy a process is, according to its own record. */
 export type RecordedUse = Pick<ServiceProcess, "role" | "queues" | "isUp" | "busy">;
 
-/** A part of the service, and the share of the time that it worked during a load. */
+/** A part of the service, and the share of the time in which it was busy during a load. */
 export interface Part {
   name: "API" | "worker" | "Redis" | "Postgres";
-  /** The share of its busiest process. Null when it is not known. */
+  /** The share of its busiest process. Null if unknown. */
   busy: number | null;
   processes: number;
 }
 
-/** A part that works at least this share of the time is the limit: calls wait for it. */
+/** A part that is busy for at least this share of the time is the limit, because calls wait for it. */
 const LIMIT_MIN = 0.7;
 
-/** The busiest part; null if every part has spare time. */
+/** The busiest part. Null if every part has spare time. */
 export function findLimit(parts: readonly Part[]): Part["name"] | null {
   const [busiest] = parts
     .filter(({ busy }) => busy !== null && busy >= LIMIT_MIN)
@@ -364,7 +369,7 @@ export function findLimit(parts: readonly Part[]): Part["name"] | null {
   return busiest?.name ?? null;
 }
 
-/** The parts whose processes record their own work: the APIs, and the workers that redeem. */
+/** The parts whose processes record how busy they are: the APIs, and the workers that redeem. */
 export function partsOf(processes: readonly RecordedUse[]): Part[] {
   const up = processes.filter(({ isUp }) => isUp);
   const kinds = [
@@ -376,13 +381,13 @@ export function partsOf(processes: readonly RecordedUse[]): Part[] {
   });
 }
 
-/** The results of a load, and how busy each part was during it. */
+/** The results of a load, and how busy each part was meanwhile. */
 interface Scale extends LoadResult, Measured {
   organization: string;
   callers: number;
 }
 
-/** At this share or more, a machine has no free cores. */
+/** If at least this share of a machine's cores is used, none is free. */
 const MACHINE_FULL = 0.95;
 
 const ADVICE = {
@@ -394,7 +399,7 @@ const ADVICE = {
     "Postgres needs a faster disk or more cores.",
 };
 
-/** The report for a person, or with `json` for a program. */
+/** The report: text for a person or, if `json` is set, JSON for a program. */
 export function showScale(scale: Scale, json: boolean): string {
   const { redemptions, isCut: _, seconds, refusals, latencyMs, parts, machine } = scale;
   const limit = refusals.rate_limited ? "rate limit" : findLimit(parts);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { lockFile } from "#tlog/durable-file.ts";
 import { identify, isRunning } from "./process-identity.ts";
 
-/** Longest wait for another process to start or stop the servers. Milliseconds. */
+/** Maximum wait for another process to start or stop the servers. Milliseconds. */
 const LOCK_TIMEOUT_MS = 120_000;
 
 /** A process that uses the embedded servers of a directory, as recorded in a file named by the process id. */
@@ -18,13 +18,14 @@ interface User {
 /** Runs `work` while no other process of this checkout starts or stops the servers. */
 export async function lockUsers<T>(root: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(root, { recursive: true });
-  // Only its owner lists it. The embedded Postgres may run as another user, who enters the folder of its own files.
+  // Only its owner can list the folder. The embedded Postgres may run as another user, who must enter it to reach its
+  // own files.
   chmodSync(root, 0o711);
   const unlock = await lockFile(join(root, "servers"), LOCK_TIMEOUT_MS);
   return work().finally(unlock);
 }
 
-/** Records that this process uses the embedded servers, and what it has joined. */
+/** Records that this process uses the embedded servers, and which `npm start` it has joined. */
 export function addUser(root: string, user: Omit<User, "identity"> = {}): void {
   mkdirSync(join(root, "users"), { recursive: true });
   writeFileSync(fileOf(root, process.pid), JSON.stringify({ ...user, identity: identify(process.pid) ?? "" }));

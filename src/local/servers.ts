@@ -13,7 +13,7 @@ import { findEmbeddedPostgres, type LocalPostgres, postgresUrl, startPostgres, s
 import { type LocalRedis, pingRedis, redisUrl, startRedis, stopRedis } from "./redis.ts";
 import { addUser, findUsers, lockUsers, removeUser } from "./server-users.ts";
 
-/** Longest wait for a server that is named by a variable. Milliseconds. */
+/** Maximum wait for a server that a variable names. Milliseconds. */
 const ANSWER_MAX_MS = 10_000;
 
 /** The servers that the service uses. */
@@ -22,17 +22,15 @@ export interface ServiceServers {
   redisUrl: string;
   /** Whether the database is the embedded one. */
   embedded: boolean;
-  /** The secrets of the embedded servers. Empty when both servers are configured. */
+  /** The secrets of the embedded servers. Empty if both servers are configured. */
   secrets: Partial<Pick<SavedServers, "reservationTokenSecret" | "webhookSecret" | "opsToken">>;
 }
 
-/**
- * The servers to use: the configured servers, and an embedded server in place of each server that is not configured.
- */
+/** The servers to use: the configured servers, and an embedded server for each server that is not configured. */
 export interface ChosenServers extends ServiceServers {
   /** Ends this process's use of the embedded servers. The last process that uses them also stops them. */
   release(): Promise<void>;
-  /** Calls back once with a sentence when an embedded server has ended. */
+  /** Calls back once, with a sentence, when an embedded server has ended. */
   watch(onEnd: (sentence: string) => void): void;
 }
 
@@ -48,9 +46,9 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
 }
 
 /**
- * Chooses the servers, and starts the embedded ones if they do not run. Each process that uses them writes a file named
- * by its process id, so a killed process does not keep them running. If one of them does not start, both are stopped,
- * unless another process uses them.
+ * Chooses the servers, and starts the embedded servers if they are not running. Each process that uses them writes a
+ * file named by its process id. So a process that was killed does not keep them running. If one of them does not start,
+ * both are stopped, unless another process uses them.
  * @throws Error with a sentence that names the variable of a given server that does not answer.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
@@ -108,12 +106,12 @@ export async function chooseServers(given: GivenServers, say: (line: string) => 
 }
 
 /**
- * Stops the servers of the last run of a directory, which still run if all its processes were killed. Call it under
+ * Stops the servers of the last run of a directory. They still run if all its processes were killed. Call it under
  * {@link lockUsers}, and only while no process uses them.
  */
 export async function stopLastServers(root: string): Promise<void> {
   const { postgres, redis } = serversOf(root, readSaved(root) as SavedServers);
-  // Without a directory there is none, and a production install has no program that could tell.
+  // Without a directory, there is no server. A production install has no program to find out.
   if (existsSync(postgres.directory)) await stopPostgres(postgres);
   if (redis.port !== undefined) await stopRedis(redis);
 }
@@ -132,7 +130,7 @@ export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: Giv
 }
 
 /**
- * Asserts that the servers which the environment names answer.
+ * Asserts that the servers named by the environment answer.
  * @throws Error with one sentence that names the variable.
  */
 export async function assertAnswering({ databaseUrl, redisUrl }: GivenServers): Promise<void> {
@@ -202,7 +200,7 @@ async function startServers(root: string, given: GivenServers, say: (line: strin
 /** How often a process checks that the embedded servers run. Milliseconds. */
 const WATCH_MS = 1_000;
 
-/** Calls back once with the sentence of the first port on loopback that refuses connections. */
+/** Calls back once when a port on loopback refuses connections, with that port's sentence. */
 function watchPorts(sentences: Record<number, string>, onEnd: (sentence: string) => void): void {
   const watch = setInterval(async () => {
     for (const [port, sentence] of Object.entries(sentences)) {

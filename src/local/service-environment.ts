@@ -3,8 +3,8 @@ import { type ServiceServers, webhookEnvOf } from "./servers.ts";
 import { useLocalUserKeys } from "./user-keys.ts";
 
 /**
- * The environment of the service's processes on these servers: the given variables, and by default the secrets and user
- * keys of the embedded servers.
+ * The environment of the service's processes on these servers: the given variables, and as defaults the secrets and
+ * user keys of the embedded servers.
  */
 export async function serviceEnvironment(
   given: NodeJS.ProcessEnv,
@@ -16,7 +16,7 @@ export async function serviceEnvironment(
     ...given,
     // The local user keys are accepted only with the embedded database.
     ...(embedded && !given.AUTH_JWKS_URL && { AUTH_JWKS_URL: await useLocalUserKeys(LOCAL_DIRECTORY) }),
-    // Metrics and pages with a development token are for this machine, until its user opens them to others.
+    // Metrics, and pages with a development token, are only for this machine unless its user opens them to others.
     HOST: given.HOST || "127.0.0.1",
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,

@@ -10,18 +10,18 @@ const SCRIPTS = { API: "../main.ts", worker: "../../workers/main.ts" };
 
 type Kind = keyof typeof SCRIPTS;
 
-/** Longest wait for the end of a process. It is killed then, because it is frozen. Milliseconds. */
+/** Maximum wait for a process to end. After it, the process is frozen and gets killed. Milliseconds. */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
-/** Pause before a process that has ended is started again: doubled for each end in a row. Milliseconds. */
+/** Pause before a process that has ended is started again. It doubles with each consecutive end. Milliseconds. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
-/** A process that has run for this long has not ended in a row. Milliseconds. */
+/** If a process has run for this long, its next end does not count as consecutive. Milliseconds. */
 const STEADY_MS = 60_000;
 
-/** The pause after this many ends in a row. */
+/** The pause after this many consecutive ends. */
 export const pauseAfter = (ends: number): number => Math.min(PAUSE_MS.longest, PAUSE_MS.first * 2 ** (ends - 1));
 
-/** Names some processes, such as `the API` or `2 workers`. */
+/** A phrase for some processes, such as `the API` or `2 workers`. */
 export function nameProcesses(kind: Kind, count: number): string {
   if (count > 1) return `${count} ${kind}s`;
   return kind === "API" ? "the API" : "one worker";
@@ -36,7 +36,7 @@ export class ServiceProcesses {
   #stopping = false;
   #keepsRunning = false;
 
-  /** @param onFailure called when a process has failed before all are kept running. */
+  /** @param onFailure called if a process fails before {@link keepRunning} was called. */
   constructor(
     startLog: StartLog,
     openReadable: (() => NodeJS.WritableStream) | null,
@@ -48,14 +48,14 @@ export class ServiceProcesses {
   }
 
   /**
-   * Starts a process in its own process group, so that Ctrl-C reaches only the present process, which stops the others
-   * in order.
+   * Starts a process in its own process group, so that Ctrl-C reaches only this process. It then stops the others in
+   * order.
    */
   start(kind: Kind, env: NodeJS.ProcessEnv, ends = 0): void {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
-      // The IPC channel tells the child when the present process was killed.
+      // The IPC channel tells the child when this process was killed.
       stdio: ["ignore", "pipe", "inherit", "ipc"],
       detached: true,
     });
@@ -75,7 +75,7 @@ export class ServiceProcesses {
     });
   }
 
-  /** From now on, a process that ends is started again. What ends before has failed to start. */
+  /** From now on, a process that ends is started again. A process that ended earlier has failed to start. */
   keepRunning(): void {
     this.#keepsRunning = true;
   }
@@ -93,7 +93,7 @@ export class ServiceProcesses {
     return this.#keepsRunning;
   }
 
-  /** Ends the processes of a kind, and waits for their end. Kills those that do not end by themselves. */
+  /** Ends the processes of a kind, and waits for their end. Kills those that do not end themselves. */
   async end(kind: Kind): Promise<void> {
     this.#stopping = true;
     const ending = this.#running.filter((own) => own.kind === kind);
@@ -101,7 +101,7 @@ export class ServiceProcesses {
   }
 
   /**
-   * Waits until an address answers with success, or the processes are being stopped.
+   * Waits until an address answers with success, or until the processes are being stopped.
    * @throws Error with the last response.
    */
   async untilReady(url: string): Promise<void> {
@@ -132,7 +132,9 @@ function endProcess({ kind, child }: { kind: Kind; child: ChildProcess }): Promi
   });
 }
 
-/** Loads the printer of readable log lines for a terminal. Null in an install without development dependencies. */
+/**
+ * Loads the formatter that makes log lines readable on a terminal. Null in an install without development dependencies.
+ */
 export async function loadReadableLog(): Promise<(() => NodeJS.WritableStream) | null> {
   const pretty = await import("pino-pretty").catch(() => null);
   if (pretty === null) return null;

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 
 /**
- * Maximum number of processes of each kind. Together they leave connections of the embedded Postgres for commands and
- * for processes that join.
+ * Maximum number of processes of each kind. They leave enough connections of the embedded Postgres for commands and for
+ * processes that join.
  */
 const MOST = { workers: 16, apis: 4 };
 
@@ -21,7 +21,7 @@ Data is kept in .data/. Ctrl-C stops everything.
 
 docs/configuration.md leads to every variable.`;
 
-/** Reads how many processes to start. Answers --help. Ends the process with status 2 for unknown arguments. */
+/** Reads how many processes to start. Answers --help. For unknown arguments, ends the process with status 2. */
 export function readStartOptions(): { workers: number; apis: number } {
   try {
     const { values } = parseArgs({

@@ -27,15 +27,15 @@ import { loadReadableLog, nameProcesses, ServiceProcesses } from "./service-proc
 import { StartLog } from "./start-log.ts";
 import { readStartOptions } from "./start-options.ts";
 
-// `npm start`: starts servers, migrates, starts API and worker processes and, the first time, makes a demo. Ctrl-C
-// stops everything. Until the service is ready, `npm start` prints one line for each step, and its processes log to a
-// file.
+// `npm start`: starts the servers, migrates, starts API and worker processes and, at the first start, makes a demo.
+// Ctrl-C stops everything. Until the service is ready, `npm start` prints one line for each step, and its processes log
+// to a file.
 const wanted = readStartOptions();
 
-/** Longest wait until joined processes have finished their work. Milliseconds. */
+/** Maximum wait until joined processes have finished their work. Milliseconds. */
 const JOINED_END_MAX_MS = 20_000;
 
-// With NODE_USE_ENV_PROXY, Node would ask the network's proxy for this machine's own ports.
+// With NODE_USE_ENV_PROXY, Node would use the network's proxy for this machine's own ports.
 const { no_proxy: NO_PROXY = process.env.NO_PROXY } = process.env;
 process.env.no_proxy = [NO_PROXY, "localhost", "127.0.0.1", "[::1]"].filter(Boolean).join(",");
 
@@ -69,7 +69,7 @@ try {
   const config = readApiConfig(env, CONFIG_PARTS);
   const applied = await migrateDatabase(config.databaseUrl, { onWait: (message) => console.log(message) });
   if (applied.length > 0) console.log(`Prepared the database: ${applied.length} migrations.`);
-  // Only the log of the embedded database begins without an operator's command.
+  // Only the embedded database's log begins without an operator's command.
   const [log] = servers.embedded && !given.LOG_KEY_FILE ? await loadParts("start") : [];
   const localTlog = (await log?.use(LOCAL_DIRECTORY, config.baseUrl)) ?? null;
   if (log !== undefined && localTlog !== null) {
@@ -116,7 +116,7 @@ try {
   await stopNow(1);
 }
 
-/** The host under which this machine reaches the processes. */
+/** The host by which this machine reaches the processes. */
 function hostFrom(host: string | null): string {
   if (host === null || host === "0.0.0.0" || host === "::") return "127.0.0.1";
   return isIPv6(host) ? `[${host}]` : host;
@@ -165,21 +165,24 @@ async function findMetricsPorts(first: number | null): Promise<number[]> {
   return ports;
 }
 
-/** PORT for the first API. Further APIs get the next ports that are free and are not metrics ports. */
+/**
+ * The ports of the APIs. The first API gets PORT. Further APIs get the next ports that are free and are no metrics
+ * ports.
+ */
 async function findApiPorts(first: number, taken: readonly number[]): Promise<number[]> {
   const ports = [first];
   while (ports.length < wanted.apis) ports.push(await firstFreePort((ports.at(-1) ?? first) + 1, taken));
   return ports;
 }
 
-/** Stops everything. If the servers are still starting, waits until they have started. */
+/** Stops everything. If the servers are still starting, first waits until they have started. */
 async function stop(exitCode: number): Promise<void> {
   if (stopping) return;
   stopping = true;
   if (servers !== undefined) await stopNow(exitCode);
 }
 
-/** Stops the APIs and the joined processes first, then the workers that reply to them, then the servers. */
+/** First stops the APIs and the joined processes, then the workers that reply to them, then the servers. */
 async function stopNow(exitCode: number): Promise<never> {
   forgetStart(LOCAL_DIRECTORY);
   await Promise.all([processes.end("API"), untilJoinedEnd()]);
@@ -188,7 +191,7 @@ async function stopNow(exitCode: number): Promise<never> {
   process.exit(exitCode);
 }
 
-/** Waits for the processes that joined this `npm start`. They end by themselves once its file entry is removed. */
+/** Waits for the processes that joined this `npm start`. They end on their own after its file entry is removed. */
 async function untilJoinedEnd(): Promise<void> {
   const giveUpAt = Date.now() + JOINED_END_MAX_MS;
   const hasJoined = () => findUsers(resolve(LOCAL_DIRECTORY)).some(({ joined }) => joined === process.pid);

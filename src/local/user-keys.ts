@@ -7,8 +7,8 @@ const ALGORITHM = "EdDSA";
 const KEY_ID = "embedded";
 
 /**
- * Returns the URL of the public key that verifies user tokens when the servers are embedded. Creates the key pair if it
- * does not exist. Only processes with this URL in AUTH_JWKS_URL trust the key.
+ * Returns the URL of the public key that verifies user tokens on the embedded servers. Creates the key pair if it does
+ * not exist. Only processes with this URL in AUTH_JWKS_URL trust the key.
  */
 export async function useLocalUserKeys(directory: string): Promise<string> {
   const [privateFile, publicFile] = [privateFileOf(directory), resolve(directory, "user-keys.jwks.json")];
@@ -22,7 +22,7 @@ export async function useLocalUserKeys(directory: string): Promise<string> {
   return pathToFileURL(publicFile).href;
 }
 
-/** The claims that tokens must have. Null: the claim is not required. */
+/** The claims that tokens must have. Null if the claim is not required. */
 export interface TokenClaims {
   issuer: string[] | null;
   audience: string[] | null;

@@ -22,7 +22,7 @@ import type { ApiContext } from "./open-api.ts";
 import { WING_ACTS } from "./wing-acts.ts";
 
 /**
- * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure these with
+ * Builds the HTTP application. Opens no connection or port. Benchmarks pass their own endpoints, to measure them with
  * the same middleware.
  */
 export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiContext>[] = ENDPOINTS): Express {
@@ -39,7 +39,7 @@ export function createApp(ctx: ApiContext, endpoints: readonly Endpoint<ApiConte
   app.use(ignoreConditions);
   // Before the endpoints, because some of them have an HTML page for browsers at the same path.
   mountPages(app, ctx, each("pages"));
-  // Without an issuer, its addresses get the 404 of unknown addresses.
+  // Without an issuer, requests to its addresses get the same 404 as unknown addresses.
   const served = ctx.issuer === null ? endpoints.filter(({ tag }) => tag !== "Issuer") : endpoints;
   for (const route of joinRoutes(served.map((endpoint) => endpoint.route(ctx)))) mount(app, ctx, route);
   for (const route of each("routes").flatMap((routes) => routes(ctx))) mount(app, ctx, route);

@@ -5,16 +5,16 @@ import { openPool } from "../platform/db/pool.ts";
 import type { Lifetime } from "../platform/lifetime.ts";
 
 /**
- * A connection of administration counts as lost if a reply takes longer than this. No statement of an act takes so
- * long: a search of all audit entries takes the longest. Milliseconds.
+ * If a reply takes longer than this, an administration connection counts as lost. No statement of an act takes so long.
+ * The longest is a search of all audit entries. Milliseconds.
  */
 const ANSWER_TIMEOUT_MS = 120_000;
 
 export type AdministrationDeps = Lifetime & { deployment: Pick<DatabaseFence, "admitLogin" | "clock">; log: Logger };
 
 /**
- * Opens connections of an API process with the rights of voucherctl. They are read-only except within `withAuditEntry`,
- * and only connect to the database server that the process uses.
+ * Opens an API process's connections with the rights of voucherctl. They are read-only except within `withAuditEntry`,
+ * and connect only to the database server that the process uses.
  */
 export function openAdministration(
   { deployment, log, use }: AdministrationDeps,

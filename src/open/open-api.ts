@@ -5,8 +5,8 @@ import { type ApiCore, openCore } from "./open-core.ts";
 import { WINGS } from "./wings.ts";
 
 /**
- * Opens an API process, with what its wings open. Postgres and Redis need not be reachable yet. The configuration must
- * come from learnRedis.
+ * Opens an API process, including what its wings open. Postgres and Redis need not be reachable yet. The configuration
+ * must come from learnRedis.
  */
 export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext {
   const watched = { wings: WINGS, backlogs: each("backlog"), faultsOfWings: each("faults") };
@@ -14,5 +14,5 @@ export function openApi(config: Config, traces: Traces = TRACES_OFF): ApiContext
   return Object.assign({}, core, ...each("open").map((open) => open(core)));
 }
 
-/** What an API process has. Only a wing knows the rest, which it has opened. */
+/** The context of an API process. It also contains what wings have opened, which only each wing itself knows. */
 export type ApiContext = ApiCore;

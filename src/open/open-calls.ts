@@ -17,7 +17,7 @@ import { openLimits } from "../platform/limits/open-limits.ts";
 import { PauseWatch } from "../platform/pauses.ts";
 import type { ServiceContext } from "./open-service.ts";
 
-/** Opens what authenticates calls, limits them and answers them. */
+/** Opens what is needed to authenticate, limit and answer calls. */
 export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
   const { config, pool, redis, deployment, traces, log, use } = service;
   const observed = { pool, metrics, traces };
@@ -43,7 +43,7 @@ export function openCalls(service: ServiceContext, metrics: ApiMetrics | null) {
     completeUntil: openCompleteUntil({ ...confirming, partnerCalls }),
     eventFeed: new EventFeed({ ...service, partnerCalls }),
     preservedSince: openPreservedSince(pool),
-    /** Dependencies of the portal, which uses separate connections, not the connections of partners' calls. */
+    /** Dependencies of the portal. It uses its own connections, not those of partners' calls. */
     inPortal: {
       partnerCalls: portalReads,
       completeUntil: openCompleteUntil({ ...confirming, partnerCalls: portalReads }),

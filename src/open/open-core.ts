@@ -11,12 +11,12 @@ import { openProbes } from "./open-probes.ts";
 import { openQueues } from "./open-queues.ts";
 import { openService } from "./open-service.ts";
 
-/** What wings measure and judge for all processes. */
+/** The measurements and judgements of wings for all processes. */
 interface Watched extends Pick<Parameters<typeof openApiMetrics>[0], "wings" | "backlogs"> {
   faultsOfWings: readonly WingFaults[];
 }
 
-/** Opens what an API process has without its wings. */
+/** Opens the parts of an API process that do not depend on wings. */
 export function openCore(config: Config, traces: Traces, { faultsOfWings, ...measured }: Watched) {
   const redisName = nameApiConnection(config.queueShards[0]);
   const service = openService(config, { traces, role: "api", redisName, connectionsMax: POOL_MAX });

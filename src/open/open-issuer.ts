@@ -3,7 +3,7 @@ import { ISSUER_CALLS } from "../core/callers/caller-kinds.ts";
 import type { Config } from "../platform/config.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 
-/** One connection checks whether the keys of long acts are still valid, while these acts use the others. */
+/** One connection checks that the keys of long acts are still valid. These acts use the other connections. */
 const WATCHING_CONNECTIONS = 1;
 
 /**

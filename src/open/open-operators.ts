@@ -5,7 +5,7 @@ import { FaultWatch } from "../watch/watch.ts";
 import { type AdministrationDeps, openAdministration } from "./open-administration.ts";
 
 /**
- * Postgres connections for operators' changes: while one issues or voids a batch, the others are free. Opened on
+ * Postgres connections for operators' changes. While one issues or voids a batch, the others are free. Opened on
  * demand.
  */
 const CONSOLE_CONNECTIONS_MAX = 3;
@@ -13,7 +13,7 @@ const CONSOLE_CONNECTIONS_MAX = 3;
 type Watched = Omit<ConstructorParameters<typeof FaultWatch>[0], "webhookSender">;
 type SigningIn = ConstructorParameters<typeof OperatorSignIn>[0];
 
-/** Opens what operators need: alerts of faults, the sign-in, and the means to change something. */
+/** Opens what operators need: alerts about faults, the sign-in, and the means to change something. */
 export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { config: Config }) {
   const { config, use, endRuns } = ctx;
   const webhookSender = use(openWebhookSender({ allowPrivate: config.privateReceivers, endRuns }));
@@ -22,8 +22,8 @@ export function openOperators(ctx: Watched & SigningIn & AdministrationDeps & { 
 }
 
 /**
- * Opens what the operator pages need to change something: connections, and a signal that ends long runs when the
- * process closes. Null without OPS_WRITABLE.
+ * Opens what operator pages need for changes: connections, and a signal that ends long runs when the process closes.
+ * Null unless OPS_WRITABLE is set.
  */
 function openConsole(ctx: AdministrationDeps & { config: Pick<Config, "ops"> }) {
   const { isOff, writable, databaseUrl } = ctx.config.ops;

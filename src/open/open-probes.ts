@@ -6,7 +6,7 @@ import { openBacklog } from "../watch/measure-backlog.ts";
 import type { openQueues } from "./open-queues.ts";
 import type { ServiceContext } from "./open-service.ts";
 
-/** Longest wait for a server's response to a probe. Milliseconds. */
+/** Maximum wait for a server's response to a probe. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 1_500;
 
 /** Opens the probes of the servers, and the metrics, which report the result. */

@@ -8,7 +8,7 @@ import { loadParts } from "./wings.ts";
 
 const OPENERS = await loadParts("sweeper");
 
-/** What a pass takes. */
+/** The dependencies of a pass. */
 interface SweepDeps extends Deps {
   /** The tasks of the core and of all wings. */
   sweepTasks: OpenTasks;

@@ -6,7 +6,7 @@ import { openService } from "./open-service.ts";
 
 /**
  * Maximum number of Postgres connections of a worker process: redemptions (fast path, slow path), seals (the same),
- * sweeper, log, webhooks (reads, attempts, confirmations), and one for a mark.
+ * sweeper, log, webhooks (reads, attempts, confirmations), and one for marks.
  */
 export const WORKER_CONNECTIONS_MAX = 1 + 4 + 1 + 4 + 1 + 1 + (1 + 1 + 1) + 1;
 
@@ -26,8 +26,7 @@ export function openWorkerService(config: Config, wings: readonly MetricsPart[],
     ...service,
     metrics: config.metricsPort === null ? null : openWorkerMetrics(service, wings),
     /**
-     * The webhook worker sets the listener. If this process has no webhook worker, another process reads the outbox
-     * within a second.
+     * The webhook worker sets the listener. If this process has none, another process reads the outbox within a second.
      */
     announcements,
     /** Called after a commit with events for webhook endpoints. */

@@ -5,8 +5,8 @@ import { createApp } from "./app.ts";
 import type { ApiContext } from "./open-api.ts";
 
 /**
- * Listens on PORT and METRICS_PORT. When the context closes, the servers close first, so calls in progress can still
- * use everything that they need.
+ * Listens on PORT and METRICS_PORT. When the context closes, the servers close first, so that calls in progress can
+ * still use everything they need.
  */
 export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const metrics = await serveMetrics(ctx);
@@ -14,7 +14,7 @@ export async function serveApi(ctx: ApiContext, limits = CONNECTION_LIMITS) {
   const app = startInTurns(ctx, createApp(ctx));
   const countRefusal = (code: string) => ctx.metrics?.refusals.with(code).inc();
   const server = ctx.use(await listen(app, ctx.config, ctx.log, countRefusal, limits));
-  // Before the server closes, which waits for its calls.
+  // Closes before the server, because the server waits for its calls.
   ctx.use(ctx.eventFeed);
   return { port: server.port, metricsPort: metrics?.port };
 }

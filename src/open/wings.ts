@@ -5,11 +5,11 @@ import type { Wing } from "../wing.ts";
 import type { ApiCore } from "./open-core.ts";
 import type { WorkerService } from "./open-worker-service.ts";
 
-/** A wing of this service. What it opens itself is known to the wing alone. */
+/** A wing of this service. Only the wing itself knows the type of what it opens. */
 // biome-ignore lint/suspicious/noExplicitAny: `wing` has checked the type.
 type OwnWing = Wing<ApiCore, WorkerService, any>;
 
-/** Checks that this service gives a wing all that its parts take. */
+/** Checks that this service provides everything that a wing's parts need. */
 export const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>): OwnWing => one;
 
 /** All wings. To remove a wing, delete its folder and its line here. */
@@ -18,11 +18,11 @@ export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency),
 /** The files with the grants of all wings. */
 export const WING_GRANTS = WINGS.flatMap(({ grants }) => grants ?? []);
 
-/** The parts for single programs. */
+/** The parts that only certain programs load. */
 type PartName = "acts" | "api" | "commands" | "start" | "sweeper";
 type Part<Name extends PartName> = Awaited<ReturnType<NonNullable<OwnWing[Name]>>>;
 
-/** Loads the parts with this name, of all wings that have one. */
+/** Loads the parts with this name, from all wings that have one. */
 export async function loadParts<Name extends PartName>(name: Name): Promise<Part<Name>[]> {
   const parts = await Promise.all(WINGS.map((one) => one[name]?.()));
   return parts.filter((part) => part !== undefined) as Part<Name>[];

@@ -6,11 +6,11 @@ import { allDocuments, type ServedDocument, titleOf } from "../pages/documents.t
 import { INDEX_OPTIONS, type IndexedSection } from "../pages/search-documents.ts";
 import { REFERENCE } from "./endpoints.ts";
 
-// Writes the index that the search of the documents reads. Part of `npm run prepare`.
+// Writes the index for the search in the documents. Part of `npm run prepare`.
 
 const CHARACTERS: Record<string, string> = { lt: "<", gt: ">", quot: '"', amp: "&", "#39": "'" };
 
-/** The text of markup, on one line. */
+/** The text of markup, in one line. */
 function toText(markup: string): string {
   return markup
     .replaceAll(/<[^>]*>/g, " ")
@@ -19,7 +19,7 @@ function toText(markup: string): string {
     .trim();
 }
 
-/** The parts of a document under its headings. The first one, under the title, has no anchor. */
+/** The sections of a document, by its headings. The first section, under the title, has no anchor. */
 function splitDocument(document: ServedDocument): Omit<IndexedSection, "id">[] {
   const markup = new Marked(gfmHeadingId()).parse(document.text, { async: false });
   const title = titleOf(document);
