@@ -13,14 +13,17 @@ export interface Settings {
   fetch?: typeof fetch;
 }
 
-/** The service refused this attempt, which changed nothing. `code` is for programs, the message for people. */
+/**
+ * The service refused this attempt, and the attempt changed nothing. `code` is for programs, and the message is for
+ * people.
+ */
 export class VoucherRefused extends Error {
   override name = "VoucherRefused";
   readonly status: number;
-  /** Accept codes that you do not know. Null for an answer of a proxy, which is only the cause of an OutcomeUnknown. */
+  /** Accept unknown codes. Null for a response from a proxy, which occurs only as the cause of an OutcomeUnknown. */
   readonly code: components["schemas"]["ErrorCode"] | null;
   readonly requestId: string | null;
-  /** Whether an earlier attempt of the same call got no response, so that it may have succeeded. */
+  /** Whether an earlier attempt of the same call got no response. That attempt may have succeeded. */
   readonly afterLostAttempt: boolean;
 
   constructor(status: number, body: components["schemas"]["Error"] | null, afterLostAttempt: boolean) {
@@ -32,20 +35,20 @@ export class VoucherRefused extends Error {
   }
 }
 
-/** It is not known whether the call took effect. Keep its reference and repeat the call; do not treat it as failed. */
+/** It is unknown whether the call took effect. Keep its reference and repeat the call. Do not treat it as failed. */
 export class OutcomeUnknown extends Error {
   override name = "OutcomeUnknown";
 }
 
 /** How long a call is retried by default. Milliseconds. */
 export const PATIENCE_MS = 60_000;
-/** Longest random wait before the first retry. It doubles with each retry, up to the second number. */
+/** Maximum random wait before the first retry. It doubles with each retry, up to the second number. Milliseconds. */
 const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
 /**
- * Codes that say that the attempt changed nothing and never will. After any other code with a status that is retried,
- * the outcome is unknown.
+ * Codes that say that the attempt has changed nothing and never will. After any other code with a status that is
+ * retried, the outcome is unknown.
  */
 const CHANGED_NOTHING: readonly unknown[] = [
   "request_timeout",
@@ -57,10 +60,13 @@ const CHANGED_NOTHING: readonly unknown[] = [
   "overloaded",
 ];
 
-/** Codes of failures that waiting does not change: an unknown host, a wrong certificate, protocol or address. */
+/**
+ * Error codes of failures that waiting does not change, such as an unknown host, or a wrong certificate, protocol or
+ * address.
+ */
 const LASTING = /ENOTFOUND|EPROTO|ERR_SSL|CERT|UNABLE_TO_|ERR_INVALID/;
 
-/** How a response is read. */
+/** How to read a response. */
 interface Reader<Answer> {
   accept: string;
   read(response: Response): Promise<Answer>;
@@ -77,18 +83,18 @@ export type Call = <Answer>(
   path: string,
   body?: unknown,
   options?: {
-    /** Default: JSON. */
+    /** By default, JSON. */
     as?: Reader<Answer>;
-    /** Whether it is repeated after an attempt without a response, which may have succeeded. Default: true. */
+    /** Whether the call is repeated after an attempt without a response, which may have succeeded. Default: true. */
     repeats?: boolean;
   },
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide: a network error, 408, 429, every 5xx and every answer without the service's code, such
- * as a proxy's own 404, are retried with the same request, not before `Retry-After`, after a random wait between zero
- * and a bound that doubles ("full jitter").
- * @throws VoucherRefused, or OutcomeUnknown when the patience ends.
+ * The retry rule of the guide. Retried with the same request are: a network error, 408, 429, every 5xx, and every
+ * response without a code of the service, such as a proxy's own 404. A retry never comes before `Retry-After`. The wait
+ * is random between zero and a bound that doubles ("full jitter").
+ * @throws VoucherRefused, or OutcomeUnknown when the time for retries is over.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {
   const send = given.fetch ?? fetch;
@@ -108,7 +114,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
             ...(body !== undefined && { "Content-Type": "application/json" }),
           },
           ...(body !== undefined && { body: JSON.stringify(body) }),
-          // Some frameworks keep the answers of `fetch`.
+          // Some frameworks cache the responses of `fetch`.
           cache: "no-store",
           // A redirect would send the key to another address.
           redirect: "manual",
@@ -118,7 +124,7 @@ export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs 
         failure = new VoucherRefused(response.status, await readError(response), lost);
         waitMs += readRetryAfter(response.headers.get("Retry-After") ?? "");
       } catch (error) {
-        // No response, or an incomplete one.
+        // There was no response, or it was incomplete.
         failure = error;
       }
       const refusal = failure instanceof VoucherRefused ? failure : null;
@@ -138,7 +144,7 @@ function isLasting(failure: unknown): boolean {
   return LASTING.test(String(cause?.code));
 }
 
-/** The body of an error response of the service; null for the answer of a proxy. */
+/** The body of an error response from the service. Null for the response of a proxy. */
 async function readError(response: Response): Promise<components["schemas"]["Error"] | null> {
   const body = await response.json().catch(() => null);
   return typeof body?.code === "string" && typeof body.error === "string" ? body : null;
@@ -148,7 +154,7 @@ function isFinal({ status, code }: VoucherRefused): boolean {
   return code !== null && status < 500 && status !== 408 && status !== 429;
 }
 
-/** Milliseconds of a `Retry-After`, which is a number of seconds or a date; 0 if it is neither. */
+/** The milliseconds of a `Retry-After`, which is a number of seconds or a date. 0 if it is neither. */
 function readRetryAfter(header: string): number {
   const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
   return Math.max(0, ms) || 0;

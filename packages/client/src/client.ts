@@ -7,18 +7,18 @@ type Schemas = components["schemas"];
 /** What to redeem, and under which reference. */
 export type RedeemOrder = Schemas["RedeemRequest"] & {
   /**
-   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` looks the voucher up
-   * first.
+   * The voucher's id, if you know it from a look-up or a reservation. Without it, `redeemOnce` first looks the voucher
+   * up.
    */
   voucherId?: string;
 };
 
-/** A time: a Date, or a text in the form of ISO 8601 with an offset. */
+/** A time: a Date, or a text in ISO 8601 with an offset. */
 export type Time = Date | string;
 
 /**
- * The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed: give nothing
- * away for it.
+ * The reference belongs to the redemption of another voucher. The voucher of this order was not redeemed, so give
+ * nothing away for it.
  */
 export class ReferenceReused extends Error {
   override name = "ReferenceReused";
@@ -31,11 +31,12 @@ export class ReferenceReused extends Error {
   }
 }
 
-/** Refusals that a pending attempt cannot change, because the voucher's state is final. */
+/** Refusals that a pending attempt cannot change, because the status of the voucher is final. */
 const FINAL_REFUSALS: readonly unknown[] = ["voucher_used", "voucher_voided", "voucher_expired"];
 /**
- * Refusals of a redeem before which the service ends every attempt of the reference, of earlier calls, too. Any other
- * says nothing about an earlier call: the key may be revoked since, or a proxy may have answered.
+ * Before the service sends one of these refusals of a redeem, it ends every attempt of the reference, including those
+ * of earlier calls. Any other refusal says nothing about an earlier call. For example, the key may have been revoked
+ * since, or a proxy may have answered.
  */
 const NOT_REDEEMED: readonly unknown[] = [
   ...FINAL_REFUSALS,
@@ -51,7 +52,7 @@ const timeOf = (time: Time) => (typeof time === "string" ? time : time.toISOStri
 type Call = ReturnType<typeof makeCall>;
 
 const pathOf = (codeOrTicket: string) => `/partner/vouchers/${encodeURIComponent(codeOrTicket)}`;
-// In the query, because some proxies change a path with an encoded slash.
+// In the query, because some proxies change a path that contains an encoded slash.
 const byReference = (path: string, externalRef: string) => `${path}?${new URLSearchParams({ externalRef })}`;
 
 async function readRedemption(call: Call, externalRef: string): Promise<Schemas["ListedRedemption"] | null> {
@@ -71,23 +72,23 @@ export function voucherClient(settings: Settings) {
       call<Schemas["Release"]>("POST", "/partner/vouchers/release", { ticket, reason }),
 
     /**
-     * Redeems this voucher under this reference, however often it is called with both. Returns only when the service
-     * has confirmed that this voucher is redeemed under this reference.
+     * Redeems this voucher under this reference, no matter how often it is called with both. Returns only when the
+     * service has confirmed this redemption.
      * @throws ReferenceReused when the reference belongs to another voucher; VoucherRefused when no call so far has
-     * redeemed the voucher under this reference, and none will but a later one; OutcomeUnknown when neither is proved,
-     * as after a refused key: its message says why. Call again later with the same order.
+     * redeemed the voucher under this reference, or will; OutcomeUnknown when neither is proved, for example after a
+     * refused key. Its message gives the reason. Call again later with the same order.
      */
     redeemOnce: (order: RedeemOrder) => redeemOnce(call, order),
 
     /**
-     * The redemption under a reference. Null is no proof that an attempt failed: it may still be in progress. Repeat
-     * the redeem to find out.
+     * The redemption under a reference, or null. Null does not prove that an attempt has failed: it may still be in
+     * progress. Repeat the redeem to find out.
      */
     redemption: (externalRef: string) => readRedemption(call, externalRef),
 
     /**
      * Yields every redemption of the organization from `from` (inclusive) to `to` (exclusive), each exactly once.
-     * @throws OutcomeUnknown when the list up to `to` is not final yet: settle a few seconds later.
+     * @throws OutcomeUnknown when the list up to `to` is not final yet. Call again a few seconds later.
      */
     redemptions: (from: Time, to: Time) => readRedemptions(call, from, to),
 
@@ -99,9 +100,10 @@ export function voucherClient(settings: Settings) {
     ...receiptCalls(call),
 
     /**
-     * Yields the events of all vouchers of the organization in their final order, and waits for further ones without
-     * end: leave the loop to stop. Keep each event's `cursor`, from which a later call goes on.
-     * @param from.after a cursor, or `now`. Default: the first event. @param from.types only events of these types.
+     * Yields the events of all vouchers of the organization in their final order, and waits for further events without
+     * end. To stop, leave the loop. Keep each event's `cursor`. A later call continues from it.
+     * @param from.after a cursor, or `now`. Default: the first event.
+     * @param from.types only events of these types.
      */
     events: (from: { after?: string; types?: readonly string[] } = {}) => readEvents(call, from),
 
@@ -135,7 +137,10 @@ async function redeemOnce(call: Call, { voucherId, ...request }: RedeemOrder): P
   return answer;
 }
 
-/** The voucher's id; null if there is none. Then the redeem answers: it alone knows what an earlier call redeemed. */
+/**
+ * The voucher's id, or null if there is none. In that case the redeem answers, because only it knows what an earlier
+ * call has redeemed.
+ */
 async function findVoucherId(call: Call, codeOrTicket: string): Promise<string | null> {
   const seen = await lookUp(call, codeOrTicket).catch((error) => {
     if (error instanceof VoucherRefused && error.code === "voucher_not_found") return null;
@@ -144,7 +149,10 @@ async function findVoucherId(call: Call, codeOrTicket: string): Promise<string |
   return seen?.voucher.id ?? null;
 }
 
-/** What follows from an error that does not prove that nothing was redeemed. Errors of programming stay as they are. */
+/**
+ * The error to throw after an error that does not prove that nothing was redeemed. Programming errors are returned
+ * unchanged.
+ */
 function unknownAfter(error: unknown): unknown {
   if (!(error instanceof VoucherRefused)) return error;
   return new OutcomeUnknown(`It is not proved whether the voucher was redeemed. ${error.message}`, { cause: error });
@@ -181,7 +189,7 @@ async function readHistory(call: Call, codeOrTicket: string): Promise<Schemas["C
   return { ...chain, hasMore: false };
 }
 
-/** How long a call waits for an event: shorter than the default of `timeoutMs`. Seconds. */
+/** How long a call waits for an event. Shorter than the default of `timeoutMs`. Seconds. */
 const EVENTS_WAIT_S = 10;
 
 async function* readEvents(
@@ -201,9 +209,9 @@ async function* readEvents(
 function statementCalls(call: Call) {
   const pathOf = (month: string) => `/partner/statements/${encodeURIComponent(month)}`;
   return {
-    /** The statement of a month, `YYYY-MM` in UTC. Once `final` is true, it never changes. */
+    /** The statement of a month, `YYYY-MM` in UTC. Once `final` is true, the statement never changes. */
     statement: (month: string) => call<Schemas["Statement"]>("GET", pathOf(month)),
-    /** The redemptions of a final statement as a CSV file. `verifyStatement` compares both. */
+    /** The redemptions of a final statement as a CSV file. `verifyStatement` compares the two. */
     statementCsv: (month: string) =>
       call("GET", pathOf(month), undefined, { as: { accept: "text/csv", read: (response) => response.text() } }),
   };
@@ -212,8 +220,8 @@ function statementCalls(call: Call) {
 function receiptCalls(call: Call) {
   return {
     /**
-     * The receipt of a redemption: keep it with the order. `verifyReceipt` checks it. For some seconds after the
-     * redemption, the service refuses it with `not_logged_yet`.
+     * The receipt of a redemption. Keep it with the order. `verifyReceipt` checks it. For some seconds after the
+     * redemption, the service refuses this call with `not_logged_yet`.
      */
     receipt: (externalRef: string) =>
       call("GET", byReference("/partner/redemptions/receipt", externalRef), undefined, { as: TEXT }),
@@ -230,14 +238,16 @@ function webhookCalls(call: Call) {
   return {
     list: () => call<Schemas["WebhookList"]>("GET", WEBHOOKS),
     read: (id: string) => call<Schemas["Webhook"]>("GET", webhookPath(id)),
-    /** The secret is shown only here. After OutcomeUnknown, look at the list before you create another one. */
+    /**
+     * Only this response shows the secret. After OutcomeUnknown, look at the list before you create another endpoint.
+     */
     create: (webhook: Schemas["CreateWebhookRequest"]) =>
       call<Schemas["NewWebhook"]>("POST", WEBHOOKS, webhook, { repeats: false }),
     change: (id: string, change: Schemas["ChangeWebhookRequest"]) =>
       call<Schemas["Webhook"]>("PATCH", webhookPath(id), change),
     delete: (id: string) => call<Schemas["DeletedWebhook"]>("DELETE", webhookPath(id)),
     test: (id: string) => call<Schemas["WebhookTestResult"]>("POST", `${webhookPath(id)}/test`),
-    /** The new secret is shown only here. */
+    /** Only this response shows the new secret. */
     rotate: (id: string) =>
       call<Schemas["RotatedWebhook"]>("POST", `${webhookPath(id)}/rotate`, undefined, { repeats: false }),
     replay: (id: string, events: { eventIds: string[] } | { from: Time; to: Time }) => {
@@ -260,7 +270,7 @@ function webhookCalls(call: Call) {
 
 const notFinal = (until: string | null) => new OutcomeUnknown(`The list is final only until ${until}`);
 
-/** The whole CSV file, or an error when it ends before `to`. */
+/** The whole CSV file. Throws an error if the file ends before `to`. */
 async function readCsv(response: Response, to: string): Promise<string | OutcomeUnknown> {
   const until = response.headers.get("Complete-Until");
   const csv = await response.text();

@@ -3,9 +3,9 @@ import type { components } from "./api.ts";
 
 type Chain = Pick<components["schemas"]["Chain"], "entityId" | "events">;
 
-/** The result of the check of a history. */
+/** The result of checking a history. */
 export type Verdict =
-  /** Keep `headHash`: with it, a later check notices every change of the history up to here. */
+  /** Keep `headHash`. With it, a later check detects every change of the history up to this point. */
   | { intact: true; sealed: number; pending: number; headHash: string | null }
   /** `sequence` is the position of the first bad event, from 1. */
   | { intact: false; sequence: number; reason: string };
@@ -13,7 +13,7 @@ export type Verdict =
 const GENESIS_HASH = "0".repeat(64);
 const ERASING = "voucher.instance.erased";
 
-/** A member of an event that is missing counts as null. */
+/** A member that is missing in an event counts as null. */
 const NOTHING = {
   eventType: null,
   code: null,
@@ -27,9 +27,9 @@ const NOTHING = {
 
 /**
  * Checks a whole history by the rules of the service's document "The sealed history of a voucher", without trusting the
- * service: each payload hashes to its `recordHash`, contains the hash before it, and says what the event beside it
- * says. A sealed event has no payload only if a later one says that it was erased.
- * @param keptHash A `headHash` of an earlier check, which must be in the history.
+ * service. Each payload must hash to its `recordHash`, contain the previous hash, and say the same as the event next to
+ * it. A sealed event may lack its payload only if a later event says that it was erased.
+ * @param keptHash A `headHash` of an earlier check, which must occur in the history.
  */
 export async function verifyHistory({ entityId, events }: Chain, keptHash?: string): Promise<Verdict> {
   let headHash: string | null = null;
@@ -84,7 +84,7 @@ export async function verifyHistory({ entityId, events }: Chain, keptHash?: stri
   return { intact: true, sealed, pending: events.length - sealed, headHash };
 }
 
-/** Lists what a sealed event at a position says that it erased. An event that is not sealed yet proves nothing. */
+/** Lists what a sealed event at a position claims to have erased. An event that is not sealed yet proves nothing. */
 function listErasures(served: unknown, position: number): { by: number; erased: unknown }[] {
   const { sealStatus, eventType, payload } = Object(served);
   if (sealStatus === "Pending" || eventType !== ERASING) return [];
@@ -94,7 +94,7 @@ function listErasures(served: unknown, position: number): { by: number; erased: 
   return Array.isArray(erasedSequences) ? erasedSequences.map((erased) => ({ by: position, erased })) : [];
 }
 
-/** Whether the payload of an erasing event has a list of earlier sequences. */
+/** Whether the payload of an erasing event lists only earlier sequences. */
 function namesEarlier({ data }: Record<string, unknown>, position: number): boolean {
   const { erasedSequences } = Object(data);
   return (

@@ -16,11 +16,14 @@ type Item<Page extends Pages> = Schemas[`${Page}Page`]["items"][number];
 
 const of = (collection: string, id: string, part: string) => `${collection}/${encodeURIComponent(id)}/${part}`;
 
-/** The calls of a back office, with a key that has the scope `voucher.issue`. Issues need a `timeoutMs` of a minute. */
+/**
+ * The calls of a back office, with a key that has the scope `voucher.issue`. Calls that issue need a `timeoutMs` of a
+ * minute.
+ */
 export function issuerCalls(call: Call, patienceMs: number) {
   const get = <Answer>(path: string) => call<Answer>("GET", `/issuer/${path}`);
   const repeated = <Answer>(path: string, body: object = {}) => call<Answer>("POST", `/issuer/${path}`, body);
-  /** Makes a call that must not be repeated, because a repeat is refused or takes effect again. */
+  /** Makes a call that must not be repeated, because a repeat would be refused or take effect again. */
   const once = <Answer>(path: string, body: object = {}) =>
     call<Answer>("POST", `/issuer/${path}`, body, { repeats: false });
   const batch = (id: string) => get<Schemas["Batch"]>(`batches/${encodeURIComponent(id)}`);
@@ -44,20 +47,23 @@ export function issuerCalls(call: Call, patienceMs: number) {
     contracts: (only: { brand?: string; user?: string; status?: string } = {}) =>
       each<Item<"Contracts">>("contracts", only),
     links: (only: { contract?: string; product?: string; user?: string } = {}) => each<Item<"Links">>("links", only),
-    /** The voucher of the organization with this code. Null if there is none. */
+    /** The voucher of the organization with this code, or null if there is none. */
     findVoucher: async (code: string): Promise<Item<"FoundVouchers"> | null> => {
       const { items } = await get<Schemas["FoundVouchersPage"]>(`vouchers?${new URLSearchParams({ code })}`);
       return items[0] ?? null;
     },
     /** A batch with the number of its vouchers in each status. */
     batch,
-    /** The codes of a batch, by serial. */
+    /** The codes of a batch, in order of serials. */
     vouchers: (batchId: string) => each<Item<"BatchVouchers">>(of("batches", batchId, "vouchers")),
     renameBrand: (id: string, name: string) =>
       repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
-    /** Issues at most one batch under `issueRef`, however often it is called. `otherBatch`: its content differs. */
+    /**
+     * Issues at most one batch under `issueRef`, no matter how often it is called. `otherBatch`: the batch that exists
+     * has another content.
+     */
     issueBatch: (
       productId: string,
       batch: Partial<Schemas["IssueBatchRequest"]> & Pick<Schemas["IssueBatchRequest"], "issueRef">,
@@ -74,13 +80,13 @@ export function issuerCalls(call: Call, patienceMs: number) {
   };
 }
 
-/** Posts a body, and repeats the call until it is answered. */
+/** Posts a body, and repeats the call until it gets a response. */
 type Repeated = <Answer>(path: string, body?: object) => Promise<Answer>;
 
-/** What one call has changed of a batch. */
+/** The result of one call that changes a part of a batch. */
 type Portion<Done extends string> = Record<Done | "remaining", number> & { damaged?: number };
 
-/** The calls that change vouchers that were issued. */
+/** The calls that change issued vouchers. */
 function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["Batch"]>, patienceMs: number) {
   const inPortions = async <Done extends string>(batchId: string, verb: string, done: Done, body: object) => {
     let changed = 0;
@@ -96,32 +102,35 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
     return { [done]: changed, ...(damaged !== undefined && { damaged }) } as Omit<Portion<Done>, "remaining">;
   };
   return {
-    /** Gives a voucher a later end, an expired one too. The same end again is a success. */
+    /** Gives a voucher a later end, even if it has expired. A repeat with the same end succeeds. */
     extendVoucher: (voucher: ({ code: string } | { id: string }) & { validUntil: string; reason?: string }) =>
       repeated<Schemas["ExtendedVoucher"]>("vouchers/extend", voucher),
     /**
-     * Repeats the call until no voucher remains. Returns how many vouchers the calls that were answered have extended.
-     * @throws OutcomeUnknown as `voidBatch`.
+     * Repeats the call until no voucher remains. Returns how many vouchers were extended by the calls that got a
+     * response.
+     * @throws OutcomeUnknown in the same case as `voidBatch`.
      */
     extendBatch: (batchId: string, validUntil: string, reason: string | null = null) =>
       inPortions(batchId, "extend", "extended", { validUntil, reason }),
-    /** Puts a voucher on hold until it is resumed. A repeat is a success. */
+    /** Suspends a voucher until it is resumed. A repeat succeeds. */
     suspendVoucher: (voucher: ({ code: string } | { id: string }) & { reason: string }) =>
       repeated<Schemas["SuspendedVoucher"]>("vouchers/suspend", voucher),
-    /** Ends the hold of a voucher. A repeat is a success. */
+    /** Ends the suspension of a voucher. A repeat succeeds. */
     resumeVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["ResumedVoucher"]>("vouchers/resume", voucher),
-    /** Puts all vouchers of a batch on hold with the first answer. Then repeats the call as `extendBatch`. */
+    /** Suspends all vouchers of a batch with the first response. Then repeats the call like `extendBatch`. */
     suspendBatch: (batchId: string, reason: string) => inPortions(batchId, "suspend", "suspended", { reason }),
-    /** Ends the hold of a batch, one voucher after another. Repeats the call as `extendBatch`. */
+    /** Ends the suspension of a batch, one voucher after another. Repeats the call like `extendBatch`. */
     resumeBatch: (batchId: string, reason: string | null = null) =>
       inPortions(batchId, "resume", "resumed", { reason }),
     voidVoucher: (voucher: ({ code: string } | { id: string }) & { reason?: string }) =>
       repeated<Schemas["VoidedVoucher"]>("vouchers/void", voucher),
     /**
-     * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, also by another call,
-     * and how many were final otherwise. Counts the batch before and after, because an answer may get lost.
-     * @throws OutcomeUnknown when some remain and none was voided for `patienceMs`: other calls hold them. Call again.
+     * Repeats the call until no voucher remains. Returns how many vouchers were voided meanwhile, including those
+     * voided by other calls, and how many were final for another reason. Counts the batch before and after, because a
+     * response may be lost.
+     * @throws OutcomeUnknown when some vouchers remain and none was voided for `patienceMs`, because other calls lock
+     * them. Call again.
      */
     voidBatch: (batchId: string, reason: string | null = null) =>
       voidAll(
@@ -143,7 +152,7 @@ async function voidAll(
   return { voided, alreadyFinal: before.count - voided - damaged, ...(damaged > 0 && { damaged }) };
 }
 
-/** Repeats a call that changes a part of a batch, until no voucher remains. Returns its last answer. */
+/** Repeats a call that changes a part of a batch until no voucher remains. Returns the last response. */
 async function untilNoneRemains<Answer extends { remaining: number }>(
   changeSome: () => Promise<Answer>,
   what: string,

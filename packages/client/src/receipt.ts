@@ -2,7 +2,7 @@ import { parsePayload, parsePolicy, parseProof, verifyProof } from "../../tlog/s
 
 /** What an accepted receipt proves. */
 export interface AcceptedReceipt {
-  /** The sealed event's payload: `entityId`, `sequence`, `eventType`, `occurredAt` and the rest. */
+  /** The sealed event's payload: `entityId`, `sequence`, `eventType`, `occurredAt` and other fields. */
   event: Record<string, unknown>;
   /** The event's position in the log. */
   index: number;
@@ -12,7 +12,8 @@ export interface AcceptedReceipt {
 
 /**
  * Checks a receipt offline against a policy that you have kept: the log's key, and the witnesses that must have seen
- * its checkpoint. The first policy comes from `/log/policy`; compare it with what the operator publishes elsewhere.
+ * its checkpoint. Get the policy from `/log/policy` the first time, and compare it with what the operator publishes
+ * elsewhere.
  * @throws Error with the reason when the receipt or the policy is not accepted.
  */
 export async function verifyReceipt(receipt: string, policy: string): Promise<AcceptedReceipt> {

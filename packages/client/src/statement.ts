@@ -2,7 +2,7 @@ import { isSignedBy, parseNote, parsePolicy } from "../../tlog/src/verify.ts";
 import type { components } from "./api.ts";
 import { sha256 } from "./history.ts";
 
-/** The statement and its file differ, or the statement is not final. The message says how. */
+/** The statement and its file differ, or the statement is not final. The message gives the reason. */
 export class InvalidStatement extends Error {
   override name = "InvalidStatement";
 }

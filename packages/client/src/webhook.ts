@@ -1,22 +1,22 @@
 import type { webhooks } from "./api.ts";
 
-/** The event of a webhook request. Ignore types that you do not know. */
+/** The event of a webhook request. Ignore unknown types. */
 export type WebhookEvent = webhooks[keyof webhooks]["post"]["requestBody"]["content"]["application/json"];
 
-/** The request was not signed with this secret, or not within the last five minutes. Respond with 401. */
+/** The request was not signed with this secret, or was not signed within the last five minutes. Respond with 401. */
 export class InvalidWebhook extends Error {
   override name = "InvalidWebhook";
 }
 
-/** Longest difference between the request's time and this clock. Seconds. */
+/** Maximum difference between the request's time and this clock. Seconds. */
 const TOLERANCE_S = 300;
 
 /**
  * Verifies a request of Standard Webhooks and reads its event.
- * @param body The body exactly as it arrived, as text: parsed and serialized again, it does not match.
+ * @param body The body as text, exactly as it arrived. A body that was parsed and serialized again does not match.
  * @param headers The request's headers, with names in lower case as Node gives them, or a `Headers` object.
- * @param secret The secret that the endpoint's creation or last rotation showed: `whsec_…`.
- * @returns the event and its `id`, which is the same in every attempt: handle each id once.
+ * @param secret The secret that was shown when the endpoint was created or its secret was last rotated: `whsec_…`.
+ * @returns the event and its `id`, which is the same in every attempt. Handle each id only once.
  * @throws InvalidWebhook
  */
 export async function verifyWebhook(

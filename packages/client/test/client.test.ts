@@ -300,12 +300,12 @@ function refusal(status: number, code: string, headers: Record<string, string> =
 }
 
 /**
- * What happens to a call on its way: the real response is delivered or lost, or another response replaces the call to
+ * What happens to a call on its way. The real response is delivered or lost, or another response replaces the call to
  * the service.
  */
 type Step = "delivered" | "lost" | Response;
 
-/** A `fetch` that applies one step to each redeem and then delivers the others. `asked` counts the redeems. */
+/** A `fetch` that applies one step to each redeem, and delivers all further redeems. `asked` counts the redeems. */
 function unreliable(...steps: Step[]) {
   const line = { asked: 0, fetch: fetch as typeof fetch };
   line.fetch = async (url, options) => {

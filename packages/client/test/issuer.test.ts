@@ -116,7 +116,7 @@ it("extendVoucher and extendBatch extend vouchers, and count those that the resp
   expect(await issuer.extendBatch(batchId, "2099-12-31")).toEqual({ extended: 0 });
 });
 
-/** The calls of a key that may issue. */
+/** The calls for a key that may issue. */
 async function backOffice(send: typeof fetch, patienceMs = 60_000) {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   return voucherClient({ baseUrl: api.url, apiKey: key, fetch: send, patienceMs, timeoutMs: 60_000 }).issuer;

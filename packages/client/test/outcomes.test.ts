@@ -28,7 +28,7 @@ it("the client says that a waiting attempt can still redeem while the reference 
   expect(text.replaceAll(/\s*\n\s*\* ?/g, " ")).toContain(said);
 });
 
-/** Answers to a later call for the order that prove nothing about an earlier one. */
+/** Responses to a later call for the order that prove nothing about an earlier call. */
 const UNPROVING: [name: string, answer: () => Response][] = [
   ["a revoked key", () => refusal(401, "unknown_key")],
   ["another network", () => refusal(403, "address_not_allowed")],
@@ -56,7 +56,7 @@ it("after a call without a response, redeemOnce throws only refusals of the rede
     const atRedeem = client({ fetch: (url, options) => redeemThen(url, options, async () => answer()) });
     await expect(atRedeem.redeemOnce({ code, externalRef }), name).rejects.toBeInstanceOf(OutcomeUnknown);
   }
-  // The look-up no longer finds the voucher, as by an old ticket: the redeem still knows the redemption.
+  // The look-up no longer finds the voucher, for example by an old ticket. The redeem still finds the redemption.
   const forgotten: typeof fetch = async (url, options) =>
     String(url).endsWith("/redeem") ? fetch(url, options) : refusal(404, "voucher_not_found");
   for (const settings of [{}, { fetch: forgotten }]) {

@@ -122,7 +122,7 @@ it("a refusal has the service's code, sentence and request id", async () => {
   });
 });
 
-/** The error that a call with a patience of zero throws after this response. */
+/** The error that a call without time for retries throws after this response. */
 const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) =>
   client({ fetch: async () => answerWith(answer), patienceMs: 0, ...settings })
     .lookUp("any")
@@ -165,7 +165,7 @@ it("a call gives up after one minute, and an attempt after fifteen seconds", asy
   expect(new Set(limits.mock.calls.flat())).toEqual(new Set([15_000]));
 });
 
-/** The waits between attempts that each get the given response, with a random number of `random`. */
+/** The waits between attempts that each get the given response. `random` replaces the random number. */
 async function waitsOf(answers: (Response | Error)[], random: number): Promise<number[]> {
   vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
   vi.spyOn(Math, "random").mockReturnValue(random);
@@ -183,7 +183,7 @@ async function waitsOf(answers: (Response | Error)[], random: number): Promise<n
   return at.slice(1).map((time, index) => Math.round(time - (at[index] ?? 0)));
 }
 
-/** Returns a response, or throws what a lost one throws. */
+/** Returns a response, or throws the error of a lost response. */
 function answerWith(answer: Response | Error): Response {
   if (answer instanceof Error) throw answer;
   return answer;

@@ -10,7 +10,7 @@ export { CHECKS, type CheckResult, ServiceUnavailable, UnusableOptions, VOUCHERS
 
 /** The options of a check. */
 export interface CheckOptions {
-  /** A key of a sandbox with both scopes. */
+  /** A sandbox key with both scopes. */
   key: string;
   /** The service's address. */
   url: string;
@@ -24,8 +24,8 @@ export interface CheckOptions {
 
 /**
  * Runs every check against a partner's client, and calls `onResult` after each check.
- * @throws UnusableOptions when the options, the key or the codes cannot be used; the client was then not run.
- * ServiceUnavailable when the service does not answer; the signal's reason on abort.
+ * @throws UnusableOptions when the options, the key or the codes cannot be used. The client was not run in this case.
+ * @throws ServiceUnavailable when the service does not answer; the signal's reason on abort.
  */
 export async function checkClient(
   { key, url, client, codes, keepVouchers = false }: CheckOptions,
@@ -84,7 +84,7 @@ async function readCodes(file: string): Promise<string[]> {
     .map((row) => row?.[1]?.replaceAll('""', '"') ?? row?.[2] ?? "");
 }
 
-/** Finds the first codes of unused vouchers, as many as the checks need. @throws UnusableOptions */
+/** Finds the codes of the first unused vouchers, as many as the checks need. @throws UnusableOptions */
 async function chooseCodes(service: SandboxService, codes: readonly string[], file: string): Promise<string[]> {
   const unused: string[] = [];
   let expired = 0;

@@ -8,11 +8,11 @@ import { makeServiceCall, type ServiceCall } from "./service.ts";
 
 /** The options of a check of a back office's client. */
 export interface IssuerOptions extends Pick<CheckOptions, "key" | "url" | "client"> {
-  /** A product of the sandbox. The checks issue batches of two vouchers of it. */
+  /** A product of the sandbox. The checks issue batches of two of its vouchers. */
   product: string;
 }
 
-/** One step that a check asks of a back office's client. */
+/** One step that a check demands of a back office's client. */
 interface IssuerStep {
   /** issue: issue `count` vouchers for the order and report their codes. void: void the voucher with `code`. */
   step: "issue" | "void";
@@ -27,7 +27,7 @@ interface IssuerCheck {
   step: IssuerStep;
   faults?: Faults;
   outcome: "issued" | "voided" | "refused";
-  /** The number of batches that the step adds, and of vouchers of the first batch that it voids. */
+  /** The number of batches that the step must add, and the number of vouchers of the first batch that it must void. */
   adds?: number;
   voids?: number;
 }
@@ -49,7 +49,7 @@ const first =
   (found, before) =>
     found === kind && before === 0 ? fault : null;
 
-/** The checks of a run, whose order numbers begin with this text. `void` steps use a code of the first batch. */
+/** The checks of a run. Their order numbers begin with this text. `void` steps use a code of the first batch. */
 function checksOf(run: string): IssuerCheck[] {
   const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });
   const voiding: IssuerStep = { step: "void", order: `${run}-1` };
@@ -93,8 +93,8 @@ function checksOf(run: string): IssuerCheck[] {
 export const ISSUER_CHECKS = checksOf("").map(({ name }) => name);
 
 /**
- * All items of a list, page by page.
- * @param path ends with a query, which may be empty.
+ * All items of a list, read page by page.
+ * @param path must end with a query, which may be empty.
  */
 export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX): Promise<Record<string, unknown>[]> {
   const items: Record<string, unknown>[] = [];
@@ -108,7 +108,7 @@ export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX)
 
 /**
  * Runs every check against a back office's client, and calls `onResult` after each check.
- * @throws UnusableOptions, ServiceUnavailable, as {@link checkClient} does; the signal's reason on abort.
+ * @throws UnusableOptions, ServiceUnavailable, in the same cases as {@link checkClient}; the signal's reason on abort.
  */
 export async function checkIssuer(
   { key, url, client, product }: IssuerOptions,
@@ -159,7 +159,7 @@ export async function checkIssuer(
       } catch (error) {
         if (!(error instanceof ClientFault)) throw error;
         sentences.push(error.message);
-        // What it issued before it failed is no fault of a later check.
+        // Batches that were issued before the failure are no fault in a later check.
         for (const { id } of await batches()) known.add(id);
       }
       const result = sentences.length === 0 ? ("right" as const) : ("wrong" as const);

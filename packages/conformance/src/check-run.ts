@@ -4,9 +4,9 @@ import type { SandboxService, SeenVoucher } from "./service.ts";
 
 /** Maximum number of runs of a step. If its outcome is still unknown after them, the check ends with a ClientFault. */
 const RUNS_MAX = 4;
-/** Maximum time by which one call moves the times of a sandbox: 400 days, as the API reference says. */
+/** Maximum time by which one call moves the times of a sandbox: 400 days, as in the API reference. */
 export const ADVANCE_SECONDS_MAX = 34_560_000;
-/** How much too early a call may arrive, because timers are not exact. Milliseconds. */
+/** How much too early a call may arrive, because timers are inexact. Milliseconds. */
 const EARLY_MS = 100;
 
 export interface CheckSetup {
@@ -29,7 +29,7 @@ interface Settled {
   calls: readonly ProxiedCall[];
 }
 
-/** Thrown by a check that cannot be tried. */
+/** Thrown by a check that cannot be run. */
 export class NotTried extends Error {}
 
 export const NO_FAULTS: Faults = () => null;
@@ -60,7 +60,7 @@ export class CheckRun {
     this.#references = references;
   }
 
-  /** Adds a sentence about what is wrong, unless it is there already. */
+  /** Adds a sentence about a problem, unless it was already added. */
   say(sentence: string): void {
     if (!this.sentences.includes(sentence)) this.sentences.push(sentence);
   }
@@ -130,7 +130,7 @@ export class CheckRun {
     }
   }
 
-  /** All attempts of an order must use one reference for each voucher, and no other order may use that reference. */
+  /** All attempts of an order must use one reference per voucher, and no other order may use that reference. */
   #checkReferences(order: string, codes: readonly string[], calls: readonly ProxiedCall[]): void {
     const used = this.#references.usedFor(order, codes.join(" "));
     for (const { kind, request } of calls) if (kind === "redeem") used.add(String(request.externalRef));

@@ -6,10 +6,10 @@ import type { SeenVoucher } from "./service.ts";
 /** The result of a check. */
 export interface CheckResult {
   name: string;
-  /** A sentence that says what was tried. */
+  /** A sentence about what was tried. */
   about: string;
   result: "right" | "wrong" | "not tried";
-  /** Sentences that say what the client did wrong, or why the check was not tried. */
+  /** Sentences about what the client did wrong, or why the check was not run. */
   sentences: string[];
 }
 
@@ -18,7 +18,7 @@ export const VOUCHERS_NEEDED = 12;
 
 /** How long a slow response takes. Milliseconds. */
 const SLOW_MS = 3_000;
-/** The `Retry-After` of the proxy's own responses 503. */
+/** The `Retry-After` of the proxy's own 503 responses. */
 const RETRY_AFTER_SECONDS = 2;
 /** The errors with which the proxy itself responds. */
 const ERRORS = {
@@ -44,7 +44,7 @@ const onRedeem =
 
 /**
  * Runs the checks one after another, and reports each as soon as it is done. If the first check, a plain redeem, ends
- * with a ClientFault, the other checks are not tried.
+ * with a ClientFault, the other checks are not run.
  */
 export async function runChecks(setup: CheckSetup, onResult: (result: CheckResult) => void): Promise<CheckResult[]> {
   const results: CheckResult[] = [];
@@ -242,7 +242,7 @@ function errorAnswer(code: keyof typeof ERRORS, retryAfterSeconds?: number): Net
   return { kind: "answer", status, body, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
 }
 
-/** Lets the client reserve a voucher, and reports if the client did not. */
+/** Makes the client reserve a voucher, and reports it if the client did not. */
 async function reserve(
   check: CheckRun,
   order: string,

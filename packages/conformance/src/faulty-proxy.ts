@@ -13,9 +13,9 @@ export interface ProxiedCall {
   kind: CallKind;
   /** When the call arrived, on the monotonic clock, milliseconds. */
   at: number;
-  /** The request's body; an empty object when it is not JSON. */
+  /** The request's body. An empty object if it is not JSON. */
   request: Record<string, unknown>;
-  /** The response's status; null when the client got no response. */
+  /** The response's status. Null if the client got no response. */
   status: number | null;
   response: Record<string, unknown>;
   /** `Retry-After` of the response, in milliseconds. */
@@ -28,19 +28,22 @@ export type NetworkFault =
   | { kind: "delay"; ms: number }
   | { kind: "answer"; status: number; body: Record<string, unknown>; retryAfterSeconds?: number };
 
-/** Chooses the fault for a call, or null, from its kind and the number of earlier calls of this kind since `begin`. */
+/**
+ * Chooses the fault for a call, or null. It gets the kind of the call, and the number of earlier calls of this kind
+ * since `begin`.
+ */
 export type Faults = (kind: CallKind, before: number) => NetworkFault | null;
 
 export interface FaultyProxy {
   url: string;
-  /** Forgets the recorded calls and applies these faults from now on. */
+  /** Discards the recorded calls, and applies these faults from now on. */
   begin(faults: Faults): void;
   /** The calls since `begin`. */
   calls(): readonly ProxiedCall[];
   close(): Promise<void>;
 }
 
-/** Headers that belong to one connection, or that no longer fit the body after `fetch` has decoded it. */
+/** Headers that belong to a single connection, or that no longer fit the body after `fetch` has decoded it. */
 const NOT_FORWARDED = [
   "host",
   "connection",

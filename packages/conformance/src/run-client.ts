@@ -1,19 +1,19 @@
 import { spawn } from "node:child_process";
 import { parseObject } from "./service.ts";
 
-/** One step that a check asks of the client: JSON on standard input and in the environment variable STEP. */
+/** One step that a check demands of the client: JSON on standard input and in the environment variable STEP. */
 export interface ClientStep {
   /**
    * checkout: redeem the voucher for the order. reserve: reserve it until the customer has paid. pay: the customer has
-   * paid, redeem it. cancel: the customer has left. basket: reserve every voucher of the order, then redeem each.
+   * paid, so redeem it. cancel: the customer has left. basket: reserve every voucher of the order, then redeem each.
    */
   step: "checkout" | "reserve" | "pay" | "cancel" | "basket";
   /** The address for every call of this step. */
   api: string;
   key: string;
-  /** The shop's order number. A step with the same order and code is a repeat, for instance after a crash. */
+  /** The shop's order number. A step with the same order and code is a repeat, for example after a crash. */
   order: string;
-  /** The codes that the customer entered: several for a basket, otherwise one, which is also in `code`. */
+  /** The codes that the customer entered. Several for a basket; otherwise one, which is also in `code`. */
   codes: readonly string[];
   code: string | null;
   /** A `state` that the client returned earlier for this order, or null. */
@@ -22,8 +22,8 @@ export interface ClientStep {
 
 /**
  * redeemed, reserved, released: the step is done. refused: the voucher cannot be used, or no voucher of a basket was
- * redeemed. partly: some vouchers of a basket were redeemed. unknown: no final response yet; the step is run again.
- * unsupported: the client does not have this step.
+ * redeemed. partly: some vouchers of a basket were redeemed. unknown: there is no final response yet, and the step is
+ * run again. unsupported: the client does not have this step.
  */
 const OUTCOMES = [
   "redeemed",
@@ -42,7 +42,7 @@ export interface ClientResult {
   outcome: (typeof OUTCOMES)[number];
   /** For the outcome redeemed: the code for the customer. */
   redeemCode?: string;
-  /** For a basket: one code for each voucher, in order; null for a voucher that was not redeemed. */
+  /** For a basket: one code per voucher, in order. Null for a voucher that was not redeemed. */
   redeemCodes?: readonly unknown[];
   /** For the outcome issued: the codes, in order of serials. */
   codes?: readonly unknown[];
@@ -52,7 +52,9 @@ export interface ClientResult {
 
 /** Maximum duration of one step of a client. Milliseconds. */
 const STEP_MAX_MS = 90_000;
-/** Maximum text kept of each output stream of a client: the end of the stream. Characters. */
+/**
+ * Maximum length of the text that is kept of each output stream of a client. The end of the stream is kept. Characters.
+ */
 const OUTPUT_MAX = 64_000;
 
 /** A fault of the client that ends a check. The message describes the fault. */
@@ -85,7 +87,7 @@ export async function runClient(
   let timedOut = false;
   const kill = () => {
     killGroup(child.pid);
-    // A child that the shell left behind in a group of its own may still hold the streams open.
+    // A child that left the shell's process group may still hold the streams open.
     child.stdout.destroy();
     child.stderr.destroy();
   };
@@ -114,12 +116,12 @@ export async function runClient(
   return result;
 }
 
-/** Ends a process group, also after its first process has ended. */
+/** Ends a process group, even if its first process has already ended. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch (error) {
-    // The group has ended, or its id belongs to another user's group by now.
+    // The group has ended, or its id now belongs to another user's group.
     if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { ServiceUnavailable, UnusableOptions } from "./errors.ts";
 
-/** The parts of a look-up that the checks need, and the service's clock when it was read. */
+/** The parts of a look-up that the checks need, and the service's clock at the time of the read. */
 export interface SeenVoucher {
   voucher: { id: string; status: string; validUntil: string };
   reservation: { startedAt: string; expiresAt: string } | null;
@@ -8,9 +8,9 @@ export interface SeenVoucher {
   now: Date;
 }
 
-/** Calls that the checks themselves send to the service, past the faulty proxy. */
+/** Calls that the checks themselves send to the service, not through the faulty proxy. */
 export interface SandboxService {
-  /** A voucher, or null when the key's organization has none with this code. */
+  /** A voucher. Null if the key's organization has none with this code. */
   lookUp(code: string): Promise<SeenVoucher | null>;
   /** Moves the times of the sandbox into the past. */
   advance(seconds: number): Promise<void>;
@@ -18,7 +18,7 @@ export interface SandboxService {
 
 const TIMEOUT_MS = 30_000;
 
-/** Sends a call and returns the response's body; null for a voucher that the key's organization does not have. */
+/** Sends a call and returns the response's body. Null for a voucher that the key's organization does not have. */
 export type ServiceCall = (
   path: string,
   isExpected: (answer: Record<string, unknown>) => boolean,
@@ -58,7 +58,7 @@ export function makeServiceCall(url: string, key: string, signal: AbortSignal): 
 
 /**
  * The service at an address, called with a sandbox key.
- * @throws UnusableOptions when the service refuses a call; ServiceUnavailable when it does not answer, or answers
+ * @throws UnusableOptions when the service refuses a call; ServiceUnavailable when it does not answer, or answers with
  * 429 or 5xx.
  */
 export function sandboxService(url: string, key: string, signal: AbortSignal): SandboxService {

@@ -11,14 +11,14 @@ import { makeServiceCall } from "../src/service.ts";
 
 const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
 
-/** Where the sample runs its step. */
+/** The place in the sample where its step runs. */
 const RUNS = "await { issue, void: voidVoucher }[step]()";
 
 const { api, db } = useService({ workers: [], env: { ISSUER_API: "true" } });
 const directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-issuer-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Checks a client, and returns the names of the checks that it fails. */
+/** Checks a client, and returns the names of the failed checks. */
 async function check(client: string) {
   const file = join(directory, "client.mjs");
   writeFileSync(file, client);

@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 const RESULT = `echo '{"outcome":"refused"}'`;
-/** Writes down the child that was just started, and then the shell. */
+/** Writes the process ids of the child that was just started and of the shell to files. */
 const noted = () => `echo $! > ${join(directory, "child")}; echo $$ > ${join(directory, "shell")}`;
 const none = new AbortController().signal;
 
@@ -50,7 +50,7 @@ it.each([
 
 const pidOf = (name: string) => Number(readFileSync(join(directory, name), "utf8"));
 
-/** Whether a noted process runs. */
+/** Whether the process with a written id runs. */
 function isAlive(name: string): boolean {
   if (!existsSync(join(directory, name)) || pidOf(name) === 0) return false;
   try {
