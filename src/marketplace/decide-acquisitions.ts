@@ -131,7 +131,8 @@ const NOT_FOUND = {
  * suspended vouchers or all are empty.
  */
 function refuseWithoutVoucher({ offers }: Source, open: readonly OpenBatch[]): Refused {
-  const isHeld = offers.some(({ batchId, isHeld }) => isHeld && open.some((batch) => batch.batchId === batchId));
+  const held = new Set(offers.flatMap(({ batchId, supply }) => (supply === "held" ? [batchId] : [])));
+  const isHeld = open.some(({ batchId }) => held.has(batchId));
   return { kind: "refused", code: isHeld ? "voucher_suspended" : "sold_out" };
 }
 
@@ -153,8 +154,10 @@ function findOpenBatches(
 
 /** The ids of the open batches that have vouchers, in order. Includes batches whose supply was not read. */
 function batchesLeft({ offers }: Source, open: readonly OpenBatch[]): string[] {
-  const soldOut = new Set(offers.flatMap(({ batchId, left }) => (left === false ? [batchId] : [])));
-  return open.map(({ batchId }) => batchId).filter((batchId) => !soldOut.has(batchId));
+  const left = new Set(
+    offers.flatMap(({ batchId, supply }) => (supply === null || supply === "left" ? [batchId] : [])),
+  );
+  return open.map(({ batchId }) => batchId).filter((batchId) => left.has(batchId));
 }
 
 /**

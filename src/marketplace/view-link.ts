@@ -46,8 +46,8 @@ export async function viewLink(
     const decision = decideOffers(source.offers, { isOwner: false, contract: null }, source.now, true);
     const nothing = { product, sandbox, validUntil: null, batchIds: [] };
     if (decision.kind === "refused") return { ...nothing, state: "window_closed" };
-    const offers = new Map(source.offers.map((offer) => [offer.batchId, offer]));
-    const batchIds = decision.batches.map(({ batchId }) => batchId).filter((batchId) => offers.get(batchId)?.left);
+    const offers = new Map(source.offers.flatMap((offer) => (offer.supply === "left" ? [[offer.batchId, offer]] : [])));
+    const batchIds = decision.batches.map(({ batchId }) => batchId).filter((batchId) => offers.has(batchId));
     const next = offers.get(batchIds[0] ?? "");
     if (next === undefined) return { ...nothing, state: "sold_out" };
     return { product, sandbox, state: "open", validUntil: next.validUntil, batchIds };

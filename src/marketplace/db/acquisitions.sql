@@ -1,17 +1,23 @@
 -- name: read_sources(way, id, kind, not_counted?, latest?)
 -- Finds the product of each listing, link or product id, the contract of a link, and the product's valid batches with a
 -- window of the wanted kind. For a listing, finds only its own batch. Returns one row per source and batch, or one row
--- without a batch. The product is null if the id does not exist. `left`: whether the batch has a voucher that can be
--- acquired and is not in not_counted. It is read from committed state, so vouchers that other transactions have locked
--- count. `isHeld`: if none is left, whether one is suspended. Both are null if not_counted is null. `way` is listing,
+-- without a batch. The product is null if the id does not exist. `supply` is left if the batch has a voucher that can be
+-- acquired and is not in not_counted, held if it has only suspended vouchers left, else none. It is read from committed
+-- state, so vouchers that other transactions have locked count. It is null if not_counted is null. `way` is listing,
 -- product or link. A plan made for small tables would read whole tables. OFFSET 0 prevents this.
 SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "product.brandId",
        br.organization_id AS "product.organizationId", g.sandbox AS "product.sandbox", s.contract_id AS "link.contractId", s.referrer_id AS "link.referrerId",
        s.status AS "link.status", s.ends_at AS "link.endsAt", o.id AS "offer.batchId", o.audience AS "offer.audience",
        o.valid_until AS "offer.validUntil", o.suspended AS "offer.suspended", o.opens_at AS "offer.opensAt", o.closes_at AS "offer.closesAt",
-       supply.is_left AS "offer.left",
-       CASE WHEN NOT supply.is_left
-            THEN EXISTS (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND v.suspension IS NOT NULL OFFSET 0) END AS "offer.isHeld"
+       CASE WHEN $4::text[] IS NULL THEN NULL
+            WHEN EXISTS (
+                 SELECT 1 FROM vouchers AS v
+                  WHERE v.batch_id = o.id AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END AND v.id <> ALL ($4::text[])
+                    AND NOT EXISTS (SELECT 1 FROM reservations AS h
+                                     WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
+                 ) THEN 'left'
+            WHEN EXISTS (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND v.suspension IS NOT NULL OFFSET 0) THEN 'held'
+            ELSE 'none' END AS "offer.supply"
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (way, id, kind, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock
   LEFT JOIN LATERAL (
@@ -32,15 +38,7 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
        SELECT b.id, b.audience, b.valid_until, b.suspended_at IS NOT NULL AS suspended, t.opens_at, t.closes_at
          FROM batches AS b JOIN batch_windows AS t ON t.batch_id = ANY (ARRAY[b.id]) AND t.kind = w.kind
         WHERE b.product_id = p.id AND b.id = coalesce(s.batch_id, b.id) AND b.valid_until > least(clock.now, $5::timestamptz) OFFSET 0
-       ) AS o ON true
-  LEFT JOIN LATERAL (
-       SELECT EXISTS (
-                SELECT 1 FROM vouchers AS v
-                 WHERE v.batch_id = o.id AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END AND v.id <> ALL ($4::text[])
-                   AND NOT EXISTS (SELECT 1 FROM reservations AS h
-                                    WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
-              ) AS is_left OFFSET 0
-       ) AS supply ON o.id IS NOT NULL AND $4::text[] IS NOT NULL;
+       ) AS o ON true;
 
 -- name: read_acquirers(user_id, organization_id, brand_id, product_id, payment_ref?)
 -- For each request, finds the user's role in the organization, the user's Active contract with the brand, and the

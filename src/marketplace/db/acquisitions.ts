@@ -34,6 +34,9 @@ const ACQUIRER = {
   earlier: outerJoined(ACQUIRED_VOUCHER),
 };
 
+/** Whether a batch has a voucher that can be acquired, or only suspended ones, or none. */
+type Supply = "left" | "held" | "none";
+
 export const sql = new Statements(new URL("./acquisitions.sql", import.meta.url));
 
 const selectSources = withLatest(
@@ -51,8 +54,7 @@ const selectSources = withLatest(
         suspended: boolean,
         opensAt: orNull(timestamptz),
         closesAt: orNull(timestamptz),
-        left: orNull(boolean),
-        isHeld: orNull(boolean),
+        supply: orNull(textOf<Supply>()),
       }),
     },
     { way: arrayOf(text), id: arrayOf(text), kind: arrayOf(text), notCounted: orNull(arrayOf(text)), ...LATEST },
@@ -90,11 +92,8 @@ export interface Source {
   product: SourceProduct | null;
   /** The contract of a link. Null for other sources. */
   link: Row<typeof LINK> | null;
-  /**
-   * The batches. `left`: whether the batch has a voucher that can be acquired. Null if it was not read. `isHeld`:
-   * whether it has only suspended vouchers left.
-   */
-  offers: (Offer & { left: boolean | null; isHeld: boolean | null })[];
+  /** The batches. `supply` is null when it was not read. */
+  offers: (Offer & { supply: Supply | null })[];
 }
 
 /**

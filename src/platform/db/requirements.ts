@@ -33,8 +33,9 @@ interface Setting {
 /**
  * Planner settings for the service's statements, which look up limited numbers of keys by index. A generic plan is made
  * once per connection, which saves a millisecond per redemption, and stays until the next ANALYZE. So a plan for empty
- * tables must stay fast while they grow. The settings allow only nested loops over indexes. Three expressions in the
- * statements prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
+ * tables must stay fast while they grow. The settings allow only nested loops over indexes, without a cache of their
+ * rows (Memoize): a batch is small, and pays more for the cache than it saves. Three expressions in the statements
+ * prevent such a loop from reading a whole index, as `test/platform/db/plans.test.ts` proves:
  *
  * - `t.id = ANY (ARRAY[w.id])` uses the index like `t.id = w.id`, but a join cannot start with `t`.
  * - `(r.state = 'Live') IS NOT FALSE` does not imply the predicate of a partial index.
@@ -48,6 +49,7 @@ export const FIXED_PLANS: Readonly<Record<string, string>> = {
   enable_hashjoin: "off",
   enable_mergejoin: "off",
   enable_material: "off",
+  enable_memoize: "off",
   enable_nestloop: "on",
   enable_indexscan: "on",
   enable_indexonlyscan: "on",

@@ -134,13 +134,14 @@ async function readIndexColumns(db: pg.Pool): Promise<IndexColumns> {
 }
 
 /**
- * The nodes of a plan that read more of a table than they need: those that read a whole index, or that filter by one
- * indexed column the rows that they found by another.
+ * The nodes of a plan that cost more than they need: those that read a whole index, that filter by one indexed column
+ * the rows that they found by another, or that set up a cache.
  */
 function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));
   const { "Node Type": type, "Index Name": index = "", "Index Cond": found = "", Filter: sifted = "" } = node;
   const table = node["Relation Name"] ?? "";
+  if (type === "Memoize") return [type, ...below];
   // The condition of a bitmap scan is on its child node, which names no table.
   const reads =
     type === "Bitmap Index Scan" || (columns.ofTable.has(table) && type.endsWith("Scan") && !type.startsWith("Bitmap"));

@@ -512,6 +512,7 @@ const HOSTILE: Record<string, string> = {
   enable_hashjoin: "on",
   enable_mergejoin: "on",
   enable_material: "on",
+  enable_memoize: "on",
   enable_nestloop: "off",
   enable_indexscan: "off",
   enable_indexonlyscan: "off",
