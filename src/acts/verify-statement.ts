@@ -9,7 +9,7 @@ import { findVouchersEverywhere } from "./across-organizations.ts";
 
 const NO_STATEMENT = "The file is no statement of a month.";
 
-/** What a statement's JSON must have to be found. */
+/** The fields of a statement's JSON by which it is found. */
 const found = z.object({ organizationId: z.string(), month: z.string() });
 
 /**

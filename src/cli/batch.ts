@@ -28,7 +28,7 @@ const ISSUE: CommandFace<{ id: string }, Codes> = {
     if (codes !== null) await confirmCodes(ctx, yes === true, await describePrintedCodes(codes, size));
     const out = outFile === undefined ? null : await openCodesFile(String(outFile), size, "new");
     const result = await perform({ codes, onChunk: (vouchers) => out?.write(vouchers) }).catch(async (error) => {
-      // The connection may have failed after the commit, so the complete file must stay.
+      // The connection may have failed after the commit, so the complete file must be kept.
       if (out?.isComplete() && isDatabaseAway(error)) await out.leave();
       else await out?.discard();
       throw error;

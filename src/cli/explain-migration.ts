@@ -23,7 +23,7 @@ export function explainMigration(error: unknown): Explanation | null {
   const cause = error instanceof UnusableDatabase ? error : ((error as Error).cause ?? error);
   if (cause instanceof LocksUnavailable)
     return { message: cause.message, hint: LOCKED_HINT, exitCode: EXIT.unavailable };
-  // Here, a bug in the migration.
+  // In a migration, such an error is a bug.
   if (isUndefined(cause)) return null;
   const { message, hint, exitCode } = explain(cause);
   if (exitCode !== EXIT.config && exitCode !== EXIT.unavailable) return null;

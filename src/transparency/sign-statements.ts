@@ -4,7 +4,7 @@ import { type SignerKey, signNote } from "#tlog/note.ts";
 import { keepNote, selectStatementsToSign } from "./db/statement-notes.ts";
 
 /**
- * Signs final statements that have no note yet. Another process may sign them at the same time: the first note stays.
+ * Signs final statements that have no note yet. If another process signs them at the same time, the first note stays.
  * Names are not signed, so the same redemptions give the same text after a restore.
  */
 export async function signStatements(pool: pg.Pool, keys: readonly SignerKey[]): Promise<void> {

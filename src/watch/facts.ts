@@ -86,7 +86,7 @@ export interface Facts extends Standing {
   database: DatabaseFacts | null;
   /** The keys that reach their rate limits. Null if Redis does not answer. */
   limitedKeys: ReturnType<typeof limitedKeysIn> | null;
-  /** Why right tokens were refused lately; null if Redis does not answer. */
+  /** Why valid tokens were recently refused. Null if Redis does not answer. */
   tokenReports: readonly TokenReport[] | null;
 }
 

@@ -163,7 +163,9 @@ function findBrokenChains({ database }: Facts): Finding[] | null {
   });
 }
 
-/** Keys whose calls are refused, or soon will be. Each is one fault, if its daily limit is one of two. */
+/**
+ * Keys whose calls are refused now or soon. Each key has one fault, even if it reaches a daily limit and a rate limit.
+ */
 function findLimitedKeys({ limitedKeys, database }: Facts): Finding[] | null {
   if (limitedKeys === null || database === null) return null;
   const found = new Map<string, Finding>();

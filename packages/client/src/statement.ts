@@ -15,8 +15,9 @@ function demand(holds: boolean, message: string): void {
 
 /**
  * Compares a final statement with its CSV file, without the service: the hash, the number, the sum and the first and
- * last time of the file's redemptions, and the sums of the statement's lines. @throws InvalidStatement
- * @param policy your own copy of the log's policy: then the statement must also be signed by the log.
+ * last time of the file's redemptions, and the sums of the statement's lines.
+ * @param policy your own copy of the log's policy. With it, the log's signature of the statement is verified too.
+ * @throws InvalidStatement
  */
 export async function verifyStatement(statement: Statement, csv: string, policy?: string): Promise<void> {
   const rows = csv.slice(csv.indexOf("\n") + 1);
@@ -45,7 +46,7 @@ export async function verifyStatement(statement: Statement, csv: string, policy?
   if (policy !== undefined) await verifyNote(statement, policy);
 }
 
-/** Demands that a log of the policy has signed the totals and the hash. @throws InvalidStatement */
+/** Checks that a log of the policy has signed the totals and the hash. @throws InvalidStatement */
 export async function verifyNote(statement: Statement, policy: string): Promise<void> {
   const note = parseNote(statement.note ?? "");
   if (note === null) throw new InvalidStatement("The statement has no note.");
@@ -54,7 +55,10 @@ export async function verifyNote(statement: Statement, policy: string): Promise<
   demand(await isSignedBy(note, keys), "The note is not signed by a log of the policy.");
 }
 
-/** What the log signs. The first line differs from the first line of a checkpoint, a key's name, by its space. */
+/**
+ * The text that the log signs. Its first line contains a space. So it differs from the first line of a checkpoint,
+ * which is a key's name.
+ */
 export function statementText(statement: Omit<Statement, "note">): string {
   const { month, organizationId, redemptions, amountUsd, rowsHash } = statement;
   return `Voucher statement

@@ -30,7 +30,7 @@ it.each([
   ["in a group of its own when a signal ended the shell", () => `setsid sleep 1000 & ${noted()}; kill -9 $$`, true],
   ["in the foreground", () => `sleep 1000 & ${noted()}; wait`, false],
 ])("runClient ends at its limit and on abort, even if a child holds the output: %s", async (_name, command, lives) => {
-  // On a busy machine, the limit may come before both processes are noted.
+  // On a busy machine, the time limit may be reached before both process ids are written.
   await until(async () => {
     await expect(runClient(command(), {}, none, 250)).rejects.toThrow("The client did not end within 0.25 seconds.");
     return existsSync(join(directory, "shell")) && pidOf("child") > 0;

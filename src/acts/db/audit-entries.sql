@@ -1,6 +1,6 @@
 -- name: lock_entity(entity_type, entity_id)
--- Serializes changes of one entity until the transaction ends, even if the entity does not exist yet. The first number separates these
--- locks from all other advisory locks.
+-- Serializes changes of one entity until the transaction ends, even if the entity does not exist yet. The first number
+-- separates these locks from all other advisory locks.
 SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
 
 -- name: state_of_organization(id)
@@ -62,7 +62,8 @@ SELECT l.contract_id AS "contractId", l.product_id AS "productId", l.brand_id AS
 SELECT l.batch_id AS "batchId", l.created_at AS "createdAt" FROM listings AS l WHERE l.id = $1::text;
 
 -- name: state_of_webhook_endpoint(id)
--- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners and workers change it too.
+-- The state of a webhook endpoint, except failing_since, which deliveries change. Locks the row, because partners and
+-- workers change it too.
 SELECT w.organization_id AS "organizationId", w.url, w.description, w.event_types AS "eventTypes", w.enabled,
        w.disabled_reason AS "disabledReason", w.disabled_at AS "disabledAt", w.secret_version AS "secretVersion",
        w.previous_secrets_until[1] AS "previousSecretUntil", w.created_at AS "createdAt"

@@ -78,8 +78,8 @@ GRANT SELECT, INSERT ON redemptions TO pva_api;
 -- that it only moves forward.
 GRANT SELECT, UPDATE (closed_until, complete_until) ON redemptions_closed TO pva_api;
 
--- Final statements are kept as they were first read. A trigger refuses those of months to which redemptions may be added.
--- A note is due where the log is on; only the log's worker writes it.
+-- Final statements are stored as they were first read. A trigger rejects statements of months to which redemptions may
+-- still be added. Where the log is on, a statement needs a note, which only the log's worker writes.
 GRANT SELECT, INSERT (organization_id, month, content, note_due) ON statements TO pva_api;
 GRANT SELECT ON log_tree TO pva_api;
 

@@ -140,7 +140,7 @@ async function findTaken(pool: pg.Pool, parentId: string | null, { name }: Recor
 const SENT_BEFORE =
   "This form was sent before with other values, and has acted then. Nothing was done now. Send it again to act again.";
 
-/** Turns an error into an error whose sentence explains it to the operator. */
+/** Replaces an error by one whose sentence explains it to the operator. */
 function explain(cause: unknown, mayHaveWritten: boolean): unknown {
   if (isForbidden(cause)) {
     const sentence = "Nothing was done: the database role of OPS_DATABASE_URL may not do this.";

@@ -73,17 +73,20 @@ interface Trusted<Caller> {
   expiresAt: number;
 }
 
-/** The variables that may be why tokens with a right signature are refused, or that name keys that are away. */
+/** The variables that can cause the refusal of tokens with a valid signature, and those that name keys to fetch. */
 export const TOKEN_VARIABLES = [
   ...(["AUTH_ISSUER", "AUTH_AUDIENCE", "AUTH_JWKS_URL", "OPS_ISSUER", "OPS_AUDIENCE", "OPS_JWKS_URL"] as const),
   ...(["OPS_NAME_CLAIM", "OPS_ROLE_CLAIM"] as const),
 ];
 export type TokenVariable = (typeof TOKEN_VARIABLES)[number];
 
-/** Tells operators, in a sentence that names no person, why a variable keeps tokens or keys from use. Never throws. */
+/**
+ * Reports to operators why a variable prevents the use of tokens or keys, in a sentence that names no person. Never
+ * throws.
+ */
 export type ReportToken = (variable: TokenVariable, what: string) => void;
 
-/** How operators learn of refused tokens and of keys that cannot be fetched. */
+/** Reports refused tokens, and keys that cannot be fetched, to operators. */
 export interface Telling {
   log: Pick<Logger, "warn">;
   reportToken: ReportToken;
@@ -100,7 +103,7 @@ interface ReadingTokens<Caller> {
    * on the database's clock, including the tolerance. Milliseconds.
    */
   readCaller(claims: JWTPayload, expiresAt: number): Caller | null;
-  /** Why a token names no caller, and the variable that decides it. */
+  /** The reason to report if a token names no caller, and the variable on which this depends. */
   nameless: { variable: TokenVariable; reason: string };
   telling: Telling;
 }
@@ -169,13 +172,13 @@ export class TokenAuthenticator<Caller> {
     }
   }
 
-  /** Refuses a token whose signature is right, and reports it. */
+  /** Refuses a token whose signature is valid, and reports it. */
   #refuse({ variable, reason }: ReadingTokens<Caller>["nameless"], cause?: unknown): AppError {
     this.#reading.telling.reportToken(variable, `A token with a right signature was refused: ${reason}`);
     return invalidToken(reason, cause);
   }
 
-  /** What an operator must know of a wrong claim. */
+  /** The facts about a wrong claim that an operator needs. */
   #explain({ message, claim, payload }: errors.JWTClaimValidationFailed): ReadingTokens<Caller>["nameless"] {
     const { prefix } = this.#reading;
     const variable = `${prefix}_${claim === "aud" ? "AUDIENCE" : "ISSUER"}` as const;
@@ -210,7 +213,7 @@ function openKeys(url: URL, reading: Reading): JWTVerifyGetKey {
   try {
     return createLocalJWKSet(JSON.parse(readFileSync(url, "utf8")));
   } catch {
-    // No cause: a parse error quotes the file, which may contain secrets.
+    // Without the cause, because a parse error quotes the file, which may contain secrets.
     throw new Error(`${reading.prefix}_JWKS_URL names a file that cannot be read as a JSON Web Key Set`);
   }
 }

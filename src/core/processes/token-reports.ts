@@ -10,9 +10,9 @@ export interface TokenReport {
   what: string;
 }
 
-/** How long a report is shown: for as long as an operator may need to come to the overview. Milliseconds. */
+/** How long a report is shown. An operator must have time to open the overview. Milliseconds. */
 const KEPT_MS = 900_000;
-/** Shortest time between two reports of a variable by one process. Milliseconds. */
+/** Minimum time between two reports of a variable by one process. Milliseconds. */
 const REPORT_EVERY_MS = 5_000;
 
 interface Deps {
@@ -21,7 +21,7 @@ interface Deps {
   log: Pick<Logger, "debug">;
 }
 
-/** Keeps the last report of each variable in Redis, where the overview of every API process finds it. */
+/** Stores the last report of each variable in Redis, so that the overview of every API process finds it. */
 export function openTokenReports({ redis, deployment, log }: Deps): ReportToken {
   const reportedAt = new Map<string, number>();
   const write = async (variable: string, what: string) => {

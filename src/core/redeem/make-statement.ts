@@ -46,7 +46,7 @@ export async function makeStatement(
   return { ...statement, rowsHash: hash.digest("hex") };
 }
 
-/** A kept statement as readers get it: where the log is on, it is final once the log has signed it. */
+/** A stored statement as readers get it. Where the log is on, it is final only after the log has signed it. */
 export function serveKept({ content, note, noteDue }: KeptStatement): Statement {
   const statement: Statement = JSON.parse(content);
   return note === null && noteDue ? { ...statement, final: false, rowsHash: null } : { ...statement, note };

@@ -11,9 +11,9 @@ interface Deps extends Reads, Confirming {
 }
 
 /**
- * Reads an organization's statement of a month. The first final one is kept, and every later call gets the same. Where
- * the log is on, it is final once the log has signed it. Works without Redis.
- * @throws AppError `invalid_request` for no month, `unavailable`, `overloaded`.
+ * Reads an organization's statement of a month. The first final statement is stored, and every later call gets it.
+ * Where the log is on, a statement is final only after the log has signed it. Works without Redis.
+ * @throws AppError `invalid_request` if the text is not a month, `unavailable`, `overloaded`.
  */
 export async function readStatement(
   ctx: Deps,
@@ -32,7 +32,7 @@ export async function readStatement(
   if (!statement.final) return statement;
   const content = JSON.stringify(statement);
   await partnerCalls(requester, () => keepStatement(pool, { organizationId, month, content }));
-  // A failover may have lost it.
+  // A failover may have lost the stored statement.
   return serveKept((await find()) ?? { content, note: null, noteDue: true });
 }
 

@@ -74,7 +74,8 @@ SELECT v.id FROM vouchers AS v
  ORDER BY v.serial LIMIT $3::int FOR NO KEY UPDATE OF v SKIP LOCKED;
 
 -- name: pick_voucher(batch_id, latest?)
--- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock may roll back.
+-- Like pick_free_vouchers, for one voucher. Waits if the voucher is locked, because the transaction that holds the lock
+-- may roll back.
 SELECT v.id FROM vouchers AS v
  WHERE v.batch_id = $1::text AND v.pickable AND CASE WHEN v.suspension IS NULL THEN true END
    AND NOT EXISTS (SELECT 1 FROM reservations AS h

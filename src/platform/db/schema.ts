@@ -62,7 +62,9 @@ export function isUndefined(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && UNDEFINED.includes(error.code ?? "");
 }
 
-/** Throws {@link UnusableDatabase} for an error about what the database lacks, and any other error unchanged. */
+/**
+ * Throws {@link UnusableDatabase} for an error about something that the database lacks, and any other error unchanged.
+ */
 export function rejectAsOutdated(error: unknown): never {
   throw isUndefined(error) ? outdated(error) : error;
 }

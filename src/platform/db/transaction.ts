@@ -15,8 +15,10 @@ const IN_FAILED_TRANSACTION = "25P02";
 const UNIQUE_VIOLATION = "23505";
 const PROGRAM_LIMIT_EXCEEDED = "54000";
 const INSUFFICIENT_PRIVILEGE = "42501";
-/** The state that the transaction decided on has changed. Raised by `assert_row_count`, and by triggers (daily limits,
- * `closed_until`, erased references). */
+/**
+ * The state on which the transaction decided has changed. Raised by `assert_row_count`, and by triggers (daily limits,
+ * `closed_until`, erased references).
+ */
 const DECIDED_ON_OLD_STATE = "VS001";
 /** The SQLSTATE of a notice that is no warning. */
 const SUCCESSFUL_COMPLETION = "00000";
@@ -171,14 +173,14 @@ function hasSqlState(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-/** Whether the role of the process lacks a right. */
+/** Whether the process's role lacks a right. */
 export function isForbidden(error: unknown): error is pg.DatabaseError {
   return hasSqlState(error, INSUFFICIENT_PRIVILEGE);
 }
 
 /**
  * Whether the database is unreachable, starting, stopping, full, damaged, too slow or not the primary, or refuses the
- * login. What a transaction did is not known then.
+ * login. The outcome of a transaction is then unknown.
  */
 export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -188,7 +190,7 @@ export function isDatabaseAway(error: unknown): boolean {
     : isNoAnswer(error);
 }
 
-/** Whether the cause is the database, neither the call nor the program: a later call may succeed. */
+/** Whether the database is the cause, not the call or the program. A later call may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return isDatabaseAway(error) || isForbidden(error) || isUndefined(error);
 }
@@ -199,8 +201,8 @@ export function isReadOnly(error: unknown): boolean {
 }
 
 /**
- * The error that readiness and the log report when the server's disk is full or fails, its memory does not suffice, or
- * the database lacks a table or a right. Null for other errors.
+ * The error that readiness and the log report when the server's disk is full or failing, when its memory does not
+ * suffice, or when the database lacks a table or a right. Null for other errors.
  */
 export function refusalOf(error: unknown): UnusableDatabase | null {
   if (error instanceof RefusedConnection) return error;

@@ -21,7 +21,8 @@ DELETE FROM activity_counts AS c WHERE c.span IN ('minute', 'hour') AND (c.at < 
 DELETE FROM acquired_counts AS c WHERE c.at < $1::timestamptz OR c.at >= $2::timestamptz;
 
 -- name: count_activity(from, until)
--- Adds the redemptions and claims between two times to their minutes and hours. Reads each organization's redemptions from one index.
+-- Adds the redemptions and claims between two times to their minutes and hours. Reads each organization's redemptions
+-- from one index.
 INSERT INTO activity_counts AS c (at, redemptions, claims, span, organization_id)
 SELECT date_trunc(s.span, f.at, 'UTC'), sum(f.redemptions)::int, sum(f.claims)::int, s.span, f.organization_id
   FROM (

@@ -48,7 +48,8 @@ WITH sealed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Pending events') FROM sealed;
 
 -- name: select_events_page(voucher_id, after, limit)
--- Events of one voucher with a sequence greater than `after`, in order. logIndex is null until the served checkpoint contains the leaf.
+-- Events of one voucher with a sequence greater than `after`, in order. logIndex is null until the served checkpoint
+-- contains the leaf.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.occurred_at AS "occurredAt",
        e.seal_status AS "sealStatus", e.actor_connected_id AS "actorConnectedId", e.actor_is_employee AS "actorIsEmployee",
        encode(e.previous_hash, 'hex') AS "previousHash", encode(e.record_hash, 'hex') AS "recordHash", e.payload,
@@ -59,8 +60,9 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id = $1::text AND e.sequence > $2::int ORDER BY e.sequence LIMIT $3::int;
 
 -- name: find_logged_event(voucher_id, sequence)
--- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The payload is null after it was
--- erased. The leaf index is null until the event has a position in the log. The served checkpoint may not contain the leaf yet.
+-- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
+-- payload is null after it was erased. The leaf index is null until the event has a position in the log. The served
+-- checkpoint may not contain the leaf yet.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])

@@ -14,8 +14,8 @@ SELECT o.organization_id, o.voucher_ids, o.sequences
  WHERE (SELECT e.enabled FROM webhook_endpoints AS e WHERE e.organization_id = o.organization_id AND e.enabled LIMIT 1);
 
 -- name: announce_expired_reservations(ticket)
--- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled endpoint. The caller
--- passes at most ROW_EVENTS_MAX.
+-- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled
+-- endpoint. The caller passes at most ROW_EVENTS_MAX.
 INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
 SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
   FROM reservations AS r

@@ -77,9 +77,9 @@ SELECT rd.external_ref AS "externalRef", rd.voucher_id AS "voucherId", rd.redeem
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: insert_redemptions(redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket?, redeem_code, external_ref)
--- Inserts redemptions in (organization, reference) order, so that two writers of the same references cannot deadlock. Raises VS001 when
--- another transaction has redeemed a reference, or has moved closed_until past redeemed_at. The caller then decides again. A second redemption of a
--- voucher violates the primary key.
+-- Inserts redemptions in the order of organization and reference, so that two writers of the same references cannot
+-- deadlock. Raises VS001 if another transaction has redeemed a reference or has moved closed_until past redeemed_at.
+-- The caller then decides again. A second redemption of a voucher violates the primary key.
 WITH redeemed AS (
   INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, ticket, redeem_code, external_ref)
   SELECT $1::timestamptz, w.voucher_id, w.organization_id, w.key_id, w.attempt_id, w.ticket, w.redeem_code, w.external_ref
@@ -148,11 +148,11 @@ SELECT rd.voucher_id AS "voucherId", rd.redeemed_at AS "redeemedAt", b.price_usd
  ORDER BY rd.redeemed_at, rd.voucher_id;
 
 -- name: find_statement(organization_id, month)
--- The final statement of a month, if it was read before, and its note. A note is due where the log is on.
+-- The final statement of a month, if it is stored, and its note. A note is required where the log is on.
 SELECT s.content, s.note, s.note_due AS "noteDue" FROM statements AS s WHERE s.organization_id = $1::text AND s.month = $2::text;
 
 -- name: keep_statement(organization_id, month, content)
--- Keeps the final statement of a month, unless another process has kept one.
+-- Stores the final statement of a month, unless another process has stored one.
 INSERT INTO statements (organization_id, month, content, note_due)
 SELECT $1::text, $2::text, $3::text, EXISTS (SELECT FROM log_tree AS t WHERE t.one)
     ON CONFLICT (organization_id, month) DO NOTHING;
@@ -182,8 +182,9 @@ SELECT (w.n - 1)::int AS n, coalesce(e.version <> w.seen_end, false) OR w.genera
 SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
--- Locks references exclusively until the transaction ends, without waiting. Returns the positions of the references that it could not lock: another
--- transaction may be redeeming them. Later statements see every redemption by a transaction that had locked a reference.
+-- Locks references exclusively until the transaction ends, without waiting. Returns the positions of the references
+-- that it could not lock: another transaction may be redeeming them. Later statements see every redemption by a
+-- transaction that had locked a reference.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
 

@@ -97,7 +97,7 @@ export const sumRedemptions = sql.rows("sum_redemptions", REDEMPTION_SUM, {
   bounds: arrayOf(timestamptz),
 });
 const KEPT_STATEMENT = { content: text, note: orNull(text), noteDue: boolean };
-/** A final statement as JSON, and the note of the log. */
+/** A final statement as JSON, with the log's note. */
 export type KeptStatement = Row<typeof KEPT_STATEMENT>;
 export const findStatement = sql.row("find_statement", KEPT_STATEMENT, { organizationId: text, month: text });
 export const keepStatement = sql.execute("keep_statement", { organizationId: text, month: text, content: text });

@@ -17,8 +17,9 @@ WITH opened AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'vouchers that can be reserved') FROM opened;
 
 -- name: end_reservations(ticket, state, reason?, ended_at)
--- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. For a new state Expired, ended_at is the row's expires_at.
--- IS NOT FALSE stops the planner from using the index reservations_one_live, which does not contain the ticket.
+-- Ends Live reservations of locked vouchers. Raises VS001 when one is not Live. If the new state is Expired, ended_at
+-- must be the row's expires_at. IS NOT FALSE prevents the planner from using the index reservations_one_live, which
+-- does not contain the ticket.
 WITH ended AS (
   UPDATE reservations AS r
      SET state = w.state, end_reason = w.end_reason,

@@ -83,7 +83,8 @@ WITH moved AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'unchanged chain heads') FROM moved;
 
 -- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash?, redeemed_at)
--- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
+-- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 when one is not Active or its
+-- chain has changed.
 WITH redeemed AS (
   UPDATE vouchers AS v
      SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after,
@@ -95,7 +96,8 @@ WITH redeemed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
 -- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
--- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain has changed.
+-- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain
+-- has changed.
 WITH voided AS (
   UPDATE vouchers AS v
      SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
@@ -108,8 +110,8 @@ WITH voided AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
 
 -- name: extend_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?, valid_until)
--- Gives locked, Active vouchers a later end and writes their chain heads. Raises VS001 when one is not Active, does not end earlier, or its
--- chain has changed.
+-- Gives locked, Active vouchers a later end and writes their chain heads. Raises VS001 when one is not Active, does not
+-- end earlier, or its chain has changed.
 WITH extended AS (
   UPDATE vouchers AS v
      SET valid_until = $6::timestamptz, expiry_due = true, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
