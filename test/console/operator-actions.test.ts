@@ -135,6 +135,8 @@ it("a form with errors shows each beside its field, keeps the input and changes 
   expect((await open(keyForm, { scopes: "voucher.read", allowIps: "10.0.0.0/33" })).text).toContain(
     "f-allowIps-problem",
   );
+  const nowhere = await open(`/organizations/${organizationId}/change`, { timeZone: "Mars/Base" });
+  expect(nowhere.text).toContain(">Time zone must be a time zone such as Europe/Berlin.<");
   const sent = { method: "POST", headers: basic(OPS_TOKEN), json: {} };
   expect((await browse(`${api.url}/ops${keyForm}`, sent)).status).toBe(400);
   expect((await open(keyForm, { label: "a\u0000b" })).text).toMatch(/f-label-problem[\s\S]*f-scopes-problem/);

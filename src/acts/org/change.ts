@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { updateTimeZone } from "../../core/catalog/db/catalog.ts";
 import { AppError } from "../../platform/api/errors.ts";
 import { act } from "../act.ts";
@@ -20,9 +19,7 @@ function findZone(name: string): string | null {
 const zone = text("Time zone", 64, {
   hint: "For times, days and months in the portal: UTC, or such as Europe/Berlin.",
 });
-const read = zone.json
-  .transform((name) => findZone(name) ?? z.NEVER)
-  .refine((name) => name !== undefined, "must be a time zone such as Europe/Berlin");
+const read = zone.json.transform(findZone).refine((name) => name !== null, "must be a time zone such as Europe/Berlin");
 
 export const changeOrganization = act({
   name: "org change",
