@@ -3,6 +3,7 @@ import { extendBatch } from "./batch/extend.ts";
 import { issueBatch } from "./batch/issue.ts";
 import { resumeBatch, suspendBatch } from "./batch/suspend.ts";
 import { voidBatch } from "./batch/void.ts";
+import { changeBrand } from "./brand/change.ts";
 import { createBrand } from "./brand/create.ts";
 import { renameBrand } from "./brand/rename.ts";
 import { adopt, applyAllGrants, trustDatabaseClock } from "./change-database.ts";
@@ -37,6 +38,7 @@ export const ACTS: readonly AnyAct[] = [
   changeOrganization,
   createBrand,
   renameBrand,
+  changeBrand,
   createProduct,
   issueBatch,
   extendBatch,

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { isExactNetwork } from "../platform/addresses.ts";
+import { EXAMPLE } from "../platform/api/example.ts";
 import { filledTextUpTo, isErasedForm } from "../platform/api/fields.ts";
 import { problem } from "../platform/api/problems.ts";
 import { wholeNumber } from "../platform/http/whole-number.ts";
 import { readTime, type TimeUse } from "../platform/times.ts";
+import { PICTURE_MAX, type Picture, readPicture } from "./picture.ts";
 
 /**
  * One value that an act takes. Each interface reads it in its own format. All interfaces refuse an invalid value with
@@ -14,7 +16,7 @@ export interface Field<Value = unknown> {
   label: string;
   /** Sentences that explain the field. */
   hint: string;
-  kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "json";
+  kind: "text" | "time" | "duration" | "choice" | "choices" | "list" | "flag" | "reference" | "picture" | "json";
   /**
    * Reads what a person types, after {@link withoutBlanks}: one text or, for a field with choices, all chosen values.
    */
@@ -56,14 +58,14 @@ export interface Field<Value = unknown> {
 interface Kind {
   /** The option of a command. `list`: it may be repeated. */
   option: {
-    takes: "nothing" | "text" | "choice" | "list";
+    takes: "nothing" | "text" | "choice" | "list" | "file";
     hint?(field: Field): string;
     /** How `--help` shows the default value. */
     initial?(value: unknown): string;
   };
   /** The input of a form. */
   input: {
-    shape: "line" | "box" | "boxes" | "select" | "products";
+    shape: "line" | "box" | "boxes" | "select" | "products" | "file";
     /** The unit that the label shows in brackets. */
     unit?: string;
     isOptional?: true;
@@ -140,6 +142,11 @@ export const KINDS: Readonly<Record<Field["kind"], Kind>> = {
   list: { option: { takes: "list" }, input: { shape: "line", isOptional: true, initial: () => [] }, json: {} },
   flag: { option: { takes: "nothing" }, input: { shape: "box", initial: () => [] }, json: {} },
   reference: { option: { takes: "text" }, input: { shape: "products" }, json: {} },
+  picture: {
+    option: { takes: "file" },
+    input: { shape: "file" },
+    json: { hint: ({ hint }) => `${hint} The file's content in Base64.` },
+  },
   json: TEXT,
 };
 
@@ -289,6 +296,27 @@ export function networks(label: string, more: More<string[]> = {}): Field<string
     .transform((value) => value.split(/[\s,]+/).filter(Boolean))
     .refine((entries) => entries.every(isExactNetwork), message);
   return { kind: "list", label, hint: "", placeholder: "<cidr>", typed, json, initial: [], ...more };
+}
+
+/** A picture, in Base64. A command reads it from a file, and a form from the file that it sends. */
+export function picture(label: string, more: More<Picture> = {}): Field<Picture> {
+  const message = problem("noPicture", { kilobytes: PICTURE_MAX / 1024 });
+  const read = z
+    .string(orRequired(message))
+    .transform(readPicture)
+    .refine((found) => found !== null, message);
+  const json = read.meta({ override: { type: "string", contentEncoding: "base64" }, examples: [EXAMPLE.picture] });
+  return { kind: "picture", label, hint: "", placeholder: "<file>", typed: read, json, ...more };
+}
+
+/** A colour, or `none`. */
+export function colour(label: string, more: More<string> = {}): Field<string> {
+  const read = z
+    .string(orRequired(problem("noColour")))
+    .regex(/^(#[0-9a-f]{6}|none)$/i, problem("noColour"))
+    .toLowerCase();
+  const json = read.meta({ examples: [EXAMPLE.colour] });
+  return { kind: "text", label, hint: "", placeholder: "<colour>", typed: read, json, ...more };
 }
 
 /** Any number of texts. `max` counts the code points of each. */

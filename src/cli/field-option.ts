@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { InvalidArgumentError, Option } from "commander";
 import { type Field, KINDS, withoutBlanks } from "../acts/fields.ts";
 import { inEnglish, problem } from "../platform/api/problems.ts";
@@ -19,11 +20,23 @@ export function optionOf<Value>(field: Field<Value>): OptionOf<Given<Value>> {
       const [word = "value"] = /[a-z]+$/.exec(name) ?? [];
       const built = new Option(`${name} ${field.placeholder ?? `<${word}>`}`, about);
       if (takes === "choice") built.choices(values ?? []);
-      else built.argParser((text: string, previous: unknown) => readTyped(field, text, previous));
+      else
+        built.argParser((text: string, previous: unknown) =>
+          readTyped(field, takes === "file" ? readFile(text) : text, previous),
+        );
       if (initial === undefined) return built.makeOptionMandatory();
       return ["string", "number"].includes(typeof initial) ? built.default(initial, shown.initial?.(initial)) : built;
     },
   };
+}
+
+/** The content of a file in Base64. */
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, "base64");
+  } catch (error) {
+    throw new InvalidArgumentError(`It cannot be read: ${(error as Error).message}.`);
+  }
 }
 
 /** Reads the text of an option. An option for a list may be repeated. */

@@ -5,13 +5,14 @@ import { frameErrors, OPS_PATH } from "../pages/operator-frame.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError } from "../platform/api/errors.ts";
 import { signalOf } from "../platform/http/middleware/caller-signal.ts";
-import { readForm } from "../platform/http/middleware/form-body.ts";
+import { readForm, readFormWithFiles } from "../platform/http/middleware/form-body.ts";
 import { speakEnglish } from "../platform/http/middleware/reader-language.ts";
 import { refuseCrossSite } from "../platform/http/middleware/refuse-cross-site.ts";
 import { sendPage } from "../platform/http/negotiate.ts";
 import { respondText } from "../platform/http/respond.ts";
 import type { Action, ActionDeps } from "./actions/action.ts";
 import { formsOf } from "./actions/forms.ts";
+import { sendsFiles } from "./actions/render-form.ts";
 import { choosePrintSheet, sendCsv, showPrintSheet } from "./actions/send-codes.ts";
 import { type Console, runAction, showForm } from "./actions/serve-action.ts";
 import { callsPage, unknownCallsPage } from "./calls-page.ts";
@@ -141,9 +142,10 @@ function actionRoutes<Deps extends ActionDeps>(
   return [
     ...actions.flatMap((action): OperatorRoute[] => {
       const form = { path: action.is[0], role: action.role };
+      const read = sendsFiles(action) ? readFormWithFiles : [readForm];
       return [
         { ...form, method: "get", handlers: [showForm(ctx, action)] },
-        { ...form, method: "post", handlers: [readForm, runAction(ctx, console, action)] },
+        { ...form, method: "post", handlers: [...read, runAction(ctx, console, action)] },
       ];
     }),
     { ...codes, method: "post", handlers: [readForm, sendCsv(ctx, console)] },

@@ -15,6 +15,9 @@ export const ISSUER_KEY = partnerKey("voucher.issue");
 /** The path parameter for the id of an entity. */
 export const idOf = (kind: EntityKind) => text(`The id of a ${kind} of your organization.`);
 
+/** Longest body of an act that takes a picture: what proxies pass on by default. Bytes. */
+const FILE_BODY_MAX = 1_048_576;
+
 /** The operation's id: `createProduct` for `product create`. */
 const operationOf = (name: string) =>
   name.replace(/^(\w)(\w*) (\w+)$/, (_, first, rest, verb) => verb + first.toUpperCase() + rest);
@@ -53,6 +56,7 @@ export function endpointOf<F extends Fields, Result extends object>(act: Act<F, 
     access: ISSUER_KEY,
     parameters: { id: idOf(on) },
     ...(Object.keys(body.shape).length > 0 && { body }),
+    ...(Object.values(fields).some(({ kind }) => kind === "picture") && { bodyMax: FILE_BODY_MAX }),
     findFurtherProblems: async (deps: IssuerDeps, caller, given) => {
       const { error } = body.safeParse(given);
       if (error === undefined) return [];

@@ -1,11 +1,15 @@
 import packageJson from "../../package.json" with { type: "json" };
+import type { BrandFace } from "../core/catalog/db/brand-faces.ts";
 import type { Config } from "../platform/config.ts";
 import { ASSETS, type Asset } from "./assets.ts";
+import { linkColour, renderFace } from "./brand-files.ts";
 import { type Html, html } from "./html.ts";
 import { ENGLISH, type Locale } from "./locale.ts";
 
 /** The settings from which a page builds URLs. */
 export type Site = Pick<Config, "basePath" | "baseUrl" | "storefrontUrl">;
+
+const SERVICE = "Partner Voucher API";
 
 /** The path of the guide for partners, below the base path. */
 export const GUIDE_PATH = "/docs/guide";
@@ -30,6 +34,8 @@ interface PageContent {
   locale?: Locale;
   /** Whether the page links to the guide and the reference for developers. */
   forDevelopers?: boolean;
+  /** The brand whose face the page has in place of the service's. */
+  face?: BrandFace;
 }
 
 /** The path of an asset. */
@@ -42,7 +48,7 @@ export function layOut(
   site: Site,
   { title, description, address, main, scripts = [], styles = [], style = ASSETS.style, ...more }: PageContent,
 ): Html {
-  const { locale = ENGLISH, forDevelopers = true } = more;
+  const { locale = ENGLISH, face, forDevelopers = true } = more;
   const { t } = locale;
   return html`<!doctype html>
 <html lang="${locale.language}">
@@ -50,24 +56,20 @@ export function layOut(
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} · Partner Voucher API</title>
-${description === undefined ? null : renderPreview(title, description, address)}
+<title>${face === undefined ? `${title} · ${SERVICE}` : title}</title>
+${description === undefined ? null : renderPreview(title, face?.brand ?? SERVICE, description, address)}
 <link rel="icon" type="image/svg+xml" href="${assetPath(site, ASSETS.icon)}">
 ${[style, ...styles].map((each) => html`<link rel="stylesheet" href="${assetPath(site, each)}">`)}
+${face === undefined ? null : linkColour(site, face)}
 ${scripts.map((script) => html`<script type="module" src="${assetPath(site, script)}"></script>`)}
 </head>
 <body>
 <a class="hidden" href="#main">${t("frame.skip")}</a>
-<header class="site">
-<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
-height="28">Partner Voucher API</a>
 ${
-  forDevelopers
-    ? html`<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
-<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>`
-    : null
+  face === undefined
+    ? renderSiteHeader(site, t, forDevelopers)
+    : html`<header class="face">${renderFace(site, face)}</header>`
 }
-</header>
 <main id="main">
 ${main}
 </main>
@@ -77,13 +79,26 @@ ${main}
 `;
 }
 
+function renderSiteHeader(site: Site, t: Locale["t"], forDevelopers: boolean): Html {
+  return html`<header class="site">
+<a class="brand" href="${site.basePath}/"><img src="${assetPath(site, ASSETS.icon)}" alt="" width="28" \
+height="28">${SERVICE}</a>
+${
+  forDevelopers
+    ? html`<nav aria-label="${t("frame.site")}"><a href="${site.basePath}${GUIDE_PATH}">${t("frame.guide")}</a>\
+<a href="${site.basePath}/docs">${t("frame.reference")}</a></nav>`
+    : null
+}
+</header>`;
+}
+
 /** The title and description that messengers and search engines show for a page (https://ogp.me). */
-function renderPreview(title: string, description: string, address?: string): Html {
+function renderPreview(title: string, siteName: string, description: string, address?: string): Html {
   return html`<meta name="description" content="${description}">
 <meta property="og:title" content="${title}">
 <meta property="og:description" content="${description}">
 <meta property="og:type" content="website">
-<meta property="og:site_name" content="Partner Voucher API">
+<meta property="og:site_name" content="${siteName}">
 ${address === undefined ? null : html`<meta property="og:url" content="${address}">`}`;
 }
 

@@ -4,6 +4,7 @@ import { type DepsOf, mount } from "../platform/http/endpoint.ts";
 import { type Visitor, visitorOf } from "../platform/http/middleware/caller-signal.ts";
 import { consumeAddressLimit, type LimitingAddresses } from "../platform/http/middleware/rate-limit.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
+import { brandRoutes } from "./brand-files.ts";
 import { type ReadChainNotes, renderChain } from "./chain-page.ts";
 import { checkVoucherRoute } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";
@@ -51,9 +52,16 @@ export function mountPages<
   Deps extends PagesDeps &
     DepsOf<typeof landingRoute> &
     DepsOf<typeof wellKnownRoutes> &
+    DepsOf<typeof brandRoutes> &
     DepsOf<typeof readPublicChain>,
 >(router: Router, deps: Deps, ofWings: readonly PagesPart<Deps>[]): void {
-  for (const route of [landingRoute(deps), assetsRoute, ...wellKnownRoutes(deps), checkVoucherRoute(deps)]) {
+  for (const route of [
+    landingRoute(deps),
+    assetsRoute,
+    ...brandRoutes(deps),
+    ...wellKnownRoutes(deps),
+    checkVoucherRoute(deps),
+  ]) {
     mount(router, deps, route);
   }
   const notes = ofWings.flatMap((part) => part.readChainNotes ?? []);

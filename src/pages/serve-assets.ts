@@ -10,11 +10,17 @@ import { serveFile } from "./serve-file.ts";
 /** One year. A changed file gets a new name, so caches never serve an old version. */
 const MAX_AGE_SECONDS = 31_536_000;
 
+/** The headers of a file whose name is never another file's. */
+export const FOR_EVER = {
+  "Cache-Control": `public, max-age=${MAX_AGE_SECONDS}, immutable`,
+  "X-Content-Type-Options": "nosniff",
+};
+
 /** The handler of each asset, by file name. All applications of a process share them. */
 const FILES = new Map<unknown, RequestHandler>(
   Object.values(ASSETS).map(({ fileName, content }) => [
     fileName,
-    serveFile(extname(fileName), () => content, `public, max-age=${MAX_AGE_SECONDS}, immutable`),
+    serveFile(extname(fileName), () => content, FOR_EVER["Cache-Control"]),
   ]),
 );
 

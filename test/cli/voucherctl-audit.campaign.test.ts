@@ -174,8 +174,9 @@ it("audit list prints the requested number of entries, newest first, with every 
     before: null,
   };
   const brand = { entityType: "Brand", entityId: idOf("brd"), arguments: { org: id, name: "Then" } };
+  const after = { organizationId: id, name: "Then", colour: null, logo: null, createdAt: MOMENT };
   expect(acts).toStrictEqual([
-    { ...row, command: "brand create", ...brand, after: { organizationId: id, name: "Then", createdAt: MOMENT } },
+    { ...row, command: "brand create", ...brand, after },
     {
       ...row,
       command: "org create",

@@ -9,6 +9,7 @@ export const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d
 export const idOf = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_[0-9a-z]{26}$`));
 const SECRET = expect.stringMatching(/^pvk_[0-9A-HJKMNP-TV-Z]{47}$/);
 const TOKEN = expect.stringMatching(/^pvo_[0-9A-HJKMNP-TV-Z]{47}$/);
+const LOGO = expect.stringMatching(/^[0-9a-f]{32}\.png$/);
 const DAY = "2099-12-31T23:59:59.999Z";
 const CLOSE = "2099-06-30T00:00:00.000Z";
 
@@ -45,13 +46,25 @@ export const CHANGES: Record<string, Change[]> = {
   Brand: [
     {
       line: "brand create --org {org} --name Second",
-      to: { organizationId: "{org}", name: "Second", createdAt: MOMENT },
+      to: { organizationId: "{org}", name: "Second", colour: null, logo: null, createdAt: MOMENT },
     },
     {
       line: "brand rename {id} --name Third",
       printed: { id: "{id}", name: "Third" },
       given: { id: "{id}", name: "Third" },
       to: { name: "Third" },
+    },
+    {
+      line: "brand change {id} --logo docs/images/portal.png --colour '#0A7F5A'",
+      printed: { id: "{id}", colour: "#0a7f5a", logo: LOGO },
+      given: { id: "{id}", colour: "#0a7f5a", logo: LOGO },
+      to: { colour: "#0a7f5a", logo: LOGO },
+    },
+    {
+      line: "brand change {id} --remove-logo --colour none",
+      printed: { id: "{id}", colour: null, logo: null },
+      given: { id: "{id}", removeLogo: true, colour: "none" },
+      to: { colour: null, logo: null },
     },
   ],
   Product: [

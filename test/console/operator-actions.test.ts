@@ -2,9 +2,10 @@ import pg from "pg";
 import { expect, it, vi } from "vitest";
 import { createKey } from "../../src/acts/key/create.ts";
 import { revokeOperator } from "../../src/acts/operator/revoke.ts";
+import { EXAMPLE } from "../../src/platform/api/example.ts";
 import { basic, browse, type Form, OPS_TOKEN } from "../support/browse.ts";
 import { partnerClient } from "../support/client.ts";
-import { makeOffer } from "../support/marketplace.ts";
+import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { makeOperator } from "../support/operators.ts";
 import { besideTransaction, exportWhileLocked, untilWaiting } from "../support/outside-transaction.ts";
 import { issueTestBatch, issueVouchers, makeKey, makePartner, provisioning } from "../support/supply.ts";
@@ -155,6 +156,49 @@ it("the console renames a brand from a link on its page, and records the name be
     [brandId],
   );
   expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
+});
+
+it("the console gives a brand a logo and a colour, which pages load from addresses that caches may keep", async () => {
+  const offer = await makeOffer(db, 1);
+  const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
+  const path = `/brands/${rows[0].brand}/change`;
+  const { code } = await makeReferral(db, offer);
+  const faceOf = async () => {
+    const { text } = await browse(`${api.url}/r/${code}`);
+    return [/<img class="logo" src="([^"]+)"/, /href="(\/colours[^"]+)"/].map((file) => file.exec(text)?.[1]);
+  };
+  expect(await faceOf()).toEqual([undefined, undefined]);
+  expect((await open(path)).text).toMatch(
+    /enctype="multipart\/form-data"[\s\S]*<input id="f-logo" name="logo" type="file"/,
+  );
+  const picture = Buffer.from(EXAMPLE.picture, "base64");
+  expect(await go(path, withFile({ colour: "#0A7F5A" }, picture))).toBe(`/brands/${rows[0].brand}`);
+  const face = await faceOf();
+  expect(face).toEqual([`/logos/${EXAMPLE.logo}`, "/colours/0a7f5a.css"]);
+  expect((await entriesOf(rows[0].brand)).at(-1)).toMatchObject({
+    command: "brand change",
+    arguments: { logo: EXAMPLE.logo, colour: "#0a7f5a" },
+  });
+  for (const [file, type] of [
+    [face[0], "image/png"],
+    [face[1], "text/css; charset=utf-8"],
+  ]) {
+    const { headers, status } = await browse(api.url + file);
+    const names = ["content-type", "cache-control", "x-content-type-options"].map((name) => headers.get(name));
+    expect([status, ...names]).toEqual([200, type, "public, max-age=31536000, immutable", "nosniff"]);
+  }
+  expect(Buffer.from(await (await fetch(api.url + face[0])).arrayBuffer())).toEqual(picture);
+  const svg = Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>");
+  for (const file of [svg, Buffer.concat([picture, Buffer.alloc(262_144)])]) {
+    const refused = await open(path, withFile({ colour: "green" }, file));
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain(">Logo must be a PNG, JPEG or WebP file of at most 256 KiB.<");
+    expect(refused.text).toContain(">Colour must be a colour such as #0a7f5a, or none.<");
+  }
+  expect(await faceOf()).toEqual(face);
+  await go(path, withFile({ colour: "", removeLogo: "on" }, Buffer.alloc(0)));
+  expect(await faceOf()).toEqual([undefined, face[1]]);
+  expect((await browse(api.url + face[0])).status).toBe(404);
 });
 
 it("the console creates a second entity with the same name only after a confirmation", async () => {
@@ -601,18 +645,26 @@ it("the console refuses an end in the past with one sentence, by the database's 
  * Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just
  * opened.
  */
-async function open(path: string, fields?: Form, { at = api.url, headers = {} } = {}) {
-  const form = fields && { formToken: crypto.randomUUID(), ...fields };
+async function open(path: string, fields?: Form | FormData, { at = api.url, headers = {} } = {}) {
+  const form = fields instanceof FormData ? fields : fields && { formToken: crypto.randomUUID(), ...fields };
   const page = await browse(`${at}/ops${path}`, { form, headers: { ...basic(OPS_TOKEN), ...headers } });
   return { ...page, location: page.location.replace(/^\/ops/, "") };
 }
 
 /** Sends a form, which must lead to another page, and returns that page's path. */
-async function go(path: string, form: Form): Promise<string> {
+async function go(path: string, form: Form | FormData): Promise<string> {
   const { status, location, text } = await open(path, form);
   expect(status, text).toBe(303);
   expect((await open(location)).status).toBe(200);
   return location;
+}
+
+/** A form with a logo, as browsers send it: a file without content if none was chosen. */
+function withFile(texts: Record<string, string>, file: Buffer): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(texts)) form.append(name, value);
+  form.append("logo", new Blob([new Uint8Array(file)]), "logo.png");
+  return form;
 }
 
 /** A partner with vouchers, and the batch that they are of. */

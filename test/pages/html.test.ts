@@ -1,5 +1,6 @@
 import { encode } from "uqr";
 import { expect, it } from "vitest";
+import { renderColours } from "../../src/pages/brand-files.ts";
 import { html } from "../../src/pages/html.ts";
 import { qrCode } from "../../src/pages/qr-code.ts";
 
@@ -27,4 +28,18 @@ it("the image of a QR code has the right black modules, a margin of four and an 
   expect(drawn.flat().filter(Boolean)).toHaveLength(data.flat().filter(Boolean).length);
   expect(markup).toContain(`viewBox="0 0 ${size + 8} ${size + 8}"`);
   expect(markup).toContain('aria-label="QR code of https://vouchers.example.com/r/&#60;code&#62;"');
+});
+
+it("text on the colour of a brand has a contrast of at least 4.5, whatever the colour", () => {
+  const steps = [0, 31, 63, 95, 117, 118, 119, 127, 159, 191, 223, 255];
+  for (const rgb of steps.flatMap((red) => steps.flatMap((green) => steps.map((blue) => [red, green, blue])))) {
+    const colour = `#${rgb.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+    const [, text] = /--brand: (?:#\w{6});\n {2}--on-brand: #(ffffff|000000);/.exec(renderColours(colour)) ?? [];
+    const [red = 0, green = 0, blue = 0] = rgb.map((part) =>
+      part <= 10 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4,
+    );
+    const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+    const contrast = text === "ffffff" ? 1.05 / (luminance + 0.05) : (luminance + 0.05) / 0.05;
+    expect(contrast, colour).toBeGreaterThan(4.5);
+  }
 });

@@ -11,21 +11,21 @@ export type Form = Record<string, string | string[]>;
 interface Sent {
   method?: string;
   headers?: Record<string, string>;
-  /** Sent as a form does; makes the method POST. */
-  form?: Form | undefined;
+  /** Sent as a form does, with files as FormData; makes the method POST. */
+  form?: Form | FormData | undefined;
   json?: unknown;
 }
 
 /** Sends a request as a browser does, with these headers and without following a redirect. */
 export async function browse(url: string, { method, headers = {}, form, json }: Sent = {}) {
-  const fields = Object.entries(form ?? {}).flatMap(([name, values]) =>
-    [values].flat().map((value): [string, string] => [name, value]),
-  );
+  const fields = (texts: Form) =>
+    Object.entries(texts).flatMap(([name, values]) => [values].flat().map((value): [string, string] => [name, value]));
+  const sent = form instanceof FormData ? form : form && new URLSearchParams(fields(form));
   const response = await fetch(url, {
     redirect: "manual",
     method: method ?? (form === undefined ? "GET" : "POST"),
     headers: { accept: "text/html", ...(json !== undefined && { "content-type": "application/json" }), ...headers },
-    body: form !== undefined ? new URLSearchParams(fields) : json === undefined ? null : JSON.stringify(json),
+    body: sent ?? (json === undefined ? null : JSON.stringify(json)),
   });
   const location = response.headers.get("location") ?? "";
   return { status: response.status, headers: response.headers, location, text: await response.text() };

@@ -23,6 +23,8 @@ export const OUTSIDE = [
   { address: "/", because: "a page for people" },
   { address: "/check", because: "a form for people" },
   { address: "/assets", because: "what pages load" },
+  { address: "/logos", because: "the logos of brands, which pages load" },
+  { address: "/colours", because: "the colours of brands, which pages load" },
   { address: "/log", because: "the log's files, in the form of C2SP tlog-tiles" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },

@@ -56,8 +56,6 @@ export function issuerCalls(call: Call, patienceMs: number) {
     batch,
     /** The codes of a batch, in order of serials. */
     vouchers: (batchId: string) => each<Item<"BatchVouchers">>(of("batches", batchId, "vouchers")),
-    renameBrand: (id: string, name: string) =>
-      repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
     createProduct: (brandId: string, product: Partial<Schemas["CreateProductRequest"]>) =>
       once<Schemas["CreateProductResult"]>(of("brands", brandId, "products"), product),
     /**
@@ -86,7 +84,7 @@ type Repeated = <Answer>(path: string, body?: object) => Promise<Answer>;
 /** The result of one call that changes a part of a batch. */
 type Portion<Done extends string> = Record<Done | "remaining", number> & { damaged?: number };
 
-/** The calls that change issued vouchers. */
+/** The calls that change brands and issued vouchers. */
 function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["Batch"]>, patienceMs: number) {
   const inPortions = async <Done extends string>(batchId: string, verb: string, done: Done, body: object) => {
     let changed = 0;
@@ -102,6 +100,11 @@ function changesOf(repeated: Repeated, batch: (id: string) => Promise<Schemas["B
     return { [done]: changed, ...(damaged !== undefined && { damaged }) } as Omit<Portion<Done>, "remaining">;
   };
   return {
+    renameBrand: (id: string, name: string) =>
+      repeated<Schemas["RenameBrandResult"]>(of("brands", id, "rename"), { name }),
+    /** `logo`: a PNG, JPEG or WebP file in Base64. What is left out stays as it is. */
+    changeBrand: (id: string, change: Partial<Schemas["ChangeBrandRequest"]>) =>
+      repeated<Schemas["ChangeBrandResult"]>(of("brands", id, "change"), change),
     /** Gives a voucher a later end, even if it has expired. A repeat with the same end succeeds. */
     extendVoucher: (voucher: ({ code: string } | { id: string }) & { validUntil: string; reason?: string }) =>
       repeated<Schemas["ExtendedVoucher"]>("vouchers/extend", voucher),

@@ -23,6 +23,8 @@ it("the client issues once when responses get lost, reads the codes and voids th
   const [brand] = await readAll(issuer.brands());
   const renamed = { id: String(brand?.id), name: "Bob's" };
   expect(await issuer.renameBrand(renamed.id, renamed.name)).toEqual(renamed);
+  const changed = await issuer.changeBrand(renamed.id, { colour: "#0A7F5A" });
+  expect(changed).toEqual({ id: renamed.id, colour: "#0a7f5a", logo: null });
   const terms = { key: "club", name: "Club", type: "Service", retailPriceUsd: 20, priceUsd: 15 } as const;
   const product = await issuer.createProduct(String(brand?.id), terms);
   const asked = { issueRef: "spring", count: 3, validUntil: "2099-12-31", windows: { claim: {} } };

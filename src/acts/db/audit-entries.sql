@@ -7,7 +7,8 @@ SELECT pg_advisory_xact_lock(1633907828, hashtext($1::text || ' ' || $2::text));
 SELECT o.name, o.sandbox, o.time_zone AS "timeZone", o.created_at AS "createdAt" FROM organizations AS o WHERE o.id = $1::text;
 
 -- name: state_of_brand(id)
-SELECT b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b WHERE b.id = $1::text;
+SELECT b.organization_id AS "organizationId", b.name, b.colour, l.name AS logo, b.created_at AS "createdAt"
+  FROM brands AS b LEFT JOIN brand_logos AS l ON l.brand_id = b.id WHERE b.id = $1::text;
 
 -- name: state_of_product(id)
 SELECT p.brand_id AS "brandId", p.key, p.name, p.type, p.retail_price_usd AS "retailPriceUsd", p.price_usd AS "priceUsd",

@@ -6,7 +6,8 @@ SELECT o.id, o.name, o.sandbox, o.created_at AS "createdAt" FROM organizations A
 
 -- name: list_brands(org?, name?, after, limit)
 -- Brands in id order.
-SELECT b.id, b.organization_id AS "organizationId", b.name, b.created_at AS "createdAt" FROM brands AS b
+SELECT b.id, b.organization_id AS "organizationId", b.name, b.colour, l.name AS logo, b.created_at AS "createdAt"
+  FROM brands AS b LEFT JOIN brand_logos AS l ON l.brand_id = b.id
  WHERE b.id > $3::text AND ($1::text IS NULL OR b.organization_id = $1::text)
    AND ($2::text IS NULL OR strpos(lower(b.name), lower($2::text)) > 0)
  ORDER BY b.id LIMIT $4::int;

@@ -25,7 +25,7 @@ export const LISTS = {
     key: "id",
     select: sql.rows(
       "list_brands",
-      { id: text, organizationId: text, name: text, createdAt: timestamptz },
+      { id: text, organizationId: text, name: text, colour: orNull(text), logo: orNull(text), createdAt: timestamptz },
       { org: orNull(text), name: orNull(text), after: text, limit: integer },
     ),
   },

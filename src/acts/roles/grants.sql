@@ -48,7 +48,7 @@ GRANT SELECT ON database_marks, accepted_losses TO pva_api, pva_log, pva_admin;
 -- pva_api: the API and worker processes.
 
 -- voucherctl and the console write these tables, and the service reads them.
-GRANT SELECT ON organizations, deployment, migrations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
+GRANT SELECT ON organizations, deployment, migrations, brands, brand_logos, products, batches, batch_windows, listings, members, referrer_contracts, referral_links,
                 api_keys, api_key_secrets
    TO pva_api;
 -- The sweeper records the expiry of batches, adds missing events to the histories of suspended batches, and records the
@@ -155,11 +155,13 @@ GRANT SELECT ON migrations TO pva_admin;
 -- voucherctl changes this row when it adopts a restored database.
 GRANT SELECT, UPDATE (id, system_identifier, database_oid) ON deployment TO pva_admin;
 
--- The catalog mostly grows. In existing rows, only a brand's name, a member's role and a contract's status can change.
-GRANT SELECT ON organizations, brands, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
+-- The catalog mostly grows. In existing rows, only a brand's name, colour and logo, a member's role and a contract's
+-- status can change.
+GRANT SELECT ON organizations, brands, brand_logos, products, batches, batch_windows, listings, members, referrer_contracts, referral_links
    TO pva_admin;
 GRANT INSERT (id, name, sandbox), UPDATE (time_zone) ON organizations TO pva_admin;
-GRANT INSERT (id, organization_id, name), UPDATE (name) ON brands TO pva_admin;
+GRANT INSERT (id, organization_id, name), UPDATE (name, colour) ON brands TO pva_admin;
+GRANT INSERT (brand_id, name, content), UPDATE (name, content) ON brand_logos TO pva_admin;
 GRANT INSERT (id, brand_id, key, name, type, retail_price_usd, price_usd, benefit_months, usage_unit_label) ON products TO pva_admin;
 GRANT INSERT (id, product_id, audience, voucher_count, valid_until, retail_price_usd, price_usd, benefit_months, usage_unit_label)
    ON batches TO pva_admin;

@@ -18,6 +18,10 @@ export type Entered = Readonly<Record<string, readonly string[]>>;
  */
 export const FORM_TOKEN = "formToken";
 
+/** Whether a form sends files. */
+export const sendsFiles = ({ fields }: Pick<Action<never>, "fields">): boolean =>
+  Object.values(fields).some(({ kind }) => KINDS[kind].input.shape === "file");
+
 /** The page of an action: the links to its parents, its title, and `content`. */
 export function renderPage(
   site: Site,
@@ -56,7 +60,7 @@ export async function renderFormPage(
         : html`<p>${action.about}\
 </p>\n`
     }${renderProblem("", problems[""])}
-<form class="act" method="post" novalidate>${
+<form class="act" method="post"${sendsFiles(action) ? html` enctype="multipart/form-data"` : null} novalidate>${
       action.creates === undefined
         ? null
         : html`<input type="hidden" \
@@ -124,10 +128,13 @@ function renderField(
   const options = choices.map(
     ([each, text]) => html`<option value="${each}"${each === value ? html` selected` : null}>${text}</option>`,
   );
+  const controls = {
+    line: html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" \
+spellcheck="false"${about}>`,
+    // A browser puts no file into a form that is shown again.
+    file: html`<input id="${id}" name="${name}" type="file"${about}>`,
+  };
   const control =
-    shape === "line"
-      ? html`<input id="${id}" name="${name}" type="text" value="${value}" autocomplete="off" \
-spellcheck="false"${about}>`
-      : html`<select id="${id}" name="${name}"${about}>${options}</select>`;
+    controls[shape as keyof typeof controls] ?? html`<select id="${id}" name="${name}"${about}>${options}</select>`;
   return html`<div class="field"><label for="${id}">${label}</label>${notes}${control}</div>\n`;
 }

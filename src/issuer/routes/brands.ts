@@ -1,13 +1,19 @@
 import { z } from "zod";
 import type { Confirming } from "../../core/commit/confirm-reads.ts";
 import { EXAMPLE } from "../../platform/api/example.ts";
-import { brand, text } from "../../platform/api/fields.ts";
+import { brand, brandColour, brandLogo, text } from "../../platform/api/fields.ts";
 import { endpoint } from "../../platform/http/endpoint.ts";
 import { ISSUER_KEY } from "../act-endpoint.ts";
 import type { IssuerDeps } from "../issuer.ts";
 import { createdAt, ID_CURSOR, listOwn, pageOf, pageQuery } from "../lists.ts";
 
-const brandItem = z.object({ id: text("The brand's id.", EXAMPLE.brandId), name: brand, createdAt });
+const brandItem = z.object({
+  id: text("The brand's id.", EXAMPLE.brandId),
+  name: brand,
+  colour: brandColour,
+  logo: brandLogo,
+  createdAt,
+});
 
 export const brands = endpoint({
   path: "/issuer/brands",

@@ -33,6 +33,7 @@ export async function renderLink(
   const ofBrand = html`<bdi>${brand}</bdi>`;
   return layOut(site, {
     locale,
+    face: product,
     title: t("marketplace.link.title", { product: productName, brand }),
     description: t("marketplace.link.description", { product: productName, brand }),
     address,

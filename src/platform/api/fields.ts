@@ -68,6 +68,16 @@ export const redeemCode = text("The code to give to the customer, who uses it to
 
 export const brand = text("The brand's name.", EXAMPLE.brand);
 
+export const brandColour = text(
+  "The colour of the brand's pages. Null for the service's own.",
+  EXAMPLE.colour,
+).nullable();
+
+export const brandLogo = text(
+  "The name of the brand's logo, which is at `/logos/{logo}`. Null if it has none.",
+  EXAMPLE.logo,
+).nullable();
+
 export const productName = text("The product's name, as shown to customers.", EXAMPLE.productName);
 
 export const productKey = text(

@@ -18,7 +18,7 @@ import type { Config } from "../config.ts";
 import type { Access, Tag } from "./access.ts";
 import { allowOrigins } from "./middleware/allow-origins.ts";
 import { type Visitor, visitorOf } from "./middleware/caller-signal.ts";
-import { jsonBody } from "./middleware/json-body.ts";
+import { readJson } from "./middleware/json-body.ts";
 import { type LimitingAddresses, limitAddress } from "./middleware/rate-limit.ts";
 import { languageOf } from "./middleware/reader-language.ts";
 import { respondCsv, respondJson, respondText, type TEXT } from "./respond.ts";
@@ -84,6 +84,8 @@ interface Definition<
   query?: Query;
   /** The schema of the request body. Without a schema, the body is not read. */
   body?: Body;
+  /** Maximum size of the body if it may contain a file. Bytes. */
+  bodyMax?: number;
   /**
    * Further problems of a body that its schema has refused, as sentences without full stops. Empty if there are none.
    */
@@ -201,7 +203,7 @@ export function endpoint<
       methods: {
         [method]: [
           ...access.guard(deps),
-          ...(body === undefined ? [] : jsonBody),
+          ...(body === undefined ? [] : readJson(definition.bodyMax)),
           ...(csv === undefined
             ? []
             : [respondCsv(deps.sendFile, (request, response) => csv(deps, read(request, response)))]),

@@ -14,7 +14,7 @@ export const CONNECTION_LIMITS = {
    * request.
    */
   headersMs: 10_000,
-  /** Maximum time for a whole request to arrive. Bodies have at most 16 KiB. */
+  /** Maximum time for a whole request to arrive. Bodies have at most 16 KiB, or 8 MiB with a file. */
   requestMs: 15_000,
   /**
    * Maximum time without a byte while a request is in progress. Longer than the largest REDEEM_WAIT_MS (60 s) plus two

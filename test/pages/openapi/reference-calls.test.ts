@@ -3,6 +3,7 @@ import { erasePerson } from "../../../src/acts/erase-person.ts";
 import { suspendBatch } from "../../../src/acts/suspend-batch.ts";
 import { lockReferencesToEnd } from "../../../src/core/redeem/db/redemptions.ts";
 import { newId } from "../../../src/core/voucher/ids.ts";
+import { EXAMPLE } from "../../../src/platform/api/example.ts";
 import { translateInto } from "../../../src/platform/api/sentences.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { inTransaction } from "../../../src/platform/db/transaction.ts";
@@ -168,7 +169,7 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
       : operation.requestBody === undefined
         ? perform(operation, { ...valid, query: "?limit=0&externalRef=a&externalRef=b" })
         : withBody(() => ({ more: "\0" }))(operation, valid),
-  body_too_large: withBody(() => ({ more: "x".repeat(17_000) })),
+  body_too_large: withBody(() => ({ more: "x".repeat(1_100_000) })),
   unsupported_encoding: withHeaders(() => ({ "content-encoding": "compress" })),
 
   not_found: (operation, valid) => {
@@ -519,6 +520,11 @@ const VALID: Record<string, () => Promise<Call>> = {
     headers: asIssuer(),
     parameters: { id: partner.brandId },
     body: { name: `Brand ${newOrder()}` },
+  }),
+  changeBrand: async () => ({
+    headers: asIssuer(),
+    parameters: { id: partner.brandId },
+    body: { logo: EXAMPLE.picture, colour: "#0a7f5a" },
   }),
   createProduct: async () => ({
     headers: asIssuer(),

@@ -194,6 +194,7 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
     issueBatch: () => post(`products/${productId}/batches`, issued),
     voidVoucher: () => post("vouchers/void", { id: voucherId }),
     renameBrand: () => post(`brands/${brandId}/rename`, { name: "Brand" }),
+    changeBrand: () => post(`brands/${brandId}/change`, { colour: "#0a7f5a" }),
     createProduct: () => post(`brands/${brandId}/products`, product),
     createListing: () => post(`batches/${batchId}/listings`),
     voidBatch: () => post(`batches/${batchId}/void`),

@@ -9,6 +9,8 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/": [""],
   "/check": ["", "POST "],
   "/assets": ["/:fileName"],
+  "/logos": ["/:name"],
+  "/colours": ["/:name"],
   "/log": ["/checkpoint", "/policy", "/tile/*path"],
   "/docs": [""],
   "/openapi.json": [""],

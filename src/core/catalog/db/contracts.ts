@@ -20,6 +20,8 @@ const LINKED_PRODUCT = {
   productName: text,
   productKey: text,
   brand: text,
+  colour: orNull(text),
+  logo: orNull(text),
   retailPriceUsd: numeric,
   priceUsd: numeric,
   benefitMonths: integer,

@@ -3,11 +3,8 @@ import { AppError, invalidField } from "../../api/errors.ts";
 import { problemIn } from "../../api/problems.ts";
 import type { Sentence } from "../../api/sentences.ts";
 
-/** Maximum size of a body after decompression. Bytes. */
+/** Maximum size of a body after decompression, unless it may contain a file. Bytes. */
 const BODY_MAX = 16_384;
-
-/** Reads the body, regardless of the media type in Content-Type. */
-const readBytes = express.raw({ limit: BODY_MAX, type: () => true });
 
 /** Ignores a byte order mark (RFC 8259, section 8.1). */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -39,12 +36,13 @@ function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknow
  * field. Text with NUL or lone surrogates is refused: Postgres cannot store NUL, and canonical JSON has no lone
  * surrogates.
  */
-export const jsonBody: RequestHandler[] = [
+export const readJson = (bodyMax = BODY_MAX): RequestHandler[] => [
   (request: Request, response: Response, next: NextFunction) => {
     if (!request.complete) request.once("end", () => (response.locals.receivedAtMs = performance.now()));
     next();
   },
-  readBytes,
+  // Regardless of the media type in Content-Type.
+  express.raw({ limit: bodyMax, type: () => true }),
   (request: Request, _response: Response, next: NextFunction) => {
     request.body = parseObject(request.body ?? NO_BYTES, request.get("content-type"));
     const field = findUnstorableText(request.body);

@@ -10,7 +10,7 @@ import { readApiConfig } from "../../../../src/platform/config.ts";
 import { DatabaseFence } from "../../../../src/platform/db/database-fence.ts";
 import { openPool } from "../../../../src/platform/db/pool.ts";
 import { type Endpoint, validate } from "../../../../src/platform/http/endpoint.ts";
-import { jsonBody } from "../../../../src/platform/http/middleware/json-body.ts";
+import { readJson } from "../../../../src/platform/http/middleware/json-body.ts";
 import { respondJson } from "../../../../src/platform/http/respond.ts";
 import { listen } from "../../../../src/platform/http/server.ts";
 import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
@@ -44,7 +44,7 @@ export function openBaseline() {
         const read = body === undefined ? undefined : validate(body, request.body);
         return work(callerOf(response), read as Body, request);
       });
-      const methods = { [method]: [...guard(service), ...(body === undefined ? [] : jsonBody), respond] };
+      const methods = { [method]: [...guard(service), ...(body === undefined ? [] : readJson()), respond] };
       return { ...endpoint, route: () => ({ path, methods }) };
     },
     /** Listens with these endpoints until the process is told to end. */

@@ -1,0 +1,17 @@
+import { bytea, orNull, type Row, text } from "../../../platform/db/columns.ts";
+import { Statements } from "../../../platform/db/statements.ts";
+
+/** What pages show of a brand. `colour`: such as `#0a7f5a`. `logo`: its name, which has a hash of its content. */
+const BRAND_FACE = { brand: text, colour: orNull(text), logo: orNull(text) };
+export type BrandFace = Row<typeof BRAND_FACE>;
+
+export const sql = new Statements(new URL("./brand-faces.sql", import.meta.url));
+
+export const findBrandFace = sql.row("find_brand_face", BRAND_FACE, { brandId: text });
+export const findLogo = sql.value("find_logo", { content: bytea }, { name: text });
+export const updateBrandColour = sql.execute("update_brand_colour", { brandId: text, colour: orNull(text) });
+export const putLogo = sql.execute("put_logo", {
+  brandId: text,
+  name: orNull(text),
+  content: orNull(bytea),
+});
