@@ -64,10 +64,10 @@ interface PreparedWorker {
   start: () => RunningWorker;
 }
 
-/** Prepares a worker. Null in a process that lacks the queue's secret. */
+/** Prepares a worker. Returns null in a process that lacks the queue's secret. */
 export type PrepareWorker<Service> = (service: Service) => PreparedWorker | null | Promise<PreparedWorker | null>;
 
-/** What a wing adds to `npm start` on the embedded database. */
+/** The parts that a wing adds to `npm start` on the embedded database. */
 export interface StartPart {
   /** Makes its files in a directory if they do not exist. Returns the variables with their paths. */
   use: (directory: string, baseUrl: string) => Promise<Record<string, string>>;

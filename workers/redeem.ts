@@ -12,11 +12,12 @@ type Deps = WorkerDeps &
   Omit<DepsOf<typeof runRedeemJob>, "redeemCommitter">;
 
 /**
- * Trigger: one job per redeem attempt. The API adds it and waits for the reply. Effect: at most one redemption with its
- * sealed event, in a transaction shared with the other jobs that are ready. Second delivery: if the first delivery has
- * redeemed the voucher, the worker sends the same reply. Otherwise, it decides again. After a crash: before the commit,
- * nothing has changed. After the commit, the redemption exists, and the API or the partner's retry finds it by its
- * externalRef.
+ * - Trigger: one job per redeem attempt. The API adds it and waits for the reply.
+ * - Effect: at most one redemption with its sealed event, in a transaction shared with the other jobs that are ready.
+ * - Second delivery: if the first delivery has redeemed the voucher, the worker sends the same reply. Otherwise it
+ *   decides again.
+ * - After a crash: before the commit, nothing has changed. After the commit, the redemption exists, and the API or
+ *   the partner's retry finds it by its externalRef.
  */
 export function prepare(service: Deps) {
   const ctx = { ...service, redeemCommitter: service.use(openRedeemCommitter(service)) };

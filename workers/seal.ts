@@ -9,10 +9,12 @@ import { startWorker } from "../src/platform/queues/worker.ts";
 type Deps = WorkerDeps & Pick<Lifetime, "use"> & DepsOf<typeof openSealCommitter>;
 
 /**
- * Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper. Effect: all Pending
- * events of the voucher are sealed, in order, in a transaction shared with the other jobs that are ready. Second
- * delivery, or after a redemption that sealed the events: there is nothing to seal. After a crash: the events are still
- * Pending. The sweeper adds another job, or the next redemption of the voucher seals them.
+ * - Trigger: one job per voucher with a Pending event, added by a claim, a purchase or the sweeper.
+ * - Effect: all Pending events of the voucher are sealed, in order, in a transaction shared with the other jobs that
+ *   are ready.
+ * - Second delivery, or after a redemption that sealed the events: there is nothing to seal.
+ * - After a crash: the events are still Pending. The sweeper adds another job, or the next redemption of the voucher
+ *   seals them.
  */
 export function prepare(service: Deps) {
   const ctx = { ...service, sealCommitter: service.use(openSealCommitter(service)) };

@@ -14,12 +14,13 @@ import { type RunningWorker, startWorker } from "../src/platform/queues/worker.t
 type Deps = Omit<DepsOf<typeof openSweepTasks>, "queueLinks">;
 
 /**
- * Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes. Effect: records expired reservations,
- * vouchers and contracts; requests overdue seals and webhook deliveries; removes old
- * deliveries, reservations and finished jobs; counts redemptions and claims; verifies the next chains. Responses of the
- * API are correct even before the sweeper has run. Second delivery: if a job is delivered twice or two passes overlap,
- * each pass skips the rows that the other has locked. After a crash: each step is its own transaction. The next pass
- * continues from the state in Postgres.
+ * - Trigger: a job every SWEEP_INTERVAL_MS, added by one of the worker processes.
+ * - Effect: records expired reservations, vouchers and contracts; requests overdue seals and webhook deliveries;
+ *   removes old deliveries, reservations and finished jobs; counts redemptions and claims; verifies the next chains.
+ *   Responses of the API are correct even before the sweeper has run.
+ * - Second delivery: if a job is delivered twice or two passes overlap, each pass skips the rows that the other has
+ *   locked.
+ * - After a crash: each step is its own transaction. The next pass continues from the state in Postgres.
  */
 export function prepare(service: Deps) {
   const queueLinks = { ...service, shards: service.config.queueShards[0] };

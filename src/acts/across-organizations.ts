@@ -25,7 +25,7 @@ export function readAnyVoucherHistory(ctx: HistoryDeps, name: string | VoucherQu
   return readFoundHistory(ctx, name, findEverywhere);
 }
 
-/** Searches by a secret that lets its holder redeem or claim a voucher, or proves that the voucher was redeemed. */
+/** Searches by a secret with which anyone can redeem or claim a voucher, or can prove that it was redeemed. */
 const BY_SECRET: readonly VoucherQuery["by"][] = ["code", "ticket", "redeemCode"];
 
 /**
@@ -39,7 +39,7 @@ export async function searchVouchers(
   bySecrets: boolean,
 ): Promise<FoundVoucher[]> {
   const found = new Map<string, FoundVoucher>();
-  // One query at a time, because a caller may use one connection at a time.
+  // One query at a time, because a caller may use only one connection at a time.
   for (const query of queriesFor(words.trim()).filter(({ by }) => bySecrets || !BY_SECRET.includes(by))) {
     for (const voucher of (await findVouchersEverywhere(ctx, query)).items) found.set(voucher.id, voucher);
   }

@@ -59,7 +59,7 @@ interface Confirmation<F extends Fields> {
   typed?: Typed<F>;
 }
 
-/** What a person must type into a form to confirm an act. */
+/** The text that a person must type into a form to confirm an act. */
 interface Typed<F extends Fields> {
   name: string;
   label: string;

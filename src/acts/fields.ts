@@ -23,7 +23,7 @@ export interface Field<Value = unknown> {
   typed: z.ZodType<Value>;
   /** Reads JSON, and describes it in the API reference. */
   json: z.ZodType<Value>;
-  /** The placeholder for the value in a command's help. By default the last word of the option. */
+  /** The placeholder for the value in a command's help. By default, the last word of the option. */
   placeholder?: string;
   /** The option of a command, if it differs from the field's name. */
   option?: string;
@@ -31,7 +31,7 @@ export interface Field<Value = unknown> {
   verbatim?: boolean;
   /** The values to choose from. */
   values?: readonly string[];
-  /** The default value. A field without one is required. */
+  /** The default value. A field without a default is required. */
   initial?: Value;
   /** What an empty form contains. By default, the initial value. */
   suggested?: readonly string[];
@@ -97,7 +97,7 @@ const byUse = (ofStarts: string, ofEnds: string) => ({
 
 const TEXT: Kind = { option: { takes: "text" }, input: { shape: "line" }, json: {} };
 
-/** How each kind of field is given: to a command, in a form, and in JSON. */
+/** For each kind of field, how its value is given to a command, in a form, and in JSON. */
 export const KINDS: Readonly<Record<Field["kind"], Kind>> = {
   text: TEXT,
   time: {
@@ -267,7 +267,7 @@ export function choice<const Value extends string>(
   return { kind: "choice", label, hint: "", values, typed: read, json: read, ...more };
 }
 
-/** Several of the given values, each once. Without an initial value, at least one is required. */
+/** Several of the given values, each at most once. If there is no initial value, at least one value is required. */
 export function choices<const Value extends string>(
   label: string,
   values: readonly Value[],
@@ -376,7 +376,7 @@ const orWord = <Value, Word>({ typed }: Field<Value>, words: Readonly<Record<str
     return z.NEVER;
   });
 
-/** The fields that JSON has, by their JSON names. */
+/** The fields that are part of JSON bodies, by their JSON names. */
 const jsonFields = (fields: Fields) =>
   Object.entries(fields).flatMap(([name, field]) =>
     field.commandOnly || field.onlyFor === "people" ? [] : [[field.jsonName ?? name, name, field] as const],
@@ -396,10 +396,10 @@ export function bodyOf(fields: Fields): z.ZodObject {
   return z.object(Object.fromEntries(shape));
 }
 
-/** The name of a field in a form. A duration is entered in hours. */
+/** The name of a field in a form. A duration is entered in hours, so its name differs. */
 const nameInForm = (name: string, { kind }: Field) => (kind === "duration" ? `${name}Hours` : name);
 
-/** The fields that a form has, by their names in it. */
+/** The fields that are part of forms, by their names in forms. */
 export function fieldsOfForm(fields: Fields): Fields {
   const shown = Object.entries(fields).filter(([, { commandOnly, onlyFor }]) => !commandOnly && onlyFor !== "programs");
   return Object.fromEntries(shown.map(([name, field]) => [nameInForm(name, field), field]));

@@ -16,7 +16,7 @@ export function findTrace(line: string): string | null {
   return TRACES.find(([found]) => found.test(line))?.[1] ?? null;
 }
 
-/** Characters of titles and totals. Each of them occurs in all codes of a file or in none. */
+/** Characters of titles and totals. In a file of codes, such a character occurs either in all codes or in none. */
 const SIGNS = [..."#:()<>[]{}|!?"];
 const WORD = /(?:^| )[A-Za-z]+(?: |$)/;
 

@@ -12,7 +12,7 @@ type CurrentVoucher = Omit<Voucher, "status" | "suspended"> & { status: VoucherS
 
 /**
  * Reads a voucher by its code, with its current status.
- * @throws AppError `voucher_not_found`. Its message tells if the check symbol is wrong.
+ * @throws AppError `voucher_not_found`. Its message mentions a wrong check symbol.
  */
 export async function readVoucher(
   { pool }: { pool: pg.Pool },

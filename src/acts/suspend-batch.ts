@@ -65,8 +65,8 @@ export async function resumeBatch(
 
 /**
  * Waits until each transaction that now has vouchers locked has ended. A call locks its voucher before it reads whether
- * the batch is suspended. So every call that has not seen the suspension is among these transactions. This saves calls
- * from locking the batch.
+ * the batch is suspended. So every call that has not seen the suspension is among these transactions, and calls need
+ * not lock the batch.
  * @throws AppError `voucher_busy` if such a transaction does not end within the lock wait of the caller.
  */
 async function awaitEarlierCalls(ctx: AuditContext): Promise<void> {

@@ -43,7 +43,7 @@ export function voidRefusal(voucher: VoucherState, now: Date): Exclude<VoucherRe
 }
 
 /**
- * Voids an Active or Suspended voucher for good. Ends its reservation and appends the sealed event in the same
+ * Voids an Active or Suspended voucher permanently. Ends its reservation and appends the sealed event in the same
  * transaction.
  * @throws AppError `voucher_not_found`, `voucher_used`, `voucher_voided`, `voucher_expired`.
  */

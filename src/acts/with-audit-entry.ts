@@ -41,8 +41,8 @@ export interface AuditContext {
 }
 
 /**
- * Describes a command that the operating system's current user runs, unless `acting` names a user and a host. `args`
- * must contain no secret and no voucher code.
+ * Describes a command that the operating system's current user runs. If `acting` is given, it names the user and the
+ * host instead. `args` must contain no secret and no voucher code.
  */
 export function auditedCommand(
   command: string,
@@ -129,7 +129,7 @@ function merge<State>(read: State | null, unseen: Record<string, unknown> | unde
 }
 
 /**
- * Waits for a command.
+ * Waits for a command to finish.
  * @throws AppError `already_exists` with the given sentence when the command violates the constraint.
  */
 export async function refuseIfTaken<T>(

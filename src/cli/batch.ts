@@ -15,7 +15,7 @@ import { option, required, YES } from "./options.ts";
 import { describePrintedCodes, openPrintedCodes } from "./printed-codes.ts";
 
 const OUT_HELP = "write a CSV file with id, code and serial; an existing file is kept under a new name";
-/** How `batch issue` reads printed codes from a file, and writes the codes of the new batch to one. */
+/** How `batch issue` reads printed codes from one file, and writes the codes of the new batch to another. */
 const ISSUE: CommandFace<{ id: string }, Codes> = {
   options: {
     codes: option("<file>", "use printed codes instead of new ones: a text with one per line, without a heading"),

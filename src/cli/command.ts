@@ -250,7 +250,7 @@ function argumentsOf(command: Command): Record<string, unknown> {
   return { ...Object.fromEntries(named.filter(([name]) => name !== "code")), ...options };
 }
 
-/** What to do after a command that writes has stopped midway. */
+/** The next step after a command that writes was stopped midway. */
 const CHECK_OUTCOME = "Run voucherctl audit list to see whether anything was done.";
 
 /** Maximum time from a signal to the exit of the process. Milliseconds. */

@@ -115,7 +115,7 @@ const FILE_PROBLEM: Record<string, string> = {
 function explainSystemError(error: unknown): Explanation {
   const { code = "", path, message = String(error) } = error as NodeJS.ErrnoException;
   const problem = FILE_PROBLEM[code];
-  // Node gives no path when reading a directory that was opened as a file fails.
+  // If a directory is opened as a file, reading it fails, and Node's error has no path.
   if (problem !== undefined && (path !== undefined || code === "EISDIR"))
     return { message: `${path ?? "The file cannot be read"}: ${problem}.`, exitCode: EXIT.refused };
   if (code === "EADDRINUSE") return { message: "Another process listens on this port.", exitCode: EXIT.refused };

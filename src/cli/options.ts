@@ -55,7 +55,7 @@ export function flag(description: string, conflictsWith: string[] = []): OptionO
 /** A sentence about each invalid option, by the option's name. */
 export type OptionProblems = Map<string, string>;
 
-/** Makes an option add its problem to `problems`. Commander alone would stop at the first problem. */
+/** Makes an option add its problem to `problems`. Commander itself would stop at the first problem. */
 export function collectProblems(built: Option, problems: OptionProblems): Option {
   const { parseArg, mandatory, flags } = built;
   const name = built.attributeName();

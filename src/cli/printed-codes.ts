@@ -52,7 +52,8 @@ async function* decode(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string>
 }
 
 /**
- * Finds the encoding by the byte order mark. Without one, UTF-16 is recognized by the zero byte of its first character.
+ * Finds the encoding by the byte order mark. If there is none, UTF-16 is recognized by the zero byte of the first
+ * character.
  */
 function encodingOf([first, second, third]: Uint8Array): string {
   if (first === 0x50 && second === 0x4b && third === 3) {

@@ -23,7 +23,7 @@ export async function releaseLeaseOfVoid(
     await pool.query("SELECT 1");
     await withRedis({ redisUrl, log }, (redis) => new Leases(redis, deployment).release(voucherId, endedTicket));
   } catch {
-    // A failure here is ignored, because the release is only a clean-up.
+    // A failure here is ignored, because a lease that is left expires.
   } finally {
     await pool.end();
   }

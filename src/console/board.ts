@@ -75,7 +75,7 @@ export function buildBoard(views: readonly QueueView[], site: Site, seesCredenti
       const options = {
         readOnlyMode: true,
         externalJobUrl: (job: QueueJobJson) => linkJob(job, about, operations),
-        // Shards of a queue have the same name, so the prefix tells them apart.
+        // Shards of a queue have the same name, so a prefix distinguishes them.
         ...(shard.count > 1 && { prefix: `${shard.name} ` }),
       };
       const adapter = new QueueOnBoard(queue, options, seesCredentials);

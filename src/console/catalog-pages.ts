@@ -157,7 +157,7 @@ const LINKS = listOf({
       : ["not shown to viewers", ""]),
     linkTo(site, "products", productId, productName),
   ],
-  // Keeps a page with QR codes below 100 kB.
+  // With this limit, a page with QR codes stays below 100 kB.
   limit: 20,
 });
 

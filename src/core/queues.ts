@@ -11,7 +11,7 @@ export const CORE_QUEUES = {
     waitingMax: 10_000,
     // After the timeout, the job's deadline has passed and a worker would only refuse the job.
     withdrawOnTimeout: true,
-    // 225 MB at 5 000 jobs/s. There is no `count`: it would raise the cost of a job in Redis by a tenth.
+    // 225 MB at 5 000 jobs/s. There is no `count`, because it would raise the cost of a job in Redis by a tenth.
     keep: { age: 30 },
     keepFailed: { age: 86_400, count: 5_000 },
     isPersonal: true,

@@ -28,7 +28,7 @@ interface BatchPortions<Done extends Participle> {
   summary: string;
   /** The meaning of the act for a voucher, as sentences. */
   description: string;
-  /** The name of the number of changed vouchers in the response, and the act's participle in descriptions. */
+  /** The name of the number of changed vouchers in the response. Also the act's participle in descriptions. */
   done: Done;
   /** Describes the vouchers to which the act does not apply, for example "that were redeemed". */
   alreadyFinal: string;

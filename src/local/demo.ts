@@ -15,7 +15,7 @@ import type { Audience } from "../core/voucher/voucher.ts";
 import { LOCAL_DIRECTORY } from "./directory.ts";
 import { mintUserToken, type TokenClaims } from "./user-keys.ts";
 
-/** What a new user can try: a key, and the codes of a small batch. */
+/** The parts of a demo that a new user can try: a key, and the codes of a small batch. */
 export interface Demo {
   organizationId: string;
   brandId: string;

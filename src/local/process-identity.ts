@@ -20,7 +20,7 @@ function identifyByProc(pid: number): string | null {
   // The fields after the name, which may contain spaces and brackets. Field 22 is the start time, in ticks since the
   // boot of the machine.
   const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  // A zombie has ended, but its parent has not read its status.
+  // A zombie process has ended, but its parent has not read its status.
   if (stat === "" || state === "Z") return null;
   return `${fields[18]} ${readText("/proc/sys/kernel/random/boot_id").trim()}`;
 }

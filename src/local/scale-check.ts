@@ -142,7 +142,7 @@ interface Supply {
 
 /** The name of the sandbox that is made if none is given, and the name of its brand and product. */
 const SANDBOX_NAME = "Scale check";
-/** Enough keys, so that no key reaches its own limit before the service reaches its limit. */
+/** So many keys that no key reaches its own limit before the service reaches its limit. */
 const KEYS = 16;
 /** Maximum validity of the keys and vouchers. Milliseconds. */
 const VALID_MS = 3_600_000;

@@ -116,7 +116,7 @@ export async function stopLastServers(root: string): Promise<void> {
   if (redis.port !== undefined) await stopRedis(redis);
 }
 
-/** The servers of a running `npm start`: given ones, and embedded ones that it has started. */
+/** The servers of a running `npm start`: given servers, and embedded servers that it has started. */
 export function findRunningServers({ databaseUrl, redisUrl: givenRedisUrl }: GivenServers): ServiceServers {
   const root = resolve(LOCAL_DIRECTORY);
   const saved = readSaved(root) as SavedServers;
@@ -169,7 +169,7 @@ async function stopServers({ postgres, redis }: ReturnType<typeof serversOf>): P
   await Promise.all([stopPostgres(postgres), stopRedis(redis)]);
 }
 
-/** Starts the servers that are not given. */
+/** Starts an embedded server for each server that is not given. */
 async function startServers(root: string, given: GivenServers, say: (line: string) => void): Promise<SavedServers> {
   const before = readSaved(root);
   const inUse = before.postgresPort !== undefined && findUsers(root).length > 0;

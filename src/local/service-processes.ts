@@ -55,7 +55,7 @@ export class ServiceProcesses {
     const startedAt = performance.now();
     const child = spawn(process.execPath, [fileURLToPath(new URL(SCRIPTS[kind], import.meta.url))], {
       env,
-      // The IPC channel tells the child when this process was killed.
+      // The IPC channel closes if this process is killed. The child notices this.
       stdio: ["ignore", "pipe", "inherit", "ipc"],
       detached: true,
     });

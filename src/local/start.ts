@@ -158,7 +158,7 @@ function describeStart(config: Config, furtherPorts: readonly number[], demo: De
     .join("\n");
 }
 
-/** The metrics ports of all processes, APIs first: METRICS_PORT and the ports after it, or free ports. */
+/** The metrics ports of all processes, APIs first. They are METRICS_PORT and the ports after it, or free ports. */
 async function findMetricsPorts(first: number | null): Promise<number[]> {
   const ports: number[] = [];
   for (let i = 0; i < wanted.apis + wanted.workers; i++) ports.push(first ? first + i : await freePort());

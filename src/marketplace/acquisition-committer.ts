@@ -20,7 +20,7 @@ import {
 } from "./decide-acquisitions.ts";
 
 /**
- * Maximum number of requests in one shared read. When many users compete, the read answers most of them in one turn of
+ * Maximum number of requests in one shared read. If many users compete, the read answers most of them in one turn of
  * the event loop, at 0.1 ms each.
  */
 const READ_MAX = 32;
@@ -56,7 +56,7 @@ export class AcquisitionCommitter {
       batchMax: READ_MAX,
       waitingMax: WAITING_MAX,
       concurrency: READ_CONCURRENCY,
-      // The organization is not known yet, because the read finds it.
+      // The organization is not known here. The read finds it.
       ownerOf: sourceKey,
       splitOn: mayBeFromOneItem,
     });

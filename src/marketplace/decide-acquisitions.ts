@@ -50,7 +50,7 @@ export interface Refused {
   code: OfferRefusal | "listing_not_found" | "product_not_found" | "link_not_found" | "sold_out" | "voucher_busy";
 }
 
-/** A request that the shared read has not answered. */
+/** A request that the shared read could not answer. */
 export interface Candidate {
   request: AcquisitionRequest;
   key: AcquisitionKey;

@@ -172,7 +172,7 @@ ${groupDocuments(all).map(({ title, pages }) => {
 })}</nav>`;
 }
 
-/** The program that a document links to, for the tabs of a sample. */
+/** Reads the program to which a document links, for the tabs of a sample. */
 const readProgram = (href: string) =>
   /\.(mjs|py|php|sh)$/.test(href) ? (DOCUMENTS.find(({ name }) => name === href)?.text ?? null) : null;
 

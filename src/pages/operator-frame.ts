@@ -118,7 +118,7 @@ export function frameErrors(site: Site): RequestHandler {
   };
 }
 
-/** The search, in one line of the header. The list of what can be found is collapsed. */
+/** The search, in one line of the header. The list of things that it can find is collapsed. */
 function renderSearch(site: Site, entered: string): Html {
   return html`<form class="find" role="search" action="${opsPath(site, "vouchers")}" method="post">
 <label class="hidden" for="words">Find</label>
@@ -131,7 +131,7 @@ maxlength="${SEARCH_MAX}"
 </form>`;
 }
 
-/** The list of what can be found. */
+/** The list of things that the search can find. */
 const SEARCH_HELP = html`A voucher by id, verify link, the partner's reference, or batch and serial: \
 <code>bat_… 17</code>. For all but viewers also by code, ticket or redeem code. An organization, brand or product by \
 its name. A batch, a webhook endpoint or an API key by its id. A partner's call of the last hour by its request id.`;

@@ -10,7 +10,7 @@ import type { Html } from "./html.ts";
 interface Representations {
   etag: string;
   contents: ReadonlyMap<string, Buffer>;
-  /** The encodings by size, smallest first. `identity` comes before encodings that save less than a tenth. */
+  /** The encodings by size, smallest first. An encoding that saves less than a tenth comes after `identity`. */
   preferred: readonly string[];
 }
 

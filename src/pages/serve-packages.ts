@@ -68,7 +68,10 @@ async function hashFile(name: string): Promise<string | null> {
   return content ? hash("sha256", content, "hex") : null;
 }
 
-/** The document about proofs tells how to compare a hash. A service without the log does not serve it. */
+/**
+ * A link to the document about proofs, which explains how to compare a hash. A service without the log does not serve
+ * this document.
+ */
 const linkProof = ({ basePath }: Site, documents: readonly ServedDocument[]) =>
   documents.some(({ path }) => path === "/docs/proof")
     ? html`<a href="${basePath}/docs/proof#get-the-verifier">Compare a hash</a>`

@@ -15,7 +15,7 @@ export const DEVELOPMENT_TOKEN_SECRET = "development-only-reservation-token-secr
 /** Maximum duration of a reservation. Seconds. */
 export const RESERVATION_MAX = 86_400;
 
-/** The value of OPS_TOKEN that turns the operator pages and the queue dashboard off. */
+/** The value of OPS_TOKEN with which the operator pages and the queue dashboard are off. */
 export const OPS_OFF = "off";
 
 /**

@@ -12,7 +12,10 @@ export interface Closable {
 
 /** The resources of a process. */
 export interface Lifetime {
-  /** Closes a resource with the process, before those that were opened earlier. Returns the resource. */
+  /**
+   * Makes a resource close together with the process, before the resources that were opened earlier. Returns the
+   * resource.
+   */
   use<Resource extends Closable>(resource: Resource): Resource;
   /** Aborts some time after the close has begun. A long run must end, because the resources that it uses close soon. */
   endRuns: AbortSignal;

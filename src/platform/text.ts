@@ -1,7 +1,7 @@
 /**
  * Maximum length of a text that is normalised, in bytes of UTF-8. The time to normalise grows with the square of a run
- * of combining marks: a third of a millisecond at this length, 35 ms at the length of a body. It is twelve bytes for
- * each of the 128 characters of a reference, and few characters are longer when decomposed.
+ * of combining marks: a third of a millisecond at this length, 35 ms at the length of a body. The limit is twelve bytes
+ * for each of the 128 characters of a reference, and few characters are longer when decomposed.
  */
 export const NORMALISED_MAX = 1_536;
 

@@ -26,10 +26,11 @@ const SOURCES: Sources = {
 };
 
 /**
- * Makes a clock of the time since the machine's start. It keeps running while the machine is suspended. It adds
- * monotonic time to the last reading of `uptimeMs`, and reads again when that reading is old, or when the wall clock
- * shows a different amount of time. The latter happens after a suspension, or when the wall clock was set. If both
- * happen and cancel out, the suspension is detected only when the reading is old. In milliseconds, accurate to 10.
+ * Makes a clock of the time since the machine's start, which also runs while the machine is suspended. It adds
+ * monotonic time to the last reading of `uptimeMs`. It reads again when that reading is old, or when the wall clock has
+ * advanced by a different amount than the monotonic clock. The latter happens after a suspension, or when the wall
+ * clock was set. If both happen and cancel out, the suspension is detected only when the reading is old. In
+ * milliseconds, accurate to 10.
  */
 export function openUptimeClock({ monotonicMs, wallMs, uptimeMs }: Sources = SOURCES): () => number {
   const read = () => ({ monotonic: monotonicMs(), wall: wallMs(), uptime: uptimeMs() });

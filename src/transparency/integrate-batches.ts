@@ -13,7 +13,7 @@ interface Integrated {
    * transaction is committed.
    */
   head: TreeHead;
-  /** The start time of the database server, which identifies it. */
+  /** The start time of the database server. It identifies the server. */
   server: string;
   /** The served checkpoint and its age. The log's signature of the checkpoint was checked. */
   published: (Published & { ageMs: number }) | null;

@@ -27,8 +27,8 @@ const tlogReport = z.object({
   /** Number of waiting batches that never get a position, because the sequence has not drawn their ids. */
   setAside: z.number(),
   /**
-   * The reason why the pass stopped before it served a checkpoint, such as an anchor that contradicts the database.
-   * Null if it did not stop.
+   * The reason if the pass stopped before it served a checkpoint, for example because an anchor contradicts the
+   * database. Null if it did not stop.
    */
   refused: z.string().nullable(),
   /**

@@ -15,7 +15,7 @@ export interface TlogSettings {
   origin: string;
   /** The keys that sign each checkpoint: one key, or several during a key rotation. All have the log's name. */
   keys: SignerKey[];
-  /** The paths of the files that hold the last signed checkpoint. */
+  /** The paths of the files that contain the last signed checkpoint. */
   anchors: string[];
   policy: Policy;
   /** The policy's text, which `/log/policy` serves. */

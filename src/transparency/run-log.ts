@@ -74,7 +74,7 @@ export class Sequencer {
       }
       if (last !== null) {
         await this.#publish(last, report);
-        // After the checks above, so that no statement of a database that contradicts the log is signed.
+        // Comes after the checks above, so that no statement of a database that contradicts the log is signed.
         await signStatements(pool, tlogSettings.keys);
       } else if (isRemembered && (await findTlogTree(pool)) === null) {
         throw new TlogRefused("The database has no log, but an anchor has one.");

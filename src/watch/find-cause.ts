@@ -29,7 +29,7 @@ export function findCause(facts: Facts, shards: readonly string[]): string {
   return "no worker answers";
 }
 
-/** While a synchronous standby is missing, nothing can be committed. */
+/** While a synchronous standby is missing, no transaction can commit. */
 function findMissingStandby({ database }: Facts): string | null {
   const missing = database === null ? 0 : countMissingStandbys(database.server);
   if (missing === 0) return null;

@@ -56,9 +56,9 @@ interface DeliveryContext extends Confirming {
   /** The root secret, from which the targets' secrets are derived. */
   secret: string;
   webhookSender: WebhookSender;
-  /** Slots for the process's requests, shared fairly by organizations. */
+  /** Slots for the process's requests. Organizations share them fairly. */
   requests: FairSlots;
-  /** Slots for the failing targets that this process tries, shared fairly by organizations. */
+  /** Slots for the failing targets that this process tries. Organizations share them fairly. */
   failing: FairSlots;
   metrics: OfWings<"worker"> | null;
   log: Logger;
@@ -78,7 +78,7 @@ export async function deliverToTarget(ctx: DeliveryContext, endpointId: string):
   return ctx.failing.run(target.organizationId, () => new Run(ctx, target).deliver());
 }
 
-/** One run over the due deliveries of a target. */
+/** A run that sends the due deliveries of a target. */
 class Run {
   readonly #ctx: DeliveryContext;
   readonly #metrics: ReturnType<typeof WEBHOOK_METRICS.of<"worker">> | null;

@@ -168,7 +168,7 @@ export function viewWebhook(row: WebhookRow): WebhookView {
   });
 }
 
-/** @throws AppError `invalid_request` unless requests may be sent to the URL. */
+/** @throws AppError `invalid_request` if requests may not be sent to the URL. */
 export function assertWebhookUrl({ config }: WebhookDeps, url: string): void {
   const problem = findUrlProblem(url, config.privateReceivers);
   if (problem !== null) throw invalidField("url", problem);

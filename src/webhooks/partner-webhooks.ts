@@ -58,7 +58,7 @@ export async function changeWebhook(
 }
 
 /**
- * Deletes an endpoint for good. The sweeper deletes its deliveries later.
+ * Deletes an endpoint permanently. The sweeper deletes its deliveries later.
  * @throws AppError `webhooks_off`, `webhook_not_found`.
  */
 export async function deleteWebhook(

@@ -1,6 +1,6 @@
 /** Maximum number of endpoints of an organization. The table has the same number of places. */
 export const ENDPOINTS_MAX = 20;
-/** How long the replaced secret also signs requests after a rotation. */
+/** How long the replaced secret signs requests too, after a rotation. Hours. */
 export const PREVIOUS_SECRET_HOURS = 24;
 /** Maximum number of an endpoint's replaced secrets that still sign. The table stores as many. */
 export const PREVIOUS_SECRETS_MAX = 10;

@@ -32,12 +32,14 @@ type Deps = WorkerDeps &
   };
 
 /**
- * Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out runs in
- * this process too: it reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET, this
- * process takes no jobs of this queue. Effect: due deliveries are sent and their results recorded, in the order of each
- * voucher's events. While the standbys do not have an event, its deliveries wait. Second delivery: requests may be sent
- * twice with the same id. The first result that is recorded counts. After a crash: each request whose result was not
- * recorded is sent again, with the same id. Another worker takes over the job, or the sweeper adds a new job.
+ * - Trigger: a job per target with due deliveries, added by the fan-out, the sweeper or a replay. The fan-out also
+ *   runs in this process. It reads the outbox every second and after commits of this process. Without WEBHOOK_SECRET,
+ *   this process takes no jobs of this queue.
+ * - Effect: due deliveries are sent and their results recorded, in the order of each voucher's events. While the
+ *   standbys do not have an event, its deliveries wait.
+ * - Second delivery: requests may be sent twice with the same id. The first recorded result counts.
+ * - After a crash: each request whose result was not recorded is sent again, with the same id. Another worker takes
+ *   over the job, or the sweeper adds a new job.
  */
 export function prepare(service: Deps) {
   const { secret } = webhookVariables.of(service.config);

@@ -47,7 +47,7 @@ const BACKOFF_MS = 1_000;
 const BACKOFF_MAX_MS = 8_000;
 
 /**
- * Codes that say that the attempt has changed nothing and never will. After any other code with a status that is
+ * Codes which mean that the attempt has changed nothing and never will. After any other code with a status that is
  * retried, the outcome is unknown.
  */
 const CHANGED_NOTHING: readonly unknown[] = [

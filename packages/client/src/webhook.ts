@@ -3,7 +3,7 @@ import type { webhooks } from "./api.ts";
 /** The event of a webhook request. Ignore unknown types. */
 export type WebhookEvent = webhooks[keyof webhooks]["post"]["requestBody"]["content"]["application/json"];
 
-/** The request was not signed with this secret, or was not signed within the last five minutes. Respond with 401. */
+/** The request was not signed with this secret, or not within the last five minutes. Respond with 401. */
 export class InvalidWebhook extends Error {
   override name = "InvalidWebhook";
 }

@@ -12,7 +12,7 @@ import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "..
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 
-it("the client says that a waiting attempt can still redeem while the reference has no redemption", async () => {
+it("redemption returns null while an attempt waits that can still redeem", async () => {
   const { id, code } = await issue();
   const externalRef = "still in progress";
   const redeeming = await whileLocked(db, [id], async () => {

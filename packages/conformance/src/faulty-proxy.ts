@@ -11,7 +11,7 @@ export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | "
 /** One call of the client and its response. */
 export interface ProxiedCall {
   kind: CallKind;
-  /** When the call arrived, on the monotonic clock, milliseconds. */
+  /** When the call arrived, on the monotonic clock. Milliseconds. */
   at: number;
   /** The request's body. An empty object if it is not JSON. */
   request: Record<string, unknown>;

@@ -72,7 +72,7 @@ export async function runClient(
 ): Promise<ClientResult> {
   signal.throwIfAborted();
   const input = JSON.stringify(step);
-  // The client gets its own process group, so that the shell's children end with it.
+  // The client has its own process group, so that the shell's children can be ended together with it.
   const child = spawn(command, { shell: true, detached: true, env: { ...process.env, STEP: input } });
   let stdout = "";
   let stderr = "";

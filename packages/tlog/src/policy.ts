@@ -110,7 +110,7 @@ export async function parsePolicy(text: string): Promise<Policy> {
 /** Whether the witnesses with these names meet the quorum. */
 export function meetsQuorum(policy: Policy, witnesses: ReadonlySet<string>): boolean {
   const met = new Set(witnesses);
-  // One pass is enough: a policy defines a group after its members.
+  // One pass is enough, because a policy defines a group after its members.
   for (const { name, threshold, members } of policy.groups) {
     if (members.filter((member) => met.has(member)).length >= threshold) met.add(name);
   }

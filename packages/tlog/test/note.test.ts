@@ -35,7 +35,7 @@ then you don't know what your problem is.
 `;
 
 describe("a note", () => {
-  it("a note signed by Go's package verifies, and does not with a changed text", async () => {
+  it("verifySignatures accepts a note signed by Go's package, and rejects it with a changed text", async () => {
     const key = await parseVerifierKey("log", KNOWN_KEY);
     const note = parseNote(KNOWN_NOTE);
     if (key === null || note === null) throw new Error("the known note does not parse");

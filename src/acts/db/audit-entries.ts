@@ -183,7 +183,7 @@ export async function insertAuditEntry(tx: Transaction, entry: NewAuditEntry): P
   });
 }
 
-/** What an operator viewed or did on a page. Recorded like an audit entry, without states. */
+/** What an operator viewed or did on a page. It is recorded like an audit entry, but without states. */
 export interface VisitEntry extends Pick<NewAuditEntry, "osUser" | "host" | "by" | "arguments"> {
   /** The word `page`, followed by what the page shows or does. */
   command: `page ${string}`;

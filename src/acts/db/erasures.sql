@@ -132,7 +132,7 @@ SELECT t.id FROM unnest($1::text[], $2::int[], $3::int[]) AS t (id, kind, text)
  GROUP BY t.id HAVING NOT bool_and(pg_try_advisory_xact_lock(t.kind, t.text));
 
 -- name: wait_for_text(kind, text)
--- Waits for the lock of a text, up to the transaction's lock_timeout.
+-- Waits for the lock of a text, at most for the transaction's lock_timeout.
 SELECT pg_advisory_xact_lock($1::int, $2::int);
 
 -- name: erase_events(voucher_id, sequence?, up_to?)

@@ -154,8 +154,8 @@ export type ListFilter<Name extends ListName> = (typeof LISTS)[Name]["filters"][
 export type ListItem<Name extends ListName> = Awaited<ReturnType<(typeof LISTS)[Name]["select"]>>[number];
 
 /**
- * At most `limit` items of a list that follow the key `after`, in the order of the list's key. An absent filter matches
- * every item.
+ * At most `limit` items of a list that follow the key `after`, in the order of the list's key. A filter that is not
+ * given matches every item.
  */
 export async function selectList<Name extends ListName>(
   db: Queryable,

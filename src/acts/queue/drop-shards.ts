@@ -47,8 +47,8 @@ export async function dropShards(
   if (state !== "unused") {
     throw new AppError("invalid_request", `${pluralize(shards, "shard")}: ${MEANING[state](division)}.`);
   }
-  // The database does not change. No audit entry is written unless the facts before and after differ. So `queueKeys`
-  // tells whether there are keys: 1 means that there are.
+  // The database does not change. An audit entry is written only if the facts before and after differ. So `queueKeys`
+  // is 1 while there are keys, and 0 after they were deleted.
   const after = (dropped: number) => ({ queueKeys: dropped === 0 ? 1 : 0 });
   const unseen = { before: { queueKeys: 1 }, after };
   return withAuditEntry(ctx, { type: "Deployment", id: deploymentId }, () => drop(shards), unseen);

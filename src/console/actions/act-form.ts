@@ -80,7 +80,7 @@ const NOT_EMPTY = z.string().min(1, "must not be empty").max(1_000);
 /** The text that must be typed to confirm an act. */
 const CONFIRMATION = { kind: "text", hint: "", typed: NOT_EMPTY, json: NOT_EMPTY } as const;
 
-/** What to do with the new secret of an entity, and the page that lists the entity. */
+/** For each kind of entity with a secret: what to do with a new secret, and the page that lists the entity. */
 const SECRETS: Partial<Record<EntityKind, { use: (config: Site) => Html; page: string }>> = {
   key: {
     use: ({ basePath }) => html`Try it in <a href="${basePath}/docs#/Partner/redeemVoucher">the API reference</a>: \

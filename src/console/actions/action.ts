@@ -14,7 +14,7 @@ import type { DepsOf } from "../../platform/http/endpoint.ts";
 import type { SendFile } from "../../platform/http/send-file.ts";
 import type { QueueViews } from "../../platform/queues/queue-views.ts";
 
-/** What forms and actions need from the process that serves them. */
+/** The dependencies that forms and actions take from the process that serves them. */
 export type ActionDeps = DepsOf<typeof releaseLease> &
   OperatorReads & {
     pool: pg.Pool;

@@ -34,8 +34,8 @@ export function renderPage(
 }
 
 /**
- * An action's form, with what was entered and the problems. They are listed by field. The empty name stands for the
- * whole form.
+ * The page with an action's form, the entered values and their problems. `problems` has the problem of each field. The
+ * empty name stands for the whole form.
  */
 export async function renderFormPage(
   ctx: ActionDeps,
@@ -81,7 +81,7 @@ function renderBox(name: string, value: string, label: string, checked: boolean)
 value="${value}"${checked ? html` checked` : null}><label for="${id}">${label}</label></p>\n`;
 }
 
-/** One choice of a field: the value that is sent, and the text that the operator reads. */
+/** One choice of a field: the value to send, and the text for the operator. */
 type Choice = readonly [value: string, text: string];
 
 async function choicesOf(ctx: ActionDeps, { kind, values = [] }: Field, lineage: Lineage | null): Promise<Choice[]> {

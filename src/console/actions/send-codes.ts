@@ -20,7 +20,7 @@ const SHEET = 24;
  * Number of labels made in one turn of the event loop: 4 ms, because of the QR codes. A sheet consists of whole pieces.
  */
 const PIECE = 8;
-/** Maximum number of labels on one page: two megabytes. */
+/** Maximum number of labels on one page, which is then two megabytes large. */
 const LABELS_MAX = 1_200;
 
 /** Sends all codes of a batch as a CSV file, the same as from `voucherctl batch export`. */
@@ -42,7 +42,7 @@ export function choosePrintSheet(ctx: ActionDeps): RequestHandler {
   };
 }
 
-/** The labels of a batch's active vouchers, to print on A4 and cut. By default the first vouchers. */
+/** A page with labels of a batch's active vouchers, to print on A4 and cut. By default, of the first vouchers. */
 export function showPrintSheet(ctx: ActionDeps, console: Console): RequestHandler {
   return async (request, response) => {
     const lineage = (await openLineage(ctx, "/batches/:id/print", request)) as Lineage;
@@ -78,7 +78,7 @@ function serialsOf({ body }: Request, size: number): Serials {
 /** Marks the place in the page where the sheets are inserted. */
 const SHEETS = new Html("<!-- sheets -->");
 
-/** @param count the number of labels on the sheets. Null before any are shown. */
+/** @param count the number of labels on the sheets. Null while no labels are shown. */
 function renderPrintPage({ config }: ActionDeps, lineage: Lineage, { from, to }: Serials, count: number | null): Html {
   const size = Number(lineage.voucherCount);
   return layOutForOperators(

@@ -68,7 +68,7 @@ export function refuseAllWrites(sentence: string): RequestHandler {
   };
 }
 
-/** Refuses writes with this sentence unless OPS_WRITABLE is true. */
+/** Refuses writes with this sentence if OPS_WRITABLE is not true. */
 export function refuseWrites({ config }: { config: Pick<Config, "ops"> }, sentence: string): RequestHandler {
   return config.ops.writable ? (_request, _response, next) => next() : refuseAllWrites(sentence);
 }

@@ -93,7 +93,7 @@ export interface OperatorReads {
   operatorReads: Bulkhead<"none">;
 }
 
-/** Opens the connections of each kind of caller in an API process. */
+/** Opens the connections for each kind of caller in an API process. */
 export function openKinds() {
   const { partnerCalls, sandboxAdvances, portalReads, operatorReads, publicReads } = CALLER_KINDS;
   return {

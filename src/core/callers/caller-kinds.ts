@@ -6,7 +6,7 @@ export type Share = "organization" | "visitor" | "none";
 
 /** The number of connections that only this kind of caller uses, and limits for calls that wait for one of them. */
 export interface CallerKind<Who extends Share = Share> {
-  /** The calls of this kind, as `docs/design/callers.md` lists them. */
+  /** The calls of this kind, as listed in `docs/design/callers.md`. */
   calls: string;
   connections: number;
   share: Who;
@@ -39,7 +39,7 @@ export const CALLER_KINDS = {
     waitingMax: 20,
     waitingMaxEach: 5,
   }),
-  /** Few calls may wait, because a sum over many redemptions takes seconds. */
+  /** Few calls may wait, because one sum over many redemptions takes seconds. */
   portalReads: kind({
     calls: "The portal",
     connections: 3,
@@ -92,7 +92,9 @@ const BATCHED_CONNECTIONS = {
   "acquisitions that wait for locks": 3,
 };
 
-/** Connections of the process itself: one each for metrics scrapes, checks of the server, and marks in the database. */
+/**
+ * Connections for the process's own use: one each for metrics scrapes, checks of the server, and marks in the database.
+ */
 const OWN_CONNECTIONS = 3;
 
 /** Connections of the separate pool for readiness probes. Concurrent probes share one result. */
@@ -106,5 +108,5 @@ export const POOL_MAX =
   sum(Object.values(CALLER_KINDS).map(({ connections }) => connections)) +
   OWN_CONNECTIONS;
 
-/** Maximum number of Postgres connections of an API process. A test compares it with `docs/scaling.md`. */
+/** Maximum number of Postgres connections of an API process. A test compares this number with `docs/scaling.md`. */
 export const API_CONNECTIONS_MAX = POOL_MAX + PROBE_CONNECTIONS;

@@ -8,7 +8,7 @@ export type ContractStatus = (typeof CONTRACT_STATUSES)[number];
 export const MEMBER_ROLES = ["owner", "employee"] as const;
 export type MemberRole = (typeof MEMBER_ROLES)[number];
 
-/** For each status that a contract can change to, the statuses that it can change from. */
+/** The statuses from which a contract can change to each status. */
 export const CONTRACT_MOVES = {
   Active: ["Offered"],
   Declined: ["Offered"],

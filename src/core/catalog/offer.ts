@@ -17,7 +17,7 @@ export interface Offer {
   audience: Audience;
   validUntil: Date;
   suspended: boolean;
-  /** Null: the batch has no window of this kind. */
+  /** Null if the batch has no window of this kind. */
   window: Window | null;
 }
 

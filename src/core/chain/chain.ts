@@ -73,7 +73,7 @@ export interface Seal {
 }
 
 /**
- * Seals an event that follows `previousHash`. `payload` is the event with that link in RFC 8785 (JCS) form;
+ * Seals an event that follows `previousHash`. `payload` is the event, together with this hash, in RFC 8785 (JCS) form.
  * `recordHash` is the lower-case hex SHA-256 of the payload's UTF-8 bytes.
  * @throws Error on a lone surrogate or a number that JSON cannot represent. Validate the content first.
  */

@@ -23,7 +23,7 @@ interface Deps {
 
 /** Maximum number of batches in one pass. The batches that have been due for longest come first. */
 const BATCHES_MAX = 100;
-/** Vouchers in one transaction. 500 events take about 50 ms. */
+/** Maximum number of vouchers in one transaction. 500 events take about 50 ms. */
 const VOUCHERS_MAX = 500;
 
 /**

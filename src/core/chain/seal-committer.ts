@@ -7,7 +7,7 @@ import { readChainsToSeal, sealChains } from "./seal-events.ts";
 import type { SealJob, SealReply } from "./seal-job.ts";
 
 /**
- * Longest wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again.
+ * Maximum wait for the lock of a voucher's row. After it, the seal job fails, and the sweeper requests the seal again.
  * Milliseconds.
  */
 const LOCK_WAIT_MS = 5_000;
@@ -16,8 +16,8 @@ const LOCK_WAIT_MS = 5_000;
 type SealCommitter = GroupCommitter<SealJob, number | null>;
 
 /**
- * Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that announced events to
- * webhook endpoints.
+ * Opens the group committer for a worker's seal jobs. Calls `onAnnounced` after each commit that wrote events for
+ * webhook endpoints to the outbox.
  */
 export function openSealCommitter(
   ctx: Observing & { pool: pg.Pool; config: Config; onAnnounced: () => void },

@@ -24,7 +24,7 @@ interface LockedChain extends ChainHead {
   id: string;
 }
 
-/** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query when there are none. */
+/** Reads the Pending events of locked chains in order of voucher and sequence. Makes no query if there are none. */
 export async function readPending(tx: Transaction, chains: readonly LockedChain[]): Promise<EventContent[]> {
   const unsealed = chains.filter((chain) => chain.sealedSequence < chain.lastSequence).map((chain) => chain.id);
   return unsealed.length === 0 ? [] : selectPendingEvents(tx, unsealed);

@@ -8,7 +8,7 @@ import { CORE_QUEUES } from "../queues.ts";
 const sealJob = z.object({ voucherId: z.string() });
 export type SealJob = z.output<typeof sealJob>;
 
-/** The number of events sealed: 0 when they were already sealed. */
+/** The number of events that the job has sealed. 0 if they were already sealed. */
 const sealReply = z.object({ sealed: z.number() });
 export type SealReply = z.output<typeof sealReply>;
 

@@ -55,7 +55,7 @@ export interface GroupCommitterOptions<Item, Result> {
  */
 const BATCH_MAX = 128;
 /**
- * Pauses before an item whose row was locked joins a later batch. Most transactions hold a row for a few milliseconds.
+ * Pauses before an item with a locked row joins a later batch. Most transactions lock a row for a few milliseconds.
  * Milliseconds.
  */
 const SKIPPED_PAUSES_MS = [10, 20, 40, 80, 160];
@@ -170,7 +170,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     });
   }
 
-  /** Whether an item may wait in a group beyond the capacity: only if the group makes progress. */
+  /** Whether an item may wait in a group beyond the capacity. It may only if the group makes progress. */
   #makesProgress(name: string): boolean {
     const group = this.#groups.get(name);
     if (group === undefined || timeToStallMs(group) <= 0) return false;
@@ -242,7 +242,7 @@ function isUndecided<Result>(outcome: Result | Undecided): outcome is Undecided 
   return outcome === "locked" || outcome === "crossed";
 }
 
-/** A share of a number of items, at least one. */
+/** A share of a number of items, but at least one item. */
 function shareOf(items: number, share: number): number {
   return Math.max(1, Math.floor(items * share));
 }

@@ -73,9 +73,9 @@ export function toRefusal(error: unknown): AppError {
 const OPEN_OUTCOMES: ReadonlySet<string> = new Set(["unavailable", "redeem_unknown", "internal_error"]);
 
 /**
- * Finishes the answer to a call whose change is committed, by this attempt or an earlier one. From then on, no answer
- * may say that nothing was changed. Such an error becomes `unavailable`, and the caller gets the result by repeating
- * the call.
+ * Finishes the answer to a call after its change was committed, by this attempt or an earlier one. From then on, no
+ * answer may claim that nothing was changed. An error that would claim this becomes `unavailable`, and the caller gets
+ * the result by repeating the call.
  */
 export function answerAfterCommit<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

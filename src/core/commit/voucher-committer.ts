@@ -13,7 +13,7 @@ interface VoucherCommitterOptions<Item, State, Result>
    */
   read: (tx: Transaction, items: Item[]) => Promise<State>;
   /**
-   * Decides items whose vouchers this transaction has locked: returns one result per item, in order, and the statements
+   * Decides items whose vouchers this transaction has locked. Returns one result per item, in order, and the statements
    * to write.
    */
   decide: (items: Item[], state: State, tx: Transaction) => Promise<Decided<Result[]>>;

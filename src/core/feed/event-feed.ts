@@ -7,7 +7,7 @@ import { countNextEvents, type FeedEnd, findFeedEnd, moveFeed } from "./db/feed.
 
 /** How often a process looks for new events while calls wait. Milliseconds. */
 const LOOK_EVERY_MS = 250;
-/** Shortest interval at which a process moves the end of the feed. Milliseconds. */
+/** Minimum interval at which a process moves the end of the feed. Milliseconds. */
 const MOVE_EVERY_MS = 100;
 /** Maximum number of events that one search reads. If there are more, each waiting call searches on its own. */
 const LOOK_EVENTS_MAX = 5_000;
@@ -36,7 +36,7 @@ export class EventFeed {
   /** The functions that wake the waiting calls of each organization. */
   readonly #waiting = new Map<string, Set<(after: number | null) => void>>();
   readonly #reads = new Map<string, Promise<unknown>>();
-  /** The slot up to which waiting calls have been told of events. */
+  /** The slot up to which waiting calls have been woken for events. */
   #lookedTo = 0;
   #timer: NodeJS.Timeout | undefined;
   #isLooking = false;

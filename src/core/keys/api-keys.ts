@@ -7,8 +7,8 @@ export const SCOPES = ["voucher.read", "voucher.redeem", "voucher.webhook", "vou
 export type Scope = (typeof SCOPES)[number];
 
 /**
- * The prefix shows whether a key's organization is live or a sandbox. The checksum covers it, so a key with the other
- * prefix is malformed.
+ * The prefix shows whether a key's organization is live or a sandbox. The checksum includes the prefix, so a key with
+ * the other prefix is malformed.
  */
 const PREFIX = { live: "pvk_", sandbox: "pvt_" } as const;
 /** 40 symbols of 5 bits each: 200 random bits. */
@@ -65,7 +65,10 @@ export function hashSecret(secret: string): string {
   return hash("sha256", secret);
 }
 
-/** Makes a matcher for addresses and CIDRs; an empty list allows all. An IPv4-mapped IPv6 address counts as IPv4. */
+/**
+ * Makes a function that checks addresses against a list of addresses and CIDRs. An empty list allows all. An
+ * IPv4-mapped IPv6 address counts as IPv4.
+ */
 export function makeAllowlist(cidrs: readonly string[]): (address: string) => boolean {
   if (cidrs.length === 0) return () => true;
   const list = new BlockList();

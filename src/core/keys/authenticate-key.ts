@@ -34,7 +34,7 @@ const CACHE_MAX = 10_000;
 const BATCH_MAX = 256;
 /** Maximum number of waiting queries of each kind. A process accepts as many connections. */
 const WAITING_MAX = 10_000;
-/** Pause in recording key usage after a failure. Milliseconds. */
+/** Pause before usage of keys is recorded again after a failure. Milliseconds. */
 const RECORDING_PAUSE_MS = 60_000;
 
 /**

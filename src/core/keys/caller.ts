@@ -1,5 +1,5 @@
 /**
- * The caller of a partner route: an API key and its organization. The key can read and change only what belongs to the
+ * The caller of a partner route: an API key and its organization. The key can read and change only data of the
  * organization.
  */
 export interface Caller {

@@ -14,7 +14,7 @@ import { type FoundVoucher, type FoundVouchers, foundVoucher } from "./api/vouch
  */
 const FOUND_MAX = 1_000;
 
-/** The field to find vouchers by, and its value. Codes may have any spelling that `normaliseCode` accepts. */
+/** The field by which to find vouchers, and its value. Codes may have any spelling that `normaliseCode` accepts. */
 export type VoucherQuery =
   | { by: "code" | "ticket" | "id" | "externalRef" | "redeemCode"; value: string }
   | { by: "serial"; batchId: string; serial: number };
@@ -39,8 +39,8 @@ export async function findVouchers(
 }
 
 /**
- * Finds vouchers of these organizations in a given transaction. Sets the service's planner settings for the rest of the
- * transaction.
+ * Finds vouchers of these organizations in a given transaction. For the rest of the transaction, sets the planner
+ * settings of the service.
  */
 export async function findVouchersIn(
   tx: Transaction,

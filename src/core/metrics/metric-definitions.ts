@@ -46,7 +46,7 @@ export const metric = <
   ...labels: Labels
 ) => ({ type, process, name, labels });
 
-/** Metrics by their keys, by which code refers to them. */
+/** Metrics, by the keys with which code refers to them. */
 export type MetricTable = Readonly<Record<string, MetricDefinition>>;
 
 /** Every metric of the core. */

@@ -166,7 +166,7 @@ export async function readCounts(
   });
 }
 
-/** The starts of the last minutes or hours, oldest first, including the present one. */
+/** The starts of the last minutes or hours, oldest first, including the current one. */
 export function timesUntil(now: Date, span: keyof typeof SPANS, count: number): Date[] {
   const { lengthMs } = SPANS[span];
   const last = now.getTime() - (now.getTime() % lengthMs);

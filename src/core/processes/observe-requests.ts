@@ -7,7 +7,7 @@ import { digestOf, type TokenSecret } from "../reserve/reservation-token.ts";
 import type { MinuteCounts } from "./minute-counts.ts";
 import type { PartnerCalls } from "./partner-calls.ts";
 
-/** What middleware and handlers record for the log line of a request. */
+/** The facts that middleware and handlers record for the log line of a request. */
 interface RequestFacts {
   requestId: string;
   /** When the last byte of the request was read, on the monotonic clock. Milliseconds. */
@@ -17,7 +17,10 @@ interface RequestFacts {
   reportedAs?: ReportedAs;
   keyId?: string;
   organizationId?: string;
-  /** The subject of a user's token; null for an anonymous caller. Never logged: it cannot be erased from a log. */
+  /**
+   * The subject of a user's token. Null for an anonymous caller. Never logged, because it could not be erased from a
+   * log.
+   */
   userId?: string | null;
   traceId?: string;
   errorCode?: string;

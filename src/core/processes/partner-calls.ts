@@ -49,7 +49,7 @@ export interface PartnerCall {
   durationMs: number | null;
   /** A digest, if the caller has chosen the id itself. Null if the entry stands for several calls. */
   requestId: string | null;
-  /** Set for an entry that stands for all calls over a limit in one minute: their number. */
+  /** The number of calls, if the entry stands for all calls over a limit in one minute. */
   count?: number;
 }
 

@@ -38,7 +38,7 @@ export interface CanaryState {
   silentMs: number;
   /** How long each shard has not answered. Milliseconds. */
   shards: readonly number[];
-  /** The indexes of the shards that redeem nothing while others do. */
+  /** The indexes of the shards that redeem nothing while other shards redeem. */
   silentShards: readonly number[];
   latencyMs: Percentiles;
 }

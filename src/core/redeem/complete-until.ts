@@ -4,7 +4,7 @@ import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 
-/** Shortest interval at which a process moves the time before which redemptions are complete. Milliseconds. */
+/** Minimum interval at which a process moves the time before which redemptions are complete. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
 /**

@@ -25,7 +25,7 @@ export const redeemJob = z.object({
    * limit.
    */
   capped: z.boolean().optional(),
-  /** Null when the caller identified the voucher by its code. */
+  /** Null if the caller identified the voucher by its code. */
   ticket: z.string().nullable(),
   /** SHA-256, in hex, of the token that the caller sent. Null if the caller sent none. */
   tokenHash: z.string().nullable(),
@@ -54,7 +54,7 @@ const canaryJob = z.object({
 });
 export type CanaryJob = z.output<typeof canaryJob>;
 
-/** The outcome of one attempt. A refusal is a normal reply; a job fails only on an unexpected error. */
+/** The outcome of one attempt. A refusal is a normal reply. A job fails only on an unexpected error. */
 const redeemReply = z.discriminatedUnion("kind", [
   /** This attempt redeemed the voucher. */
   z.object({ kind: z.literal("redeemed"), redeemCode: z.string(), redeemedAtMs: z.number() }),

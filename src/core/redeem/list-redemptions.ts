@@ -17,7 +17,9 @@ import {
 import type { CompleteUntil } from "./complete-until.ts";
 import { type ListedRedemption, selectRedemptions } from "./db/redemptions.ts";
 
-/** A place in an organization's list of redemptions, and the range of the list. Times in milliseconds since 1970. */
+/**
+ * A place in an organization's list of redemptions, and the range of the list. Times are in milliseconds since 1970.
+ */
 interface RedemptionsCursor {
   redeemedAtMs: number;
   /** The last listed voucher with that time. Empty if none was listed. */

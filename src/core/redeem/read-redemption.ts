@@ -19,8 +19,8 @@ const BATCH_MAX = 256;
 const WAITING_MAX = 10_000;
 
 /**
- * Batched reads of redemptions by reference. Partners use them after a timeout to learn what was redeemed, so they must
- * not wait for the connections of unbatched calls.
+ * Batched reads of redemptions by reference. After a timeout, partners call them to learn the outcome. So these reads
+ * must not wait for the connections of unbatched calls.
  */
 type RedemptionReads = Batcher<ExternalRef, ReadRedemption>;
 

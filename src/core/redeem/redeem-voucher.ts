@@ -97,7 +97,7 @@ export async function redeemVoucher(
   return response;
 }
 
-/** Decides from the first read, or asks a worker. */
+/** Decides the outcome from the first read, or asks a worker. */
 async function findOutcome(
   ctx: Deps,
   attempt: Attempt,
@@ -207,9 +207,9 @@ function recordRedeemWait(
 }
 
 /**
- * Every redeem ends here. Proves what was found, then answers. Before it answers that nothing was redeemed, it ends
- * every attempt of the reference so far. This includes the call's own job, which may be delivered again after its
- * reply. If it finds a redemption in doing so, the answer is that redemption.
+ * Every redeem ends here. Proves the outcome that was found, then answers. Before an answer that nothing was redeemed,
+ * it ends every attempt of the reference so far. This includes the call's own job, which may be delivered again after
+ * its reply. If it finds a redemption in doing so, the answer is that redemption.
  * @throws AppError the refusal; `redeem_unknown` when the end could not be committed, for example because another
  * transaction may be redeeming.
  */

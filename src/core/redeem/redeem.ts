@@ -12,7 +12,7 @@ export interface RedeemAttempt {
   /** SHA-256 of the presented token in hex, or null if none was presented. */
   tokenHash: string | null;
   /**
-   * Whether the reference was ended since the attempt's first read. If so, a caller has been told that nothing is
+   * Whether the reference was ended since the attempt's first read. If so, a caller got the answer that nothing is
    * redeemed.
    */
   isEnded: boolean;

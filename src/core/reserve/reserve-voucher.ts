@@ -106,7 +106,10 @@ function toFoundOutcome(voucherId: string, outcome: ReservationMoveOutcome, isCo
 
 const refused = (error: AppError, isCommitted: boolean) => ({ kind: "refused" as const, error, isCommitted });
 
-/** Every reserve ends here. Proves what was found, then answers. @throws AppError the refusal, or `unavailable`. */
+/**
+ * Every reserve ends here. Proves the outcome that was found, then answers.
+ * @throws AppError the refusal, or `unavailable`.
+ */
 async function proveAndAnswer(
   ctx: Deps,
   found: Exclude<FoundOutcome, { kind: "leased" }>,

@@ -23,7 +23,7 @@ export function signCursor(
   return Buffer.concat([macOf(signingSecret(secrets), list, organizationId, body), body]).toString("base64url");
 }
 
-/** Reads a cursor. Returns null unless one of the secrets has signed exactly this text for this organization. */
+/** Reads a cursor. Returns null if none of the secrets has signed exactly this text for this organization. */
 export function verifyCursor(
   secrets: readonly TokenSecret[],
   list: List,

@@ -19,7 +19,7 @@ import { type Leases, releaseLeases } from "../reserve/lease.ts";
 import { type AdvanceResponse, LIVE_RESERVATIONS_MAX } from "./api.ts";
 import { moveSandbox } from "./db/sandbox.ts";
 
-/** Longest wait for a locked row. Milliseconds. */
+/** Maximum wait for a locked row. Milliseconds. */
 const LOCK_WAIT_MS = 3_000;
 /** Maximum time for which a call records expiries. Enough for thousands. The sweeper records the rest. Milliseconds. */
 const RECORD_MAX_MS = 2_000;

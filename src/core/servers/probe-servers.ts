@@ -51,7 +51,7 @@ interface RedisDeps {
 interface Deps extends RedisDeps {
   config: Pick<Config, "queueShards">;
   deployment: DatabaseFence;
-  /** A pool for probes only, so that a probe never waits for requests. */
+  /** A pool that only probes use, so that a probe never waits for requests. */
   probes: pg.Pool;
   redeemQueue: { readonly hasOpened: boolean };
 }
@@ -73,7 +73,7 @@ export function openServerProbe(ctx: Deps): () => Promise<Probed> {
 }
 
 /**
- * Returns the probe of a worker process, which concurrent callers share. It tells whether Redis accepts jobs of at
+ * Returns the probe of a worker process, which concurrent callers share. It reports whether Redis accepts jobs of at
  * least one shard that the process serves. It does not check Postgres, because workers start only after they have
  * reached it. Never rejects.
  */

@@ -1,13 +1,13 @@
 import { ALPHABET, type RandomBytes } from "../../platform/base32.ts";
 import { normaliseText } from "../../platform/text.ts";
 
-/** Symbols in a voucher code: 15 random ones (75 bits) and a check symbol. */
+/** Number of symbols in a voucher code: 15 random symbols (75 bits) and a check symbol. */
 export const CODE_SYMBOLS = 16;
-/** Symbols in a redeem code, all random (60 bits). */
+/** Number of symbols in a redeem code, all of them random (60 bits). */
 const REDEEM_CODE_SYMBOLS = 12;
-/** Symbols in a referral link's code, all random (60 bits). */
+/** Number of symbols in a referral link's code, all of them random (60 bits). */
 const LINK_CODE_SYMBOLS = 12;
-/** Length bounds of a normalised code, imported ones included. */
+/** Minimum and maximum length of a normalised code, including imported codes. */
 export const CODE_KEY_MIN = 4;
 export const CODE_KEY_MAX = 64;
 
@@ -72,7 +72,10 @@ export function linkAddress({ baseUrl }: { baseUrl: string }, linkCode: string):
   return `${baseUrl}/r/${encodeURIComponent(linkCode)}`;
 }
 
-/** Makes uniform random values: 256 is a multiple of 32, so the low five bits of a random byte are uniform. */
+/**
+ * Makes uniformly distributed random values. 256 is a multiple of 32, so the low five bits of a random byte are
+ * uniform.
+ */
 function symbolValues(count: number, randomBytes: RandomBytes): number[] {
   return Array.from(randomBytes(count), (byte) => byte & 31);
 }
@@ -86,7 +89,10 @@ function inGroups(values: readonly number[]): string {
   return text;
 }
 
-/** Whether the check symbol is right. The API never refuses a code because of it: imported codes have none. */
+/**
+ * Whether the check symbol is right. The API never refuses a code because of it, because imported codes have no check
+ * symbol.
+ */
 export function hasValidCheckSymbol(code: string): boolean {
   const key = normaliseCode(code);
   if (key?.length !== CODE_SYMBOLS) return false;
@@ -106,7 +112,7 @@ export function codeEnd(code: string): string {
   return symbols.length < END.shown + END.hiddenMin ? "…" : `…${symbols.slice(-END.shown)}`;
 }
 
-/** Normalised words that the partner API has paths for, such as `/partner/vouchers/redeem`. */
+/** Normalised words that occur in the partner API's paths, such as `/partner/vouchers/redeem`. */
 const PATH_WORDS: ReadonlySet<string | null> = new Set(["reserve", "redeem", "release"].map(normaliseCode));
 
 /** Whether a normalised code is a word in the API's paths. A voucher with such a code cannot be looked up. */

@@ -4,8 +4,8 @@ import { TypeID, typeidUnboxed } from "typeid-js";
 type IdPrefix = "org" | "brd" | "prd" | "bat" | "vch" | "key" | "rsv" | "lst" | "ctr" | "whk" | "tst" | "alr" | "opr";
 
 /**
- * The last two symbols (ten bits) of voucher and reservation ids, reserved for the number of the deployment that stores
- * the row. Always 0 today.
+ * The last two symbols (ten bits) of voucher and reservation ids. They are reserved for the number of the deployment
+ * that stores the row. Always 0 today.
  */
 const DEPLOYMENT = "00";
 

@@ -38,7 +38,10 @@ export function survivesInPath(reference: string): boolean {
   return /^[\w.~-]+$/.test(reference) && isPathSegment(reference);
 }
 
-/** Whether a URL can end with this reference. Clients and proxies remove `.` and `..` from a path, encoded or not. */
+/**
+ * Whether a URL can end with this reference. Clients and proxies remove `.` and `..` from a path, whether encoded or
+ * not.
+ */
 export function isPathSegment(reference: string): boolean {
   return reference !== "." && reference !== "..";
 }

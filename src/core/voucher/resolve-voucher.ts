@@ -107,7 +107,7 @@ function tooManyMisses(resetMs: number): AppError {
   return new AppError("too_many_misses", undefined, { retryAfterSeconds });
 }
 
-/** A voucher as responses show it, with its status at `now`. */
+/** A voucher in the form of responses, with its status at `now`. */
 export function viewVoucher(voucher: Voucher, now: Date): VoucherView {
   return pickFields(voucherView, {
     ...voucher,

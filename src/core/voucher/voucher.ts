@@ -49,7 +49,7 @@ export type VoucherRefusal = NonNullable<(typeof REFUSALS)[VoucherStatus]>;
 
 /**
  * Why a voucher cannot be reserved or redeemed at `now`. Null while it is Active. Only an extension makes an Expired
- * voucher Active again, and only a resumption makes a Suspended voucher Active.
+ * voucher Active again. Only a resumption makes a Suspended voucher Active again.
  */
 export function voucherRefusal(voucher: VoucherState, now: Date): VoucherRefusal | null {
   return REFUSALS[statusAt(voucher, now)];
@@ -104,7 +104,7 @@ export function lacksResumption(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === "batch" && voucher.batchSuspendedAt === null;
 }
 
-/** The state of a chain as the voucher's row stores it. */
+/** The state of a chain, as stored in the voucher's row. */
 export interface ChainHead {
   lastSequence: number;
   sealedSequence: number;

@@ -34,7 +34,9 @@ const ACQUIRER = {
   earlier: outerJoined(ACQUIRED_VOUCHER),
 };
 
-/** Whether a batch has a voucher that can be acquired, or only suspended ones, or none. */
+/**
+ * Whether a batch has a voucher that can be acquired (`left`), has only suspended vouchers left (`held`), or has none.
+ */
 type Supply = "left" | "held" | "none";
 
 export const sql = new Statements(new URL("./acquisitions.sql", import.meta.url));

@@ -1,4 +1,4 @@
-// The last part of the script of a chain's page: compares a pasted payload with the chain.
+// The last part of the script of a chain's page. Compares a pasted payload with the chain.
 
 /** The payload in pasted text, without surrounding spaces, and without the quotes of a JSON string. */
 function unwrapPayload(pasted) {

@@ -72,7 +72,7 @@ export type ErrorCode = keyof typeof ERRORS;
 /** An error code and everything that is declared with it. */
 export interface ErrorKind extends ErrorDescription {
   code: string;
-  /** The sentence of an error with this code, unless the error has a more specific sentence. */
+  /** The sentence for errors with this code. An error may have a more specific sentence. */
   sentence: Sentence;
   /** The heading of the error's page, if it differs from the heading of the status. */
   heading?: Sentence;

@@ -76,7 +76,7 @@ export function errorsByCode(errors: readonly (ErrorCode | ErrorKind)[]): Readon
 /** Maximum number of fields that one error lists. */
 const NAMED_MAX = 10;
 
-/** The error for invalid fields, with the problem of each. An empty name stands for the request as a whole. */
+/** The error for invalid fields, with the problem of each field. An empty name stands for the request as a whole. */
 export function invalidFields(fields: readonly (readonly [name: string | Sentence, problem: Sentence])[]): AppError {
   return new AppError("invalid_request", (t) => {
     const said = fields.slice(0, NAMED_MAX).map(([name, problem]) => {
@@ -87,7 +87,7 @@ export function invalidFields(fields: readonly (readonly [name: string | Sentenc
   });
 }
 
-/** The error that names the required fields that are absent. */
+/** The error that lists the missing required fields. */
 export function missingFields(fields: Record<string, unknown>): AppError {
   const missing = Object.keys(fields).filter((name) => fields[name] === undefined);
   return invalidFields(missing.map((name) => [name, problemIn("required")]));

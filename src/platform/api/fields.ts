@@ -195,7 +195,7 @@ export function pickFields<Shape extends z.ZodRawShape>(
   return picked as typeof values;
 }
 
-/** An example of a whole body: the given values, and the example of each other field that has one. */
+/** An example of a whole body: the given values, and for each other field its own example if it has one. */
 export function sampleOf<Shape extends z.ZodRawShape>(
   { shape }: z.ZodObject<Shape>,
   given: Partial<z.output<z.ZodObject<Shape>>> = {},

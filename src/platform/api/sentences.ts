@@ -28,7 +28,7 @@ const SENTENCES = Object.fromEntries(LANGUAGES.map((language) => [language, read
   Sentences
 >;
 
-/** The sentences of a language as they are in its file, by key. */
+/** The sentences in a language's file, by key. */
 export function sentencesOf(language: Language): Sentences {
   return SENTENCES[language];
 }

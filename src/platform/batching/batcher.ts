@@ -29,7 +29,7 @@ export class OpenWork {
     return running.finally(() => this.#open.delete(running));
   }
 
-  /** Refuses further work, and resolves once all begun work has ended. */
+  /** Refuses further work. Resolves when all begun work has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#open);
@@ -124,7 +124,7 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Accepts no further item. Resolves once none waits and no batch runs. */
+  /** Accepts no further item. Resolves when no item waits and no batch runs. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#running === 0 && this.#waiting.length === 0) return Promise.resolve();

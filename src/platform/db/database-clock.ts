@@ -113,7 +113,7 @@ export class DatabaseClock {
     return new Date(Math.min(nowMs, rightMs) + this.monotonicMs() - readAtMs);
   }
 
-  /** The latest time that the database's clock can show without a jump. @throws UnusableDatabase */
+  /** The latest time that the database's clock could show if it had not jumped. @throws UnusableDatabase */
   latestNow(): Date {
     const { rightMs, readAtMs, tookMs } = this.#reading;
     return new Date(rightMs + this.monotonicMs() - readAtMs + tookMs + SLACK_MS);

@@ -110,7 +110,7 @@ export class DatabaseFence implements DeploymentIdentity {
     return this.#identity;
   }
 
-  /** What this process has seen of the database. Null before the first connection. */
+  /** The memory of this process about the database. Null before the first connection. */
   get memory(): Memory | null {
     return this.#memory;
   }

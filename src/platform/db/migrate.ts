@@ -16,7 +16,7 @@ const WAIT_MAX_MS = 600_000;
  * Interval between checks of which session holds the lock for which the run waits. Shorter than one wait. Milliseconds.
  */
 const WATCH_EVERY_MS = 40;
-/** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again at once. */
+/** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again without waiting. */
 const LIBRARY_LOCK = "-8525285245963000605";
 
 interface MigrateOptions {
@@ -109,7 +109,7 @@ async function dropUnfinishedIndexes(client: pg.Client): Promise<void> {
 }
 
 /**
- * Runs the library. The library's error has only the message of the database's error, so the database's error is added
+ * Runs the library. The library's error has only the message of the database's error. So the database's error is added
  * as its cause.
  */
 async function runLibrary(client: pg.Client, directory: string): Promise<void> {

@@ -155,7 +155,7 @@ export interface ServerFacts {
   filteredTables: readonly string[];
   /** Settings by name. Settings that the server does not know are missing. */
   settings: ReadonlyMap<string, string>;
-  /** The server's message about each function that it refuses. */
+  /** For each function that the server refuses, the server's message. */
   refused: ReadonlyMap<FunctionName, string>;
 }
 
@@ -170,7 +170,7 @@ const toCheck = ({ remedy = "", ...row }: Row): Check<ServerFacts> => ({
   ...row,
 });
 
-/** Checked first: if it is not met, nothing else can be read. */
+/** Checked first, because otherwise nothing else can be read. */
 export const POOLING: Check<Pick<ServerFacts, "pooling">> = toCheck({
   what: "pooling",
   why: "Settings and prepared statements belong to a session.",

@@ -132,7 +132,7 @@ SELECT g.name, g.privilege || CASE g.col WHEN '' THEN '' ELSE ' (' || g.col || '
  ORDER BY 1, 3, 2;
 
 -- name: find_databases_of_roles(names)
--- The other databases of the server in which roles of these names own something or have rights.
+-- The other databases of the server in which roles with these names own something or have rights.
 SELECT DISTINCT d.datname::text AS name
   FROM pg_roles AS r JOIN pg_shdepend AS s ON s.refclassid = 'pg_authid'::regclass AND s.refobjid = r.oid
   JOIN pg_database AS d ON d.oid = CASE WHEN s.classid = 'pg_database'::regclass THEN s.objid ELSE s.dbid END

@@ -35,7 +35,7 @@ const compareWithGrants = sql.rows(
     columns: arrayOf(text),
   },
 );
-/** The other databases of the server in which roles of these names own something or have rights. */
+/** The other databases of the server in which roles with these names own something or have rights. */
 export const findDatabasesOfRoles = sql.rows("find_databases_of_roles", { name: text }, { names: arrayOf(text) });
 
 /** A right that `db roles` grants. */

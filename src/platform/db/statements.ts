@@ -235,7 +235,7 @@ export class Statements {
     };
   }
 
-  /** @throws Error unless the header of the SQL names these parameters in this order. */
+  /** @throws Error if the header of the SQL names other parameters or another order. */
   #declare(name: string, columns: Columns, parameters: Parameters = {}): Statement {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);

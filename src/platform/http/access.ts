@@ -10,7 +10,7 @@ export interface Access<Caller, Deps = unknown> {
   /** The group of the endpoints with this access. */
   tag: Tag;
   /**
-   * Alternatives that the API reference shows. Each maps a security scheme to the scopes it needs; `{}` means no
+   * Alternatives that the API reference shows. Each maps a security scheme to its required scopes. `{}` means no
    * credentials.
    */
   security: readonly Record<string, string[]>[];

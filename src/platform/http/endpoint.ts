@@ -24,7 +24,7 @@ import { languageOf } from "./middleware/reader-language.ts";
 import { respondCsv, respondJson, respondText, type TEXT } from "./respond.ts";
 import type { RowFile, SendFile } from "./send-file.ts";
 
-/** Names of the parameters in a path: `/r/:code/claim` has `code`. */
+/** Names of the parameters in a path. `/r/:code/claim` has `code`. */
 type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Rest}`
   ? ParameterOf<Head> | ParameterOf<Rest>
   : Path extends `:${infer Name}`

@@ -42,7 +42,7 @@ export const FILE_LIMITS = {
   eachMax: 2,
   /** Maximum number of concurrent files. While a file is made, it holds a few thousand rows: two megabytes. */
   filesMax: 32,
-  /** Maximum size of a file. A million redemptions take 230 MB, 100 000 codes 6 MB. Bytes. */
+  /** Maximum size of a file. A million redemptions take 230 MB, and 100 000 codes take 6 MB. Bytes. */
   bytesMax: 512 * 2 ** 20,
   /** Maximum size of all files together, on the disk of the temporary folder. Bytes. */
   totalMax: 2 * 2 ** 30,

@@ -24,8 +24,8 @@ export const CONNECTION_LIMITS = {
   /** Interval between checks for late headers and requests. */
   checkEveryMs: 1_000,
   /**
-   * Maximum number of concurrent connections. Further connections are closed. A connection takes at most 45 KiB: 450 MB
-   * in all.
+   * Maximum number of concurrent connections. Further connections are closed. A connection takes at most 45 KiB, which
+   * is 450 MB in total.
    */
   connectionsMax: 10_000,
   /**

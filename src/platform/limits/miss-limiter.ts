@@ -1,6 +1,6 @@
 import type { Counter } from "./rate-limiter.ts";
 
-/** What this process knows about a caller's misses in the current window. */
+/** The facts that this process knows about a caller's misses in the current window. */
 interface Tally {
   /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;

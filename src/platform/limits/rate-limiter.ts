@@ -25,7 +25,7 @@ export function openCounter(redis: RedisClient, name: string, windowSeconds: num
   return new RateLimiterRedis({ ...options, storeClient: redis, rejectIfRedisNotReady: true, insuranceLimiter });
 }
 
-/** Whether a call is allowed, and the caller's remaining limit. */
+/** Whether a call is allowed, and how many calls the caller has left. */
 export interface Allowance {
   allowed: boolean;
   /** The number of calls that all processes together still allow in this window, as far as this process knows. */
@@ -34,7 +34,7 @@ export interface Allowance {
   resetMs: number;
 }
 
-/** What this process knows about a caller's current window. */
+/** The facts that this process knows about a caller's current window. */
 interface Window {
   /** The window's end on the monotonic clock. Milliseconds. */
   endsAt: number;

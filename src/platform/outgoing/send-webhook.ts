@@ -60,7 +60,8 @@ interface SenderOptions {
 }
 
 /**
- * Opens the agent with which {@link sendWebhook} sends. It keeps connections and checks the addresses of each new one.
+ * Opens the agent with which {@link sendWebhook} sends. It keeps connections, and checks the addresses of each new
+ * connection.
  */
 export function openWebhookSender(options: SenderOptions) {
   const { allowPrivate, ca, endRuns } = options;

@@ -79,7 +79,7 @@ export class JobForgetter implements Closable {
     if (jobs > 0) this.#log.warn({ jobs }, "jobs keep their data, because the process ends");
   }
 
-  /** Begins a run for each shard that has none. */
+  /** Begins a run for each shard without a current run. */
   #run(): void {
     if (this.#dropped > 0) this.#log.warn({ jobs: this.#dropped }, "too many jobs wait: the oldest keep their data");
     this.#dropped = 0;

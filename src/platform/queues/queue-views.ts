@@ -21,7 +21,7 @@ interface Servers {
   queues: readonly QueueSettings[];
 }
 
-/** A shard of a queue for the dashboard, and the fields that it may show. */
+/** A shard of a queue for the dashboard, and the fields that the dashboard may show. */
 export interface QueueView {
   queue: Queue;
   shard: Shard;

@@ -4,7 +4,7 @@ import { measureQueues } from "./measure-queues.ts";
 import type { QueueSettings } from "./queue-settings.ts";
 import { findShard, listShards, listShardsOf, SHARDS_MAX, type Shard } from "./shards.ts";
 
-/** A division of the queues into a number of shards, and the processes that use it. */
+/** A division of the queues into a number of shards, and the processes that use this division. */
 export interface Division {
   /** The number of shards. */
   shards: number;

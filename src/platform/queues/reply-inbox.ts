@@ -54,7 +54,7 @@ export class ReplyInbox {
   }
 }
 
-/** Reads a value and parses it. Null if either fails. */
+/** Reads a value and parses it. Null if reading or parsing fails. */
 export function parseOrNull<T>(schema: z.ZodType<T>, read: () => unknown): T | null {
   try {
     return schema.parse(read());

@@ -12,7 +12,7 @@ export interface ServerView {
   address: string;
   /** The user of REDIS_URL. */
   user: string;
-  /** Returns a field of INFO; empty if the server does not send it. */
+  /** Returns a field of INFO. Empty if the server does not send it. */
   read(field: string): string;
   /** Access rules that the user lacks. */
   missingRights: string[];

@@ -23,7 +23,7 @@ import type { TracedRequest, Traces } from "./traces.ts";
 /** Maximum time that a stopping process waits to send its last spans. Milliseconds. */
 const CLOSE_MAX_MS = 3_000;
 
-/** Jobs carry W3C Trace Context. OTEL_PROPAGATORS applies to requests only. */
+/** Jobs contain W3C Trace Context. OTEL_PROPAGATORS applies only to requests. */
 const jobPropagator = new W3CTraceContextPropagator();
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** What a request's span records when its response is finished. */
+/** The outcome that a request's span records when the response is finished. */
 interface RequestOutcome {
   /** The route's pattern, never the path. Undefined if no route answered. */
   route: string | undefined;
@@ -21,7 +21,8 @@ export interface TracedRequest {
  */
 export interface Traces {
   /**
-   * Runs a request, and its body's listeners, in a span of the caller's trace, if any. Passes null when traces are off.
+   * Runs a request, and the listeners of its body, in a span of the caller's trace, if any. Passes null if traces are
+   * off.
    */
   request(incoming: IncomingMessage, run: (request: TracedRequest | null) => void): void;
   /**
@@ -29,7 +30,7 @@ export interface Traces {
    * data.
    */
   sendJob<T>(queue: string, run: (traceparent: string | undefined) => Promise<T>): Promise<T>;
-  /** Runs a job as part of the trace that its data names. */
+  /** Runs a job as part of the trace that the job's data names. */
   processJob<T>(queue: string, traceparent: string | undefined, run: () => Promise<T>): Promise<T>;
   /** Records the active span for an item that is submitted to a batch. Later calls for the same item have no effect. */
   recordSubmission(item: object): void;

@@ -6,8 +6,8 @@ import type { Queryable } from "../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../platform/db/statements.ts";
 
 /**
- * Maximum number of waiting batches that are read at once, and of their leaves. Giving them positions takes at most a
- * third of a second.
+ * Maximum number of waiting batches that are read at once, and maximum number of their leaves. Giving them positions
+ * takes at most a third of a second.
  */
 const WAITING_BATCHES_MAX = 4_096;
 const WAITING_LEAVES_MAX = 65_536;

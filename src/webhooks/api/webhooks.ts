@@ -17,7 +17,7 @@ import {
 import { problem } from "../../platform/api/problems.ts";
 import { ENDPOINTS_MAX, FAILING_MAX_DAYS, PREVIOUS_SECRET_HOURS } from "../webhook-limits.ts";
 
-/** The type of a test request. An endpoint need not subscribe to it. */
+/** The event type of a test request. An endpoint need not subscribe to it. */
 export const WEBHOOK_TEST_TYPE = "webhook.test";
 
 /** Why an endpoint is disabled. */
@@ -68,7 +68,7 @@ const SENT = [
   }),
 ] as const;
 
-/** The event types that an endpoint can subscribe to. */
+/** The event types to which an endpoint can subscribe. */
 export const WEBHOOK_EVENT_TYPES = SENT.map(({ shape }) => shape.type.value);
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 

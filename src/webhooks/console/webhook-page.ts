@@ -26,8 +26,8 @@ import { DELIVERIES_KEPT_DAYS, DELIVERY_STATES, type WebhookDeliveryView } from 
 import { listWebhookEndpoints, selectWebhookEndpoints, type WebhookRow } from "../db/webhook-endpoints.ts";
 
 /**
- * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. It cannot show the
- * secret, which is not stored.
+ * The page of an endpoint: its state, the number of waiting deliveries, and a list of deliveries. The page cannot show
+ * the secret, because it is not stored.
  */
 export const webhookPage: Page = async ({ ctx, site, operator, id, query, recordVisit }) => {
   const state = DELIVERY_STATES.find((one) => one === query("state"));

@@ -14,7 +14,7 @@ SELECT o.id, o.organization_id AS "organizationId", cardinality(o.voucher_ids) A
   FROM webhook_outbox AS o WHERE o.id > 0 AND o.organization_id = $1::text ORDER BY o.id LIMIT $2::int;
 
 -- name: lock_endpoints_of(organization_id)
--- Locks the enabled endpoints of one organization, in id order. Waits for locked ones.
+-- Locks the enabled endpoints of one organization, in id order. Waits if others have locked them.
 SELECT FROM webhook_endpoints AS e
  WHERE e.id = ANY (ARRAY(SELECT n.id FROM webhook_endpoints AS n WHERE n.organization_id = $1::text AND n.enabled)) AND e.enabled
  ORDER BY e.id FOR NO KEY UPDATE;
@@ -189,7 +189,7 @@ SELECT p.event_id AS "eventId", p.event_type AS "eventType", p.voucher_id AS "vo
  ORDER BY p.created_at DESC, p.event_id DESC LIMIT $5::int;
 
 -- name: select_replayable_by_time(endpoint_id, from, to, limit)
--- Finished deliveries of an endpoint whose events were written to the outbox in a period, oldest first.
+-- Finished deliveries of an endpoint whose events were written to the outbox in a given period, oldest first.
 SELECT p.event_id AS "eventId", p.voucher_id AS "voucherId"
   FROM (VALUES ('Delivered'), ('Failed')) AS s (state)
  CROSS JOIN LATERAL (SELECT d.* FROM webhook_deliveries AS d

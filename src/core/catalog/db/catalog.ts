@@ -16,7 +16,7 @@ import type { Audience, VoucherType } from "../../voucher/voucher.ts";
 import type { ContractStatus } from "../audience.ts";
 import type { Window, WindowKind } from "../offer.ts";
 
-/** What the vouchers of a new batch have in common. Prices are US dollars. */
+/** The properties that all vouchers of a new batch have in common. Prices are US dollars. */
 const BATCH_TERMS = {
   organizationId: text,
   sandbox: boolean,

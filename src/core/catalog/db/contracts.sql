@@ -15,14 +15,15 @@ UPDATE referrer_contracts AS c SET status = $2::text, changed_at = statement_tim
 SELECT c.status FROM referrer_contracts AS c WHERE c.id = $1::text;
 
 -- name: end_overdue_contracts(limit, latest?)
--- Sets Active contracts whose ends_at has passed to Ended. Skips locked contracts.
+-- Sets Active contracts to Ended if their ends_at has passed. Skips locked contracts.
 UPDATE referrer_contracts AS c SET status = 'Ended', changed_at = least(statement_timestamp(), $2::timestamptz)
  WHERE c.id = ANY (ARRAY(
          SELECT d.id FROM referrer_contracts AS d WHERE d.status = 'Active' AND d.ends_at <= least(statement_timestamp(), $2::timestamptz)
           ORDER BY d.ends_at LIMIT $1::int FOR UPDATE SKIP LOCKED));
 
 -- name: insert_link(code, contract_id, product_id)
--- Inserts a referral link. Inserts no row unless the contract and the product exist and have the same brand.
+-- Inserts a referral link. Inserts no row if the contract or the product does not exist, or if they have different
+-- brands.
 INSERT INTO referral_links (code, contract_id, product_id, brand_id)
 SELECT $1::text, c.id, p.id, p.brand_id
   FROM referrer_contracts AS c JOIN products AS p ON p.brand_id = c.brand_id

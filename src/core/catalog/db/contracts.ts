@@ -35,7 +35,7 @@ export const insertMember = sql.execute("insert_member", {
   userId: text,
   role: textOf<MemberRole>(),
 });
-/** Returns false when the contract does not exist or its current status is not in `from`. */
+/** Returns false if there is no such contract, or if `from` does not list its current status. */
 export const moveContract = sql.executeOne("move_contract", {
   id: text,
   status: textOf<ContractStatus>(),
@@ -54,7 +54,8 @@ const insertContractRow = sql.execute("insert_contract", {
 });
 
 /**
- * Inserts a contract with the status Offered. A unique index rejects a second open contract of the same brand and user.
+ * Inserts a contract with the status Offered. A unique index rejects a second open contract between the same brand and
+ * user.
  */
 export async function insertContract(
   db: Queryable,

@@ -36,7 +36,7 @@ export const eventsPageQuery = eventsQuery.extend({
   limit: queryInteger(1, EVENTS_LIMIT_MAX, EVENTS_PAGE_LIMIT, "Maximum number of events on the page."),
 });
 
-/** What partners and the public see of an event. */
+/** The fields of an event that partners and the public see. */
 const seenEvent = z.object({
   sequence: count(1, "The event's position in the chain: 1, 2, 3, without gaps.", 1),
   eventType: z.enum(EVENT_TYPES).meta({ description: "What happened. Later releases may add types.", "x-open": true }),

@@ -24,18 +24,18 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id = ANY ($1::text[]) AND e.record_hash IS NULL ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_overdue_seals(age_ms, limit)
--- The vouchers of events that have been Pending for longer than age_ms, oldest first.
+-- The vouchers whose events have been Pending for longer than age_ms, oldest first.
 SELECT e.voucher_id AS "voucherId" FROM voucher_events AS e
  WHERE e.seal_status = 'Pending' AND e.occurred_at < (SELECT clock_timestamp() - make_interval(secs => $1::int / 1000.0))
  ORDER BY e.occurred_at LIMIT $2::int;
 
 -- name: find_oldest_pending_age
--- Age of the oldest Pending event in milliseconds; 0 when there is none.
+-- Age of the oldest Pending event in milliseconds. 0 if there is none.
 SELECT coalesce((SELECT (extract(epoch FROM clock_timestamp() - e.occurred_at) * 1000)::bigint
                    FROM voucher_events AS e WHERE e.seal_status = 'Pending' ORDER BY e.occurred_at LIMIT 1), 0) AS "ageMs";
 
 -- name: seal_events(voucher_id, sequence, previous_hash, record_hash, payload, log_slot)
--- Seals Pending events of locked vouchers. Raises VS001 when one is already sealed.
+-- Seals Pending events of locked vouchers. Raises VS001 if one of them is already sealed.
 WITH sealed AS (
   UPDATE voucher_events AS e
      SET seal_status = 'Sealed', previous_hash = decode(w.previous_hash, 'hex'), record_hash = decode(w.record_hash, 'hex'),
@@ -61,15 +61,15 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
 
 -- name: find_logged_event(voucher_id, sequence)
 -- The payload, hash and leaf index of one event of a voucher. Payload and hash are null while the event is Pending. The
--- payload is null after it was erased. The leaf index is null until the event has a position in the log. The served
--- checkpoint may not contain the leaf yet.
+-- payload is null after the event was erased. The leaf index is null until the event has a position in the log. The
+-- served checkpoint may not contain the leaf yet.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM voucher_events AS e LEFT JOIN log_batches AS b ON b.id = ANY (ARRAY[e.log_slot >> 12])
  WHERE e.voucher_id = $1::text AND e.sequence = $2::int;
 
 -- name: find_logged_redemption(organization_id, external_ref)
--- Like find_logged_event, for the redeemed event of the redemption with a reference in one organization.
+-- As find_logged_event, for the redeemed event of an organization's redemption with a given reference.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.payload, e.record_hash AS "recordHash",
        log_index_of(b.first_index, b.places, e.log_slot) AS "logIndex"
   FROM redemptions_under($1::text, $2::text) AS rd
@@ -85,9 +85,9 @@ SELECT e.voucher_id AS "voucherId", e.sequence, e.event_type AS "eventType", e.o
   FROM voucher_events AS e WHERE e.voucher_id > $1::text AND e.voucher_id <= $2::text ORDER BY e.voucher_id, e.sequence;
 
 -- name: select_logged_in_order
--- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload. Otherwise
--- it tells whether the payload was erased properly: a later sealed event with an intact payload, which lists only
--- earlier events, lists this event. Events without a leaf come last. The result is large, so read it with a cursor.
+-- The hashes of all sealed events in the order of their leaves. isErased is null for an event with a payload. For an
+-- event without one, it is true if the erasure is proved: a later sealed event lists this event, has an intact payload,
+-- and lists only earlier events. Events without a leaf come last. The result is large, so read it with a cursor.
 -- Postgres sorts it in temporary files.
 SELECT e.voucher_id AS "voucherId", e.sequence, e.record_hash AS "recordHash", e.log_slot IS NOT NULL AS "hasSlot",
        CASE WHEN e.payload IS NULL

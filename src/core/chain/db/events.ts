@@ -79,7 +79,7 @@ export const selectPendingEvents = sql.rows(
   },
   { voucherId: arrayOf(text) },
 );
-/** The age in milliseconds; 0 if no event is Pending. */
+/** The age in milliseconds. 0 if no event is Pending. */
 export const findOldestPendingAge = sql.requiredValue("find_oldest_pending_age", { ageMs: bigint });
 export const findLoggedEvent = sql.row("find_logged_event", LOGGED_EVENT, { voucherId: text, sequence: integer });
 export const findLoggedRedemption = sql.row("find_logged_redemption", LOGGED_EVENT, {
@@ -177,7 +177,7 @@ export function writeSeals(sealed: readonly SealedEvent[]): PreparedStatements {
 /** Rows that one FETCH reads from a cursor: a few megabytes. */
 const FETCH_ROWS = 10_000;
 
-/** The hashes of all sealed events in pages, in the order of their leaves; those without a leaf come last. */
+/** The hashes of all sealed events in pages, in the order of their leaves. Events without a leaf come last. */
 export async function* readLoggedInOrder(tx: Queryable): AsyncGenerator<LoggedHash[]> {
   // With less memory, the server's sort writes and merges many small files.
   await tx.query("SET LOCAL work_mem = '64MB'");
@@ -208,7 +208,7 @@ export const writeTlogSlots = sql.prepareAll(
   { logSlot: arrayOf(bigint) },
 );
 
-/** Maximum number of leaves in a batch: the lowest twelve bits of a slot are the leaf's position in its batch. */
+/** Maximum number of leaves in a batch. The lowest twelve bits of a slot are the leaf's position in its batch. */
 const BATCH_LEAVES_MAX = 4_096;
 
 /** The leaves that a transaction adds to the log, in the order in which it seals its events. */

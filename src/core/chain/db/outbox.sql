@@ -15,7 +15,7 @@ SELECT o.organization_id, o.voucher_ids, o.sequences
 
 -- name: announce_expired_reservations(ticket)
 -- Writes reservations that this transaction has expired to the outbox, one row per organization that has an enabled
--- endpoint. The caller passes at most ROW_EVENTS_MAX.
+-- endpoint. The caller must pass at most ROW_EVENTS_MAX reservations.
 INSERT INTO webhook_outbox (organization_id, voucher_ids, tickets)
 SELECT r.organization_id, array_agg(r.voucher_id), array_agg(r.ticket)
   FROM reservations AS r

@@ -22,7 +22,7 @@ const API_KEY = {
   id: text,
   organizationId: orNull(text),
   scopes: arrayOf(textOf<Scope>()),
-  /** Allowed addresses as CIDRs; an empty array allows every address. */
+  /** Allowed addresses as CIDRs. An empty array allows every address. */
   allowIps: arrayOf(text),
   /** How long the key stays usable, in milliseconds. Null if it never expires. */
   usableMs: orNull(double),
@@ -43,7 +43,7 @@ const LISTED_KEY = {
   expiresAt: orNull(timestamptz),
   revokedAt: orNull(timestamptz),
   state: textOf<"Active" | "Expired" | "Revoked">(),
-  /** Recorded at most once a minute; null if the key was never used. */
+  /** Recorded at most once a minute. Null if the key was never used. */
   lastUsedAt: orNull(timestamptz),
   currentSecretUsedAt: orNull(timestamptz),
   oldSecretsUsedAt: orNull(timestamptz),
@@ -171,7 +171,7 @@ export async function changeKeyCaps(tx: Transaction, id: string, caps: KeyCaps):
   await changeCaps(tx, { id, ...caps });
 }
 
-/** Makes a secret (SHA-256 in hex) the current one of a key. */
+/** Makes a secret (SHA-256 in hex) the current secret of a key. */
 export async function insertSecret(db: Queryable, keyId: string, hash: string): Promise<void> {
   await insertSecretRow(db, { keyId, secretHash: bytesOf(hash) });
 }

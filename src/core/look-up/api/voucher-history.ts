@@ -16,7 +16,7 @@ import { voucherView } from "../../voucher/api/voucher.ts";
 
 // The API reference does not describe these objects, because only operators, and partners in the portal, see them.
 
-/** A voucher as operators find it in any organization, and partners in their own. */
+/** A voucher in the form in which operators find it in any organization, and partners in their own. */
 export const foundVoucher = z.object({
   id: voucherId,
   code: voucherView.shape.code,
@@ -29,7 +29,7 @@ export const foundVoucher = z.object({
   status: voucherView.shape.status,
   validUntil: voucherView.shape.validUntil,
   redeemedAt: voucherView.shape.redeemedAt,
-  /** The reference under which the voucher was redeemed; null until then. */
+  /** The reference under which the voucher was redeemed. Null if it is not redeemed. */
   externalRef: z.string().nullable(),
   redeemCode: redeemCode.nullable(),
   sandbox,
@@ -75,7 +75,7 @@ export const voucherHistory = z.object({
       keyLabel: z.string().nullable(),
       /** The ticket of the reservation that the redemption consumed. */
       ticket: z.string().nullable(),
-      /** The id of the job that redeemed the voucher, as logs show it. */
+      /** The id of the job that redeemed the voucher, as it appears in logs. */
       attemptId: z.string(),
     })
     .nullable(),

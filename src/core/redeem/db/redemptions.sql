@@ -23,7 +23,8 @@ UPDATE redemptions_closed AS c SET closed_until = w.until
  WHERE c.singleton AND c.closed_until < w.until;
 
 -- name: trust_clock
--- Records that the clock is right. Moves closed_until to two seconds ago, and back if it is in the future.
+-- Records that the clock is right. If closed_until is older than two seconds or in the future, sets it to two seconds
+-- ago.
 UPDATE redemptions_closed AS c
    SET clock_trusted_at = clock_timestamp(),
        closed_until = CASE WHEN c.closed_until BETWEEN w.until AND clock_timestamp() THEN c.closed_until ELSE w.until END
@@ -183,7 +184,7 @@ SELECT pg_advisory_xact_lock_shared(21094::bigint << 48);
 
 -- name: lock_references_to_end(organization_id, external_ref)
 -- Locks references exclusively until the transaction ends, without waiting. Returns the positions of the references
--- that it could not lock: another transaction may be redeeming them. Later statements see every redemption by a
+-- that it could not lock, because another transaction may be redeeming them. Later statements see every redemption by a
 -- transaction that had locked a reference.
 SELECT (w.n - 1)::int AS n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w (organization_id, external_ref, n)
  WHERE NOT pg_try_advisory_xact_lock(hashtext(w.organization_id), hashtext(w.external_ref));
@@ -208,8 +209,8 @@ UPDATE reference_generation AS g SET generation = g.generation + 1, started_at =
  WHERE g.singleton AND g.started_at < clock.now - interval '1 hour';
 
 -- name: delete_old_ends(limit)
--- Deletes ends of two generations ago. An attempt that has not seen them redeems nothing. Does not wait for a call that
--- ends the same reference again.
+-- Deletes ends of two generations ago. An attempt that has not seen these ends redeems nothing. Does not wait for a
+-- call that ends the same reference again.
 DELETE FROM reference_ends AS e
  USING (SELECT o.organization_id, o.external_ref FROM reference_ends AS o
          WHERE o.generation <= (SELECT g.generation - 2 FROM reference_generation AS g WHERE g.singleton)

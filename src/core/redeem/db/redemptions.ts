@@ -16,7 +16,7 @@ import type { Queryable, Transaction } from "../../../platform/db/pool.ts";
 import { columnsOf, type PreparedStatements, Statements } from "../../../platform/db/statements.ts";
 import type { Confirmation } from "../redeem.ts";
 
-/** A redemption as responses to partners show it. */
+/** A redemption in the form in which partners see it. */
 const RESULT = {
   voucherId: text,
   redeemCode: text,

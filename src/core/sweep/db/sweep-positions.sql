@@ -1,5 +1,5 @@
 -- name: find_sweep_position(task)
--- Where a resumable sweeper task stopped, and how long ago in milliseconds.
+-- The position at which a resumable sweeper task stopped, and how long ago that was in milliseconds.
 SELECT p.position, (extract(epoch FROM clock_timestamp() - p.moved_at) * 1000)::bigint AS "ageMs"
   FROM sweep_positions AS p WHERE p.task = $1::text;
 

@@ -14,7 +14,7 @@ SELECT v.id, v.serial FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id
  ORDER BY v.serial LIMIT $3::int;
 
 -- name: find_voucher_in_organization(organization_id, code_key?)
--- A voucher's id by its code within one organization.
+-- A voucher's id, found by its code within one organization.
 SELECT v.id FROM vouchers AS v WHERE v.organization_id = $1::text AND v.code_key = $2::text;
 
 -- name: select_organizations_with_brands

@@ -40,7 +40,7 @@ SELECT (w.n - 1)::int AS n, CASE WHEN w.n = 1 THEN clock.now END AS "clock.now",
 SELECT v.id FROM vouchers AS v WHERE v.id = ANY ($1::text[]) ORDER BY v.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: lock_voucher(voucher_id)
--- Locks one voucher, waiting up to the transaction's lock_timeout.
+-- Locks one voucher. Waits at most for the transaction's lock_timeout.
 SELECT FROM vouchers AS v WHERE v.id = $1::text FOR NO KEY UPDATE;
 
 -- name: select_voucher_lockers(among?)
@@ -71,7 +71,7 @@ SELECT clock.now, clock.closed_until AS "closedUntil", v.id, v.organization_id A
   LEFT JOIN LATERAL (SELECT r.* FROM reservations AS r WHERE r.voucher_id = v.id AND r.state = 'Live' OFFSET 0) AS h ON true;
 
 -- name: advance_chains(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
--- Writes the new chain heads of locked vouchers. Raises VS001 when a head has changed since it was read.
+-- Writes the new chain heads of locked vouchers. Raises VS001 if a head has changed since it was read.
 WITH moved AS (
   UPDATE vouchers AS v
      SET last_sequence = w.last_after, sealed_sequence = w.sealed_after, sealed_hash = decode(w.hash_after, 'hex')
@@ -83,8 +83,8 @@ WITH moved AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'unchanged chain heads') FROM moved;
 
 -- name: redeem_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_hash?, redeemed_at)
--- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 when one is not Active or its
--- chain has changed.
+-- Sets locked, Active vouchers to Redeemed and writes their chain heads. Raises VS001 if one of them is not Active or
+-- its chain has changed.
 WITH redeemed AS (
   UPDATE vouchers AS v
      SET status = 'Redeemed', pickable = false, redeemed_at = $5::timestamptz, last_sequence = w.last_after,
@@ -96,8 +96,8 @@ WITH redeemed AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM redeemed;
 
 -- name: void_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?)
--- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 when one is not Active or its chain
--- has changed.
+-- Sets locked, Active vouchers to Voided and writes their chain heads. Raises VS001 if one of them is not Active or its
+-- chain has changed.
 WITH voided AS (
   UPDATE vouchers AS v
      SET status = 'Voided', pickable = false, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
@@ -110,8 +110,8 @@ WITH voided AS (
 SELECT assert_row_count(count(*), cardinality($1::text[]), 'Active vouchers with an unchanged chain') FROM voided;
 
 -- name: extend_vouchers(voucher_id, last_sequence_before, last_sequence, sealed_sequence, sealed_hash?, valid_until)
--- Gives locked, Active vouchers a later end and writes their chain heads. Raises VS001 when one is not Active, does not
--- end earlier, or its chain has changed.
+-- Gives locked, Active vouchers a later end and writes their chain heads. Raises VS001 if one of them is not Active,
+-- does not end earlier, or its chain has changed.
 WITH extended AS (
   UPDATE vouchers AS v
      SET valid_until = $6::timestamptz, expiry_due = true, last_sequence = w.last_after, sealed_sequence = w.sealed_after,
@@ -143,5 +143,5 @@ SELECT v.id, v.last_sequence AS "lastSequence", v.sealed_sequence AS "sealedSequ
   FROM vouchers AS v WHERE v.id = ANY ($1::text[]);
 
 -- name: find_voucher_sandbox(voucher_id)
--- Whether a voucher belongs to a sandbox organization. No row when there is no such voucher.
+-- Whether a voucher belongs to a sandbox organization. No row if there is no such voucher.
 SELECT o.sandbox FROM vouchers AS v JOIN organizations AS o ON o.id = ANY (ARRAY[v.organization_id]) WHERE v.id = $1::text;

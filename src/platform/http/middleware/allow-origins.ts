@@ -9,8 +9,8 @@ const PREFLIGHT_MAX_AGE = 600;
 
 /**
  * Lets pages of these origins call a route (https://fetch.spec.whatwg.org/#http-cors-protocol) and answers their
- * preflights. Other origins get no CORS header, so browsers refuse them. Cookies are not allowed: callers send their
- * tokens in a header.
+ * preflights. Other origins get no CORS header, so browsers refuse them. Cookies are not allowed, because callers send
+ * their tokens in a header.
  */
 export function allowOrigins(origins: readonly string[]): RequestHandler[] {
   if (origins.length === 0) return [];

@@ -17,7 +17,7 @@ const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8\s*(?:"|;|$))[^\s;"]/i;
 
 const NO_BYTES = new Uint8Array();
 
-/** Parses bytes as JSON in UTF-8. An empty body gives an empty object. */
+/** Parses bytes as JSON in UTF-8. For an empty body, returns an empty object. */
 function parseObject(bytes: Uint8Array, contentType = ""): Record<string, unknown> {
   let parsed: unknown;
   try {

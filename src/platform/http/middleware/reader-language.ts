@@ -5,7 +5,7 @@ import { LANGUAGES, type Language } from "../../api/sentences.ts";
 declare global {
   namespace Express {
     interface Locals {
-      /** The language of the response, once it is chosen. */
+      /** The language of the response, if it was already chosen. */
       language?: Language;
       /** The same language with the reader's country, such as `de-CH`, if the reader names one. */
       localeTag?: string;
