@@ -33,7 +33,10 @@ const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 
 const IMPORTS = [...TEXTS].flatMap(([file, text]) => importsOf(file, text));
 const LOCAL_IMPORTS = IMPORTS.filter((edge) => edge.to.endsWith(".ts"));
 
-/** The house, from the ground up. A room imports its own files and the floors below, and no other room of its floor. */
+/**
+ * The layers of the source, from the lowest up. A room imports its own files and lower layers, but no other room of its
+ * layer.
+ */
 const FLOORS = [
   ["packages/tlog"],
   ["packages/client", "packages/conformance"],
@@ -50,7 +53,7 @@ const FLOORS = [
 ];
 const FLOOR_OF = new Map(FLOORS.flatMap((rooms, floor) => rooms.map((room) => [room, floor])));
 
-/** `npm start` and voucherctl may import what wings declare. */
+/** `npm start` and voucherctl may import the declarations of wings. */
 const FOR_LOCAL = ["src/open/wings.ts", "src/open/wing-acts.ts", "src/open/config-parts.ts"];
 
 it("importsOf finds every form of import", () => {
@@ -119,7 +122,7 @@ it("findFolderCircles finds folders that import each other through a third, and 
   expect(findFolderCircles("src/x", [...line, edge("c/2.ts", "a/2.ts")])).toEqual(["a and b", "a and c", "b and c"]);
 });
 
-/** What opens a process is for processes: programs of administration need neither Express nor BullMQ. */
+/** Only processes may import the code that opens a process: commands need neither Express nor BullMQ. */
 const NOT_BELOW: Record<string, string[]> = { local: ["open", "console", "portal", "pages"] };
 
 it.each([
@@ -206,7 +209,7 @@ it("each test folder has the name of a folder in FLOORS, or is test/proof or tes
   expect([...folders]).toEqual([]);
 });
 
-/** Rules that are decided without a server, a clock or a file: by name, in `src/core` and `src/platform`. */
+/** Files of rules that need no server, clock or file, by name, in `src/core` and `src/platform`. */
 const RULES = new RegExp(
   `^src/(${[
     "core/voucher/(voucher|codes|ids|references|reservation)",
@@ -224,7 +227,7 @@ it("pure rules do no I/O: they import only each other, and packages for computat
   expect(edges.filter(({ to }) => !pure.includes(to) && !RULES.test(to)).map(show)).toEqual([]);
 });
 
-/** Faces, and those that wings add. */
+/** The interfaces, including those of wings. */
 const FACE = /^src\/(console|cli|issuer|portal)\/|^src\/\w+\/(commands|console|portal|routes)\//;
 
 it("only acts write audit entries, in src/acts or in a wing", () => {
@@ -270,8 +273,9 @@ it("only config.ts, process.ts, local, cli and conformance read environment vari
 
 it("only listed files read the host's clock", () => {
   const readers = [...TEXTS].filter(([, text]) => /\bDate\.now\(\)|new Date\(\)/.test(text)).map(([file]) => file);
-  // For people at a terminal, in logs and measures, for the date of security.txt, for a check for faults before
-  // Postgres was reached, to notice that the machine was suspended, and to doubt a database that is days ahead.
+  // The host's clock is for people at a terminal, logs and measures, the date of security.txt, a check for faults
+  // before the first connection to Postgres, the detection of a suspended machine, and the check of a database that is
+  // days ahead.
   const mayRead = new RegExp(
     `^(${[
       "src/(cli|local)/",
@@ -371,8 +375,8 @@ it("each module compares its statements' parameters with their headers when it l
 });
 
 /**
- * Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers`, and `packages/client` for a file
- * of it.
+ * Returns `core` for `src/core/voucher/ids.ts`, `main` for `src/main.ts`, `workers` for its files, and
+ * `packages/client` for a file of that package.
  */
 function roomOf(file: string): string {
   if (file === COMMAND_ENTRY) return "main";

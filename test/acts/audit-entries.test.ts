@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Changes that may happen to the same entities in any order. */
+/** Changes of the same entities that may occur in any order. */
 const CHANGES = [
   "member owner",
   "member employee",
@@ -128,7 +128,7 @@ it("withAuditEntry rolls back a transaction that does not change the named entit
   expect(rows).toEqual([]);
 });
 
-/** Ignores refusals: another change came first. */
+/** Ignores refusals, because another change may have come first. */
 function ignoreRefusal(error: unknown): void {
   if (!(error instanceof AppError)) throw error;
 }

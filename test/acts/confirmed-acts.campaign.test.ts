@@ -23,7 +23,7 @@ import { issueTestBatch, makeKey, makePartner, provisioning, type TestPartner } 
 import { until } from "../support/until.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
 
-// The server's commits wait for a standby that does not exist. The tests end each of these waits.
+// The server's commits wait for a standby that does not exist. The tests end each wait.
 
 const ALL = [ACTS, WING_ACTS, queueActs({ whilePaused: "" })].flat() as AnyAct[];
 
@@ -35,7 +35,7 @@ afterAll(() => opened?.close());
 
 async function open() {
   const [postgres, servers] = [await openOwnPostgres(), await openTestServers()];
-  // Some acts make a database unusable for the processes of another test.
+  // After some acts, the processes of another test cannot use the database.
   const [acts, faces] = [await openDatabase(postgres, "acts"), await openDatabase(postgres, "faces")];
   const admin = openAdminContext(acts.url, openLogger("silent", "test"));
   const reached = { ...servers, databaseUrl: faces.url, adminUrl: faces.url };
@@ -56,7 +56,7 @@ async function open() {
   };
 }
 
-/** Runs an act while its waits for the standby end: what it tells, or that it tells nothing. */
+/** Runs an act while its waits for the standby end. Returns the act's result, or says that it shows none. */
 async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_backend"): Promise<unknown> {
   const { admin, db } = opened.acts;
   const ctx = { ...admin, ...DEPS, audited: auditedCommand(act.name, {}) };
@@ -71,7 +71,7 @@ it("no act answers before a standby has confirmed the data, not even with a refu
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
 
-/** What an act needs from its process, so that it reaches the database. */
+/** The context that an act needs to reach the database. */
 const DEPS = {
   passwords: {},
   grants: [],
@@ -94,7 +94,7 @@ async function openDatabase(postgres: OwnPostgres, name: string) {
   return { url, db };
 }
 
-/** Acts that change nothing when they are repeated, and what they act on. */
+/** Acts that change nothing when they are repeated, with their entities. */
 async function makeRepeated(db: pg.Pool, partner: TestPartner) {
   const { organizationId, brandId, productId } = partner;
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
@@ -136,7 +136,7 @@ it.each(ENDS)("an act whose wait for a standby %s ends shows no result, and neit
   const { db } = opened.acts;
   const partner = await makePartner(db);
   for (const { act, id, values } of await makeRepeated(db, partner)) {
-    // Each transaction of a long act may be committed without the standby, and ends the act.
+    // Each transaction of a long act may be committed without the standby, and then ends the act.
     for (let run = 1; run <= 4; run++)
       expect(await tell(act, id, values, cancels), `${act.name}, run ${run}`).toEqual(NOTHING_TOLD);
   }
@@ -150,7 +150,7 @@ it.each(ENDS)("an act whose wait for a standby %s ends shows no result, and neit
   expect(rows).toEqual([{ name: "Renamed", voided: 3, contracts: ["Ended", "Offered"], members: ["erased:"] }]);
 });
 
-/** Calls of each face that only repeat what is there, or read it. */
+/** Calls of each interface that only repeat an existing change or read it. */
 async function makeCalls({ db, api, voucherctl }: (typeof opened)["faces"], partner: TestPartner) {
   const { brandId, organizationId } = partner;
   const { key } = await makeKey(db, organizationId, { scopes: ["voucher.issue"] });
@@ -198,7 +198,7 @@ it("the issuer API and forms answer 503, and voucherctl exits 69, while no stand
   expect(answers).toEqual(calls.map(([what]) => [what, what.startsWith("a command") ? 69 : 503]));
   const { rows } = await faces.db.query("SELECT status FROM referrer_contracts UNION ALL SELECT status FROM vouchers");
   expect(rows.map(({ status }) => status)).toEqual(["Ended", "Ended", "Ended", "Voided", "Voided"]);
-  // What only shows the data works while a standby is away.
+  // Reads that need no confirmation work without a standby.
   expect((await faces.voucherctl.run(`contract list --brand ${partner.brandId}`)).exitCode).toBe(0);
   const page = await browse(`${faces.api.url}/ops/organizations`, { headers: basic(OPS_TOKEN) });
   expect(page.status).toBe(200);

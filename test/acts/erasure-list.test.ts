@@ -28,13 +28,13 @@ const ofOrder = (externalRef: string): ErasedPerson => ({
 type Offer = Awaited<ReturnType<typeof makeOffer>>;
 const NOTHING = { vouchers: 0, events: 0, references: 0 };
 
-/** How a user gets a voucher of an offer. */
+/** Ways for a user to get a voucher of an offer. */
 const ACQUISITIONS = [
   { kind: "claim", take: async (userId: string, { productId }: Offer) => (await as(userId)).claimProduct(productId) },
   { kind: "purchase", take: async (userId: string, { listingId }: Offer) => (await as(userId)).buyListing(listingId) },
 ];
 
-/** The replaced texts that the list of erasures has since a time. */
+/** The replaced texts that the list of erasures has gained since a time. */
 async function listedSince(since: Date): Promise<string[]> {
   const { users, references } = await listErasures({ pool: db }, since);
   return [...users, ...references.map(({ reference }) => reference)];
@@ -122,7 +122,7 @@ it("erasure replay erases listed events, and keeps and counts later ones", async
   expect((await tablesWith(db, "Ms. Pink")).toSorted()).toEqual(["redemptions", "voucher_events"]);
 });
 
-/** Sets a voucher back to the time after its issue, as a standby that lags has it. */
+/** Sets a voucher back to the time after its issue, like a standby that lags. */
 const setBackToIssued = (id: string) =>
   bypassTriggers(
     db,

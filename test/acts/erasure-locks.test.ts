@@ -20,7 +20,7 @@ it("an erasure processes locked vouchers last, and locks no other voucher while 
       await untilWaiting(db, 1);
       expect(await erasedOf(ids)).toEqual(ids.slice(25));
       await passing.query("ROLLBACK");
-      // It waits for the stuck one.
+      // This one waits for the locked voucher.
       await untilErased(ids, 29);
       await untilWaiting(db, 1);
       expect(await lockedOf(ids)).toEqual(ids.slice(24, 25));
@@ -33,7 +33,10 @@ it("an erasure processes locked vouchers last, and locks no other voucher while 
   expect(erased).toMatchObject({ vouchers: 30, events: 30 });
 });
 
-/** Locks that a redemption or a claim has until it ends, by what they lock, with the arguments of one of a voucher. */
+/**
+ * Locks that a redemption or a claim holds until its transaction ends, by the locked row, with arguments for one
+ * voucher.
+ */
 const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unknown[]]> = {
   reference: [
     "pg_advisory_xact_lock_shared(hashtext($1), hashtext($2))",
@@ -42,7 +45,9 @@ const TEXT_LOCKS: Record<string, [lock: string, argumentsOf: (id: string) => unk
   claimer: ["pg_advisory_xact_lock_shared(1701995891, hashtext($1))", (id) => [`claimer of ${id}`]],
 };
 
-/** Erasures of the voucher at position 3 of a user's vouchers, and whether they erase the others, too. */
+/**
+ * Erasures of the voucher at position 3 of a user's vouchers, and whether they erase the user's other vouchers as well.
+ */
 const ERASERS: Record<string, [erasesAll: boolean, erase: (userId: string, id: string) => Promise<unknown>]> = {
   user: [true, (userId) => erasePerson(provisioning(db), { by: "user", userId }, null)],
   voucher: [false, (_, voucherId) => erasePerson(provisioning(db), { by: "voucher", voucherId }, null)],
@@ -79,7 +84,7 @@ it.each(CASES)("an erasure by $by keeps no voucher locked while it waits for the
     await untilWaiting(db, 1);
     expect(await lockedOf(ids)).toEqual([]);
     expect(await erasedOf(ids)).toEqual(erasesAll ? others : []);
-    // Nor does it keep the lock of another text, of this voucher or another.
+    // It also holds no lock on another text, of this voucher or another.
     for (const [name, [otherLock, ofVoucher]] of Object.entries(TEXT_LOCKS)) {
       const free = `SELECT ${otherLock.replace("pg_", "pg_try_").replace("_shared", "")} AS free`;
       for (const one of name === text ? others.slice(0, 1) : [id, ...others.slice(0, 1)]) {
@@ -121,7 +126,7 @@ const redeemAll = (ids: readonly string[]) =>
     [ids],
   );
 
-/** The vouchers of which an event is erased. */
+/** The vouchers with an erased event. */
 async function erasedOf(ids: readonly string[]): Promise<string[]> {
   const { rows } = await db.query(
     "SELECT voucher_id AS id FROM voucher_events WHERE voucher_id = ANY ($1) AND erased_by IS NOT NULL ORDER BY 1",
@@ -133,7 +138,7 @@ async function erasedOf(ids: readonly string[]): Promise<string[]> {
 const untilErased = (ids: readonly string[], count: number) =>
   until(async () => (await erasedOf(ids)).length === count);
 
-/** The vouchers that some transaction has locked. */
+/** The vouchers that a transaction has locked. */
 async function lockedOf(ids: readonly string[]): Promise<string[]> {
   return inTransaction(db, async (tx) => {
     const { rows } = await tx.query("SELECT id FROM vouchers WHERE id = ANY ($1) FOR NO KEY UPDATE SKIP LOCKED", [ids]);

@@ -82,7 +82,10 @@ it("a replay for a batch's reference keeps a batch and an order that got the ref
   expect(await texts()).toEqual([refs[0], ...references.map(({ reference }) => reference)].toSorted());
 });
 
-/** What names a user: how it is written, which returns a row's id, and the query that finds the row while it does. */
+/**
+ * Places that name a user: the write, which returns a row's id, and the query that finds the row while it names the
+ * user.
+ */
 interface Written {
   what: string;
   write: (userId: string) => Promise<string>;
@@ -163,7 +166,7 @@ const OF_USERS: readonly Written[] = [
   },
 ];
 
-/** Which of the rows still name the user. */
+/** The rows that still name the user. */
 const naming = (find: string, userId: string, ids: readonly string[]) =>
   Promise.all(ids.map(async (id) => (await db.query(find, [id, userId])).rowCount === 1));
 
@@ -182,7 +185,7 @@ it.each(
   expect(await naming(of.find, userId, [early, late])).toEqual([true, true]);
   await replay(list);
   expect(await naming(of.find, userId, [early, late])).toEqual([false, true]);
-  // The replay is in the list, with the time of the erasure: the next replay leaves the same.
+  // The list records the replay with the erasure's time, so that the next replay keeps the same rows.
   const again = await listErasures({ pool: db }, since);
   expect(again.usersErasedAt[form] ?? erasedAt.toISOString()).toBe(erasedAt.toISOString());
   expect(again.items.filter((item) => item.erasedAt !== erasedAt.toISOString())).toEqual([]);

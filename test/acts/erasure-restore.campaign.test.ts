@@ -20,7 +20,7 @@ import { makeIssuerKey, writeKeysFile } from "../support/user-tokens.ts";
 import { openVoucherctl, type Voucherctl } from "../support/voucherctl.ts";
 import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
 
-/** What is erased. */
+/** The texts that the test erases. */
 const USER = 'sub "Ada" Lovelace';
 const REFERRER = "sub Charles Babbage";
 const ORDER = "order of Ada's";
@@ -121,7 +121,7 @@ async function start(more: Record<string, string>): Promise<string> {
   return url;
 }
 
-/** Ends the processes once the queues have forgotten what they have done. */
+/** Ends the processes once the queues have removed the data of finished jobs. */
 async function stop() {
   await until(async () => {
     const kept = await dumpRedis(servers.redis);
@@ -131,7 +131,7 @@ async function stop() {
   await Promise.all(processes.map(({ ended }) => ended));
 }
 
-/** Writes each of the texts wherever a program or a person can. */
+/** Writes each text everywhere where a program or a person can write it. */
 async function use({ url, till, user }: Service, offer: Offer, key: string) {
   const { organizationId: org, productId, brandId } = offer;
   const receiver = await startReceiver(() => 500);
@@ -159,7 +159,7 @@ async function use({ url, till, user }: Service, offer: Offer, key: string) {
   return { code, voidedId: voided?.id ?? "" };
 }
 
-/** Repeats what was done, as after a lost response, and returns the answers. */
+/** Repeats all calls, as after lost responses, and returns the answers. */
 async function repeat({ till, user }: Service, offer: Offer, code: string) {
   const answers = [
     await user.claimProduct(offer.productId),
@@ -170,7 +170,7 @@ async function repeat({ till, user }: Service, offer: Offer, code: string) {
   return answers.map(({ body }) => body.voucher?.id ?? body.redeemCode);
 }
 
-/** No table, key of Redis or line of a process has any of the texts, as they are or as JSON writes them. */
+/** Expects none of the texts in any table, Redis key or log line, plain or as JSON. */
 async function expectForgotten() {
   const written = [await dumpRedis(servers.redis), ...processes.map(({ output }) => output())].join("\n");
   expect(written.length).toBeGreaterThan(1_000);

@@ -33,7 +33,7 @@ beforeAll(() => {
 
 afterAll(() => Promise.all(Object.values(pools).map((pool) => pool.end())));
 
-/** Erasing events that erase nothing, as changes of a good one. */
+/** Erased events that erase nothing, each as one change of a valid erased event. */
 const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["names another event", [1], null],
   ["names itself", [3], null],
@@ -86,8 +86,9 @@ it("no role can UPDATE a redemption's reference or payload, even with an erased 
 type Attempt = (tx: Transaction, id: string) => Promise<unknown>;
 
 /**
- * Ways to remove the payload of a redeemed event without the trace, each as one transaction, with the SQLSTATE of the
- * refusal to pva_admin and the owner. Null: it erases nothing, without an error. The other roles may run none.
+ * Ways to remove the payload of a redeemed event without an erased event, each as one transaction, with the SQLSTATE
+ * that pva_admin and the owner get. Null: the statement changes nothing and raises no error. The other roles may run
+ * none of them.
  */
 const ATTEMPTS: Record<string, [ofAdmin: string | null, ofOwner: string | null, attempt: Attempt]> = {
   "by UPDATE": [NOT_ALLOWED, REFUSED, (tx, id) => tx.query(REMOVE, [id])],
@@ -434,7 +435,7 @@ async function redeemed(): Promise<string> {
   return id;
 }
 
-/** Inserts a reservation of a voucher that was released for a reason, which is also its ticket, some time ago. */
+/** Inserts a released reservation of a voucher that ended some time ago. Its reason is also its ticket. */
 const release = (id: string, reason: string, ago = "0 seconds") =>
   db.query(
     `INSERT INTO reservations (started_at, expires_at, ended_at, ticket, voucher_id, organization_id, key_id, state,
@@ -444,7 +445,7 @@ const release = (id: string, reason: string, ago = "0 seconds") =>
     [id, partner.organizationId, reason, ago],
   );
 
-/** Appends the event that erases the second one. */
+/** Appends the erased event that erases the second event. */
 const appendErasing = (tx: Transaction, id: string) =>
   appendEvent(tx, id, "voucher.instance.erased", { erasedSequences: [2] });
 
@@ -457,7 +458,7 @@ async function eraseWithEvent(tx: Transaction, id: string) {
 const append = (id: string, eventType: EventType, data: Record<string, unknown>) =>
   inTransaction(db, (tx) => appendEvent(tx, id, eventType, data));
 
-/** The SQLSTATE with which Postgres refuses a statement of a role; null if it accepts it. Changes nothing. */
+/** The SQLSTATE with which Postgres refuses a role's statement, or null if it accepts it. Changes nothing. */
 async function refusalOf(role: Role, statement: string, id: string): Promise<string | null> {
   const client = await pools[role].connect();
   try {

@@ -211,7 +211,7 @@ it("erasing an order erases the reasons of the voucher's releases", async () => 
   expect(await textsWith("Mr. Jones")).toEqual([]);
 });
 
-/** A voucher whose released reservation has a reason, so that there is something to erase before a redemption. */
+/** A voucher with a released reservation, whose reason can be erased before any redemption. */
 async function released() {
   const voucher = await issue();
   const { body } = await till.reserve(voucher.code);
@@ -256,7 +256,7 @@ it("a redemption that waits for an erasure is kept, and the next erasure erases 
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
 });
 
-/** How a user gets a voucher of an offer from the service, and the statement that records the same. */
+/** Ways for a user to get a voucher of an offer, and the statement that records the same. */
 const ACQUISITIONS = [
   {
     kind: "claim",
@@ -289,7 +289,7 @@ it.each(ACQUISITIONS)("a repeated $kind that waits for the erasure of its user g
     const takeInTime = async (outside: pg.PoolClient) => {
       await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
       const waiting = take(userId, offer);
-      // It has found no earlier one.
+      // The statement has found no earlier claim or purchase.
       if (!(await untilWaitingOr(waiting, db, 1, "api"))) return null;
       await outside.query(insert, [userId, offer.productId, offer.organizationId, id]);
       await outside.query("UPDATE vouchers SET pickable = false WHERE id = $1", [id]);
@@ -351,7 +351,7 @@ it("a claim by link that waits for its referrer's erasure records the replaced t
   const [claimed, erased] = await besideTransaction(db, async (outside) => {
     await outside.query("SELECT pg_advisory_xact_lock(1701995891, hashtext($1))", [userId]);
     const claiming = (await as(userId)).claimByLink(code);
-    // It has read the referrer.
+    // The transaction has read the referrer.
     await untilWaiting(db, 1, "api");
     const done = await erase({ by: "user", userId: referrerId });
     await outside.query("ROLLBACK");
@@ -381,7 +381,7 @@ it("an erasure of a referrer waits for a running claim by the referrer's link, a
   expect(await textsWith(referrerId)).toEqual([]);
 });
 
-/** What an administrator changes of a user, and writes into the audit entry of the same transaction. */
+/** Administrators' changes for a user, each with the audit entry of its transaction. */
 const NAMING = {
   "an addition of a member": "INSERT INTO members (organization_id, user_id, role) VALUES ($2, $1, 'owner')",
   "an offer to a referrer": `INSERT INTO referrer_contracts (id, brand_id, user_id)
@@ -572,7 +572,10 @@ it("every interface refuses an erasure while a process of an older release is co
   }
 });
 
-/** Two offers of one voucher each, that with the greater voucher id first: an erasure goes through vouchers by id. */
+/**
+ * Two offers of one voucher each. The offer with the greater voucher id comes first, because an erasure processes
+ * vouchers by id.
+ */
 async function offersByVoucher(): Promise<[Offer, Offer]> {
   const [one, other] = [await makeOffer(db, 1), await makeOffer(db, 1)];
   return (one.vouchers[0]?.id ?? "") > (other.vouchers[0]?.id ?? "") ? [one, other] : [other, one];
@@ -583,12 +586,12 @@ const acting = (command: string, args: object) => ({
   audited: auditedCommand(command, { ...args }),
 });
 
-/** What `person show` lists, run with the subject among the arguments of its command. */
+/** The output of `person show`, run with the subject among the arguments of its command. */
 function show(person: ErasedPerson): Promise<HeldAboutPerson> {
   return readPerson(acting("person show", person), person);
 }
 
-/** All that is held about a user, who is the customer of an order and a voucher. Two others are named beside. */
+/** All data about a user who is the customer of an order and a voucher. The data also names two other users. */
 async function makeTraces() {
   await offerBatch(db, partner, 4);
   const { brandId, productId, organizationId } = partner;
@@ -635,7 +638,7 @@ async function makeTraces() {
 
 const textsWith = (text: string) => tablesWith(db, text);
 
-/** The statements of release 0.1.0 that look for a reference, redeem it and end it. */
+/** The statements with which release 0.1.0 looks for a reference, redeems it and ends it. */
 const OF_0_1_0 = {
   find: `SELECT rd.organization_id AS "organizationId", rd.external_ref AS "externalRef", rd.attempt_id AS "attemptId",
        rd.redeem_code AS "redeemCode", rd.redeemed_at AS "redeemedAt"

@@ -24,7 +24,7 @@ import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The end of the file checks every chain and every rule.
+// The last test checks every chain and every rule.
 const service = useService({ users: true });
 const { api, db, partner, till } = service;
 
@@ -214,7 +214,7 @@ it("a redeem that waits for an extension is decided by the end after the lock", 
 it("an extension before the sweep prevents the record of the expiry, and a later one follows it", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 2, { validUntil: past() });
   const [swept = "", extendedFirst = ""] = vouchers.map(({ id }) => id);
-  // The sweeper leaves a locked voucher to a later pass. By then, it is extended.
+  // The sweeper leaves a locked voucher to a later pass. By then, the voucher is extended.
   const { waiting } = await besideTransaction(db, async (outside) => {
     await lockRows(outside, [extendedFirst]);
     const waiting = extend(extendedFirst, later(30));
@@ -224,7 +224,7 @@ it("an extension before the sweep prevents the record of the expiry, and a later
   });
   await waiting;
   await recordExpiries(ctx(), 0);
-  // The batch is done with: the extended voucher is found by its own end.
+  // The batch is finished, so the sweeper finds the extended voucher by the voucher's own end.
   const { rows } = await db.query("SELECT expiry_recorded_to AS serial FROM batches WHERE id = $1", [batchId]);
   expect(rows).toEqual([{ serial: 2 }]);
   await extend(swept, later(30));

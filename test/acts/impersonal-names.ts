@@ -1,4 +1,6 @@
-/** Columns that can hold a text and name no person, by table. docs/personal-data.md has those that do. */
+/**
+ * Columns that can hold a text but name no person, by table. docs/personal-data.md lists the columns that may name one.
+ */
 export const IMPERSONAL_COLUMNS: Record<string, string> = {
   accepted_losses: "id",
   acquired_counts: "batch_id",

@@ -23,7 +23,7 @@ it("an import whose file becomes invalid during a write ends the write before it
   const isRead = makeGate();
   const lines = async function* () {
     for (let line = 0; line < 1_000; line += 1) yield `BROKEN-FILE-${line}`;
-    // The chunk is being written when the next line turns out to be no code.
+    // The chunk is being written when the next line proves to be no code.
     await untilWaiting(db, 1);
     void isRead.pass();
     yield "?";

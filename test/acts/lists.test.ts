@@ -19,7 +19,7 @@ const COUNT = 7;
 
 let servers: TestServers;
 let partners: TestPartner[];
-/** The ids that each list must show, in its order. */
+/** The ids that each list must show, in order. */
 const expected: Record<ListName, string[]> = {
   organizations: [],
   brands: [],
@@ -77,7 +77,7 @@ describe.each(NAMES)("the list of %s", (name) => {
     const { filters, key } = LISTS[name];
     const client = await servers.db.connect();
     try {
-      // Leaves the order of an index, where one gives the order of the list.
+      // Leaves only the order of an index, if one has the order of the list.
       for (const way of ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "sort"]) {
         await client.query(`SET enable_${way} = off`);
       }

@@ -22,18 +22,18 @@ import { IMPERSONAL_COLUMNS, IMPERSONAL_KEYS } from "./impersonal-names.ts";
 const env = { OPS_TOKEN, OPS_WRITABLE: "true", METRICS_PORT: "0", ISSUER_API: "true" };
 const { api, servers, db, partner, till, issue, as } = useService({ users: true, env });
 
-/** Says where personal data is. */
+/** The document about personal data. */
 const DOCUMENT = readFileSync(new URL("../../docs/personal-data.md", import.meta.url), "utf8");
 /** The names of columns, or of keys of payloads, in a text. */
 const namesIn = (text: string) => Array.from(text.matchAll(/`(\w+\.\w+)`/g), ([, name]) => String(name));
-/** What the second column of the table names. */
+/** The names in the second column of the table. */
 const PERSONAL = new Set(namesIn(Array.from(DOCUMENT.matchAll(/^\|[^|]*\|([^|]*)\|/gm), ([, where]) => where).join()));
 const IMPERSONAL = Object.entries({ ...IMPERSONAL_COLUMNS, payload: IMPERSONAL_KEYS }).flatMap(([table, names]) =>
   names.split(/\s+/).map((name) => `${table}.${name}`),
 );
 const isOfPayload = (name: string) => name.startsWith("payload.");
 
-/** Texts that name a person, or that someone may have written about one. */
+/** Texts that name a person or were written about one. */
 const MARK = "ada-lovelace";
 
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import { useService } from "../support/use-service.ts";
 const { servers, db, partner, till } = useService();
 
 const VOUCHERS = 10_000;
-/** The sweeper waits ten seconds for the command. The rest is for a busy machine. Milliseconds. */
+/** The sweeper waits ten seconds for the command, and the rest is for a busy machine. Milliseconds. */
 const FOLLOWED_MS = 120_000;
 
 it("a killed suspension applies to all 10 000 vouchers, and the sweeper completes the histories", async () => {
@@ -38,7 +38,7 @@ it("a killed suspension applies to all 10 000 vouchers, and the sweeper complete
     expect(await till.redeem({ code, externalRef: `refused ${id}` })).toMatchObject({ status: 200 });
 }, 600_000);
 
-/** Runs the command on the batch, and kills it once some more histories follow. Returns whether it was killed. */
+/** Runs the command on the batch, and kills it after it has added some events. Returns whether it was killed. */
 async function killDuring(verb: "suspend" | "resume", batchId: string, options: string[]): Promise<boolean> {
   const type = verb === "suspend" ? "suspended" : "resumed";
   const before = (await idsWithout(batchId, type)).length;
@@ -54,7 +54,7 @@ async function killDuring(verb: "suspend" | "resume", batchId: string, options: 
   return isKilled;
 }
 
-/** Passes of the sweeper, until all histories have the event. */
+/** Runs passes of the sweeper until all histories have the event. */
 async function follow(batchId: string, type: string): Promise<void> {
   await until(async () => {
     await recordSuspensions(provisioning(db), performance.now() + 2_000);

@@ -7,9 +7,9 @@ import { useService } from "../support/use-service.ts";
 const { servers, db, partner, till } = useService();
 
 const VOUCHERS = 100_000;
-/** Time in which all histories of the batch must follow. Milliseconds. */
+/** Maximum time until all histories of the batch have the event. Milliseconds. */
 const FOLLOWED_MS = 300_000;
-/** Tills that redeem all the time, one voucher after another. */
+/** Tills that redeem continuously, one voucher after another. */
 const TILLS = 4;
 
 it("a suspension of 100 000 vouchers takes effect at once while redeems of other vouchers continue", async () => {
@@ -49,7 +49,7 @@ const sleepMs = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)
 
 const p99 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? 0;
 
-/** Redeems until the end. Returns how long each redeem took, in milliseconds. */
+/** Redeems until the test ends it. Returns the duration of each redeem, in milliseconds. */
 async function redeemUntil(codes: Iterator<string>, end: Promise<unknown>): Promise<number[]> {
   let isOver = false;
   void end.then(() => {

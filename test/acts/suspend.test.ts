@@ -27,7 +27,7 @@ import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The end of the file checks every chain and every rule.
+// The last test checks every chain and every rule.
 const service = useService({ users: true });
 const { api, db, partner, till } = service;
 
@@ -48,11 +48,11 @@ const ON_HOLD = {
     error: "This voucher is on hold. Please contact the company that issued it.",
   },
 };
-/** Ends a run of a batch after its first range, as a kill does. */
+/** Ends a run over a batch after its first range, like a kill. */
 const interrupt = () => {
   throw new Error("interrupted");
 };
-/** Lets the sweeper continue the histories of a batch now. */
+/** Lets the sweeper add the missing events of a batch now. */
 const makeDue = (batchId: string) =>
   bypassTriggers(db, "UPDATE batches SET suspension_due_at = date_trunc('second', now()) WHERE id = $1", [batchId]);
 const isSuspended = async (batchId: string) =>
@@ -115,7 +115,7 @@ it("a suspension of a batch takes effect before its events, which later explain 
   expect(await statusOf(last.code)).toBe("Suspended");
   expect(await till.redeem({ code: last.code, externalRef: `early ${last.id}` })).toMatchObject(ON_HOLD);
   await expect(resume(last.id)).rejects.toMatchObject({ code: "voucher_suspended" });
-  // Without its event, this voucher's refusals would be unexplained.
+  // Without its event, this voucher's history would not explain the refusals.
   await voidById(ctx(), vouchers[1_000]?.id ?? "", null);
   expect(await typesOf(vouchers[1_000]?.id ?? "")).toEqual(["issued", "suspended", "voided"]);
   expect(await resumeAll(batchId)).toEqual({ resumed: 1_001, alreadyFinal: 1 });
@@ -176,7 +176,7 @@ it("a suspension of a batch waits for every redeem that may commit without seein
   const held = await holdNextInsert(db, "BEFORE", "redemptions");
   const redeeming = till.redeem({ code, externalRef: `beside ${batchId}` });
   await held.isHeld();
-  // A call that has no time left begins no range of histories.
+  // A call without time left begins no range of histories.
   const hurried = suspendBatch({ ...ctx(), endBy: performance.now() + 100 }, batchId, STOLEN);
   await expect(hurried).rejects.toMatchObject({ code: "voucher_busy" });
   expect(await statusOf(code)).toBe("Suspended");

@@ -10,7 +10,7 @@ import { issueVouchers, provisioning } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-// The end of the file checks every chain and every rule.
+// The last test checks every chain and every rule.
 const { servers, partner, till } = useService();
 
 it("voidBatch voids the remaining vouchers, ends reservations and counts final vouchers", async () => {
@@ -37,7 +37,7 @@ it("voidBatch voids the remaining vouchers, ends reservations and counts final v
   expect(await till.redeem({ code: held.code, externalRef: "void-2" })).toMatchObject({
     body: { code: "voucher_voided" },
   });
-  // Each transaction has its own audit entry, which counts what it voided.
+  // Each transaction has its own audit entry, which counts the vouchers that it voided.
   expect((await voidedCounts(batchId)).reduce((sum, count) => sum + count, 0)).toBe(2_499);
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
 });
@@ -50,7 +50,7 @@ it("voidBatch, an erasure and the sweeper skip damaged vouchers, and both acts c
      VALUES (now(), 2, $1, 'Pending', 'voucher.instance.voided', '{}')`,
     [beyond],
   );
-  // The head says that there is a Pending event, and there is none.
+  // The chain's head names a Pending event that does not exist.
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 2 WHERE id = $1", [ahead]);
   expect(await voidAll(batchId)).toEqual({ voided: 4, alreadyFinal: 0, damaged: 2 });
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 4, damaged: 2 });
@@ -62,7 +62,7 @@ it("voidBatch, an erasure and the sweeper skip damaged vouchers, and both acts c
   expect(recorded).toBe(0);
   const { rows } = await servers.db.query("SELECT expiry_recorded_to FROM batches WHERE id = $1", [batchId]);
   expect(rows).toEqual([{ expiry_recorded_to: 6 }]);
-  // Repairs the chains as a restore would, so that the invariants hold again.
+  // Repairs the chains like a restore, so that the invariants hold again.
   await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = $1 AND sequence = 2", [beyond]);
   await bypassTriggers(servers.db, "UPDATE vouchers SET last_sequence = 1 WHERE id = $1", [ahead]);
 });
@@ -171,7 +171,7 @@ it("voidBatch reads a range of ids by index, at the same cost in a table of any 
     );
   const [before, updatedBefore] = [await read(), await updates()];
   expect(before).toHaveLength(3);
-  // The end of a connection writes its statistics.
+  // Postgres writes a connection's statistics when the connection ends.
   const own = new pg.Pool({ connectionString: servers.adminUrl, max: 1 });
   await voidBatch(provisioning(own), batchId, null).finally(() => own.end());
   await until(async () => (await updates()) >= updatedBefore + 300);

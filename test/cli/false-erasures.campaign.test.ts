@@ -24,12 +24,15 @@ const rewritten = (before: string, after: string) => {
 const erasing = (sequences: string) => rewritten('"erasedSequences":[2]', `"erasedSequences":${sequences}`);
 const NO_SEAL = "payload = NULL, record_hash = NULL, previous_hash = NULL, log_slot = NULL";
 
-/** Where a chain is broken, and why. */
+/** The sequence at which a chain is broken, and the reason. */
 const LOST = { sequence: 2, problem: "no later event says that the payload was erased" };
 const EARLY = { sequence: 3, problem: "it erases an event that is not an earlier one" };
 const CHANGED = { sequence: 3, problem: "recordHash is not the hash of the payload" };
 
-/** What the owner of the database does to the event that erased the second one, and where this breaks the chain. */
+/**
+ * Changes by the database's owner of the erased event for the second event, and the sequence at which each breaks the
+ * chain.
+ */
 const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statements: string[] }> = {
   "there is none": {
     ...LOST,
@@ -103,7 +106,7 @@ it("chain verify and log audit accept erasures, and report each forged one", asy
   expect(broken).toHaveLength(cases.length);
   const { problems } = await run("log audit");
   for (const [index, [what]] of cases.entries()) {
-    // The audit may have more to say about the erasing event itself.
+    // The audit may also report problems of the erased event itself.
     const lost = `event 2 of ${vouchers[index]?.id} has no payload, and no later event says that it was erased`;
     expect(problems, what).toContain(lost);
   }

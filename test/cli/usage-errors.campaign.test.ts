@@ -5,10 +5,10 @@ import { EXIT } from "../../src/cli/exit-code.ts";
 import { buildVoucherctl } from "../../src/local/voucherctl.ts";
 import { openVoucherctl } from "../support/voucherctl.ts";
 
-/** Servers that are not there: a command that asks them for anything exits with 69. */
+/** Addresses without servers: a command that contacts one exits with 69. */
 const ABSENT = { adminUrl: "postgresql://127.0.0.1:1/none", redisUrl: "redis://127.0.0.1:1/0" };
 
-/** Words that break a rule across options, by command. */
+/** Arguments that break a rule for several options, by command. */
 const BROKEN_RULES: Record<string, string[]> = {
   "voucherctl person erase": ["", "--user u --ref r --org o", "--voucher v --user u", "--ref r", "--user u --org o"],
   "voucherctl person show": ["", "--user u --ref r --org o", "--ref r"],
@@ -40,7 +40,7 @@ it("every wrong use of every command exits with 2 before the command contacts a 
   expect(tried).toBeGreaterThan(8 * leaves.length);
 });
 
-/** The words after a command that uses it wrongly in one way each. */
+/** The arguments of a command, each with one kind of wrong usage. */
 function wrongUsesOf(leaf: Command): string[][] {
   const right = exampleOf(leaf);
   const { registeredArguments } = leaf;
@@ -54,7 +54,7 @@ function wrongUsesOf(leaf: Command): string[][] {
   return [...uses, ...(BROKEN_RULES[nameOf(leaf)] ?? []).map((words) => words.split(" ").filter(Boolean))];
 }
 
-/** Uses that are wrong if an option is required, or if its values have a form. */
+/** Usage that is wrong if an option is required, or if its values have a format. */
 function perhapsWrongUsesOf(leaf: Command): string[][] {
   const right = exampleOf(leaf);
   return leaf.options.flatMap(({ long, required: takesValue }) => {
@@ -64,7 +64,7 @@ function perhapsWrongUsesOf(leaf: Command): string[][] {
   });
 }
 
-/** A right use, which the help of the command shows. */
+/** Correct usage, from the command's help. */
 function exampleOf(leaf: Command): string[] {
   let help = "";
   const writeOut = (text: string) => {
@@ -95,7 +95,7 @@ function conflictsOf({ options }: Command, option: Option, right: readonly strin
   });
 }
 
-/** Whether the program refuses words before it runs a command. */
+/** Whether the program refuses the arguments before it runs a command. */
 async function isRefused(words: string[]): Promise<boolean> {
   const program = buildVoucherctl();
   const leaves = program.commands.flatMap((noun) => (noun.commands.length === 0 ? [noun] : noun.commands));

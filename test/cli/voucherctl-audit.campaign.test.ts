@@ -32,23 +32,25 @@ const READS = [
 /** Commands that use no database. */
 const ELSEWHERE = ["voucherctl completion", "user token", "sandbox check"];
 
-/** Commands about a whole server. Tested in test/acts/roles and test/platform/db/durability.test.ts. */
+/** Commands for a whole server. test/acts/roles and test/platform/db/durability.test.ts test them. */
 const ON_THE_SERVER = ["db roles", "db check"];
 
-/** Commands that change the log. Tested below, with a log's key. */
+/** Commands that change the log. Tests below run them with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/** Commands that need more. Tested with the log, webhooks, queues, the cluster, erasures and batches. */
+/**
+ * Commands that need more services. The tests of the log, webhooks, queues, the cluster, erasures and batches run them.
+ */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
   "statement verify",
   ...["queue shards", "queue drop-shards", "webhook test", "alert test", "person show"],
-  // The first reads codes, and so writes an entry although it changes nothing.
+  // The first command reads codes, so it writes an entry although it changes nothing.
   ...["export", "extend", "suspend", "resume"].map((verb) => `batch ${verb}`),
 ];
 
-/** What the names in braces stand for. */
+/** The values of the names in braces. */
 let made: Record<string, string>;
 
 beforeAll(async () => {
@@ -147,7 +149,7 @@ it("no audit entry contains a key, a voucher's code, a link or the hash of a sec
   const made = await voucherctl.json(`key create --org ${partner.organizationId} --scope voucher.read`);
   const rotated = await voucherctl.json(`key rotate ${made.id}`);
   const { code } = await voucherctl.json(fill("link create --contract {contract} --product {product}"));
-  // In the spelling of a user, which normalises to the stored code.
+  // The code in a user's spelling, which normalises to the stored code.
   const typed = (await issue()).code.toLowerCase().replaceAll("-", " ");
   await voucherctl.json(`voucher void '${typed}' --org ${partner.organizationId}`);
   const { rows } = await db.query("SELECT string_agg(a::text, ' ') AS text FROM audit_entries AS a");
@@ -230,7 +232,7 @@ it("voucherctl log writes one audit entry for each change of the log, and none w
 
 type OwnLog = Awaited<ReturnType<typeof openLog>>;
 
-/** A database of its own and the files of its log, until the end of the test. */
+/** A database and the files of its log, only for this test. */
 async function openLog() {
   const own = await openTestServers();
   const files = makeTlogFiles();
@@ -274,7 +276,7 @@ async function beginLog({ files: { anchor }, entriesBy }: OwnLog): Promise<void>
   );
 }
 
-/** Takes away what waits for the log, and lets the command fill it in again. */
+/** Deletes the data that waits for the log, so that the command adds it again. */
 async function fillLog({ own, entriesBy }: OwnLog): Promise<void> {
   expect(await entriesBy("log", "backfill")).toEqual(NO_ENTRY);
   await tamper(own.db, "UPDATE voucher_events SET log_slot = NULL", "DELETE FROM log_batches");
@@ -302,7 +304,7 @@ async function recoverLog({ own, files, entriesBy }: OwnLog): Promise<State> {
   return published;
 }
 
-/** Retires the log twice: the second run exports it again, and changes nothing. */
+/** Retires the log twice: the second run only exports it again. */
 async function retireLog({ own, files, ctl, entriesOf }: OwnLog, published: State): Promise<void> {
   await openSequencer(own, files).run();
   const next = makeNextTlogFiles();

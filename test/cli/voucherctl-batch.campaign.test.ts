@@ -93,7 +93,7 @@ describe("voucherctl batch issue", () => {
   const startIssue = (options: string) =>
     startNode(["src/cli/main.ts", ...issue(options).split(" ")], { DATABASE_URL: servers.adminUrl });
 
-  /** Starts a run that has opened its file and is blocked before it issues anything. */
+  /** Starts a run that has opened its file and cannot issue anything yet. */
   async function startBlocked(out: string, options = "") {
     const lock = await db.connect();
     await lock.query("BEGIN");

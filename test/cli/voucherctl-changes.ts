@@ -13,22 +13,25 @@ const LOGO = expect.stringMatching(/^[0-9a-f]{32}\.png$/);
 const DAY = "2099-12-31T23:59:59.999Z";
 const CLOSE = "2099-06-30T00:00:00.000Z";
 
-/** A command that changes an entity. Names in braces stand for what the tests make, `{id}` for the entity. */
+/**
+ * A command that changes an entity. Names in braces stand for entities that the tests create, `{id}` for the changed
+ * entity.
+ */
 export interface Change {
   line: string;
-  /** What it prints. By default the new id, and anything for a later change. */
+  /** The expected output. By default the new id, and any text for a later change. */
   printed?: unknown;
-  /** The arguments in its entry. Without it, only their names are checked. */
+  /** The arguments in its audit entry. If absent, only their names are checked. */
   given?: State;
-  /** Fields before the change that the entry before does not have. */
+  /** Fields before the change that differ from the previous entry. */
   from?: State;
-  /** The fields that it changes; null when it changes nothing and writes no entry. */
+  /** The fields that it changes, or null if it changes nothing and writes no entry. */
   to: State | null;
   /** A statement to run first. */
   sql?: string;
 }
 
-/** The changes of an entity, by its type, from its first entry on. */
+/** The changes of an entity, by its type, in order. */
 export const CHANGES: Record<string, Change[]> = {
   Organization: [
     {

@@ -154,7 +154,7 @@ function leavesOf(command: Command): Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
-/** What `--help` prints on a terminal of 80 columns. */
+/** The output of `--help` on a terminal with 80 columns. */
 async function helpOf(command: Command): Promise<string> {
   const program = buildVoucherctl();
   let text = "";
@@ -173,14 +173,12 @@ async function helpOf(command: Command): Promise<string> {
   return text;
 }
 
-/** The words of a line as a shell would pass them on. */
+/** The words into which a shell would split a line. */
 function split(line: string): string[] {
   return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? "");
 }
 
-/**
- * Has the program read a command without running it; resolves to the command's name, and fails where the program would.
- */
+/** Has the program parse a command without running it. Resolves to the command's name, and rejects for wrong usage. */
 async function parse(words: string[]): Promise<string> {
   const program = buildVoucherctl();
   let ran = "";
@@ -195,7 +193,7 @@ async function parse(words: string[]): Promise<string> {
   return ran;
 }
 
-/** Lines that end in a backslash belong to the next one. */
+/** Joins lines that end in a backslash with the next one. */
 function joined(text: string): string[] {
   return text.replace(/ \\\n\s*/g, " ").split("\n");
 }

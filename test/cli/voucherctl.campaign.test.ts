@@ -25,7 +25,7 @@ const VOID_WITHOUT_REDIS = { REDIS_URL: "" };
 const org = () => `--org ${partner.organizationId}`;
 
 describe("failures of voucherctl", () => {
-  /** What commands in braces stand for. */
+  /** The values of the names in braces in commands. */
   let given: Record<string, string>;
 
   beforeAll(async () => {
@@ -66,7 +66,7 @@ describe("failures of voucherctl", () => {
   const NO_CODE = /^No voucher (of org_\w+ )?has this code( or id)?\./;
   const LONG = "x".repeat(256);
 
-  /** An exit code, a message, and commands that end with them. */
+  /** An exit code, a message, and commands that end with both. */
   const FAILURES: [exitCode: number, sentence: RegExp, ...commands: string[]][] = [
     [2, /^Unknown command 'kye'.\n\(Did you mean key\?\)\nSee voucherctl --help\n$/, "kye list"],
     [
@@ -159,7 +159,7 @@ describe("failures of voucherctl", () => {
       "webhook replay whk_0",
       "webhook replay whk_0 --from 2026-11-22 --to 2026-11-21",
     ],
-    // These tokens would be refused by the service of the given database.
+    // The service of the given database would refuse these tokens.
     [2, /DATABASE_URL/, "user token --user alice --ttl 1h"],
   ];
 
@@ -194,7 +194,7 @@ describe("failures of voucherctl", () => {
         changed({ pathname: "/no_such_database" }),
       ],
       [78, /may not do this.*audit_entries/, "audit list", changed({ username: role, password: "people" })],
-      // The template's own address has a database without tables.
+      // The template database has no tables.
       ...["org create --name x", ISSUE, "chain verify --all"].map(
         (command) => [78, bare, command, inject("databaseUrl")] as const,
       ),
@@ -243,7 +243,8 @@ describe("text output of voucherctl", () => {
     ]) {
       const plain = await voucherctl.text(line);
       expect(plain).not.toContain(ESCAPE);
-      // Notes are wrapped to the terminal's width, and not wrapped without a terminal. Addresses are never wrapped.
+      // Notes are wrapped to the terminal's width, and stay on one line without a terminal. Addresses are never
+      // wrapped.
       const lines = plain.split("\n").filter((row) => !/^ {20}|https?:/.test(row));
       expect(lines.filter((row) => row.length > 80 || row.endsWith(" "))).toEqual([]);
       const coloured = (await voucherctl.run(line, { FORCE_COLOR: "1" })).stdout;
@@ -444,7 +445,7 @@ it("key create prints a working key once, and key rotate and key revoke end it",
   expect(Date.parse(rotated.oldSecretsUntil) - Date.now()).toBeGreaterThan(86_000_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([404, 404]);
   const last = await voucherctl.json(`key rotate ${older.id} --grace 0s`);
-  // A process knows of the end within a second.
+  // A process learns of the key's end within a second.
   await sleep(1_000);
   expect([await lookUp(older.key), await lookUp(rotated.key)]).toEqual([401, 401]);
   expect(await lookUp(last.key)).toBe(404);

@@ -8,7 +8,7 @@ import { useService } from "../support/use-service.ts";
 const TOKEN = "the token of the operators";
 const NOTE = "a note that names Mrs Miller";
 const MANUAL = readFileSync(new URL("../../docs/console.md", import.meta.url), "utf8");
-/** bull-board asks for a web font of another host, which the policy of the page refuses. */
+/** bull-board requests a web font from another host, which the page's policy blocks. */
 const WEB_FONT = "fonts.googleapis.com";
 const PAUSE = "/ops/queues/redeem/pause";
 
@@ -130,7 +130,7 @@ it("the queue dashboard requests only addresses on the list of reads, and each r
 
 it("the queue pages refuse a change from another site, although the browser sends the password", async () => {
   const { page } = await visit(`${writable.url}/ops/queues`);
-  // Under another host name the service is another site, whose pages may submit a form to it.
+  // The same service under another host name is another site, whose pages may submit a form to it.
   await page.goto(`${writable.url.replace("127.0.0.1", "evil.test")}/assets/none`);
   const sent = page.waitForResponse((response) => response.url() === `${writable.url}${PAUSE}`);
   await page.evaluate(`

@@ -33,7 +33,7 @@ afterAll(() => queue.close());
 
 let addresses = 0;
 
-/** What a browser sends after its user has signed in. */
+/** The headers of a browser after its user has signed in. */
 const OPERATOR = basic(OPS_TOKEN, "operator");
 const BROWSER = { ...OPERATOR, accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 const CHALLENGE = 'Basic realm="Operators", charset="UTF-8"';
@@ -190,7 +190,7 @@ describe("the dashboard", () => {
     const voucher = await issue();
     const { ticket, token } = (await rival.reserve(voucher.code)).body;
     const wrongToken = { ticket, token: "tok_wrong-token-of-the-till", externalRef: "reference-refused" };
-    // The API refuses this request without a job, so the test adds the job that an API with an older read would add.
+    // The API refuses this request without a job, so the test adds the job of an API that read the voucher earlier.
     const { serverId: origin } = api.ctx.deployment;
     const fields = { ticket, tokenHash: hashToken(wrongToken.token) };
     const refused = redeemJob(partner, service.keys.till.id, voucher.id, wrongToken.externalRef, fields);
@@ -313,14 +313,14 @@ it("a webhook job links to its endpoint's page, and shows no other data", async 
 const openQueue = (name: string) =>
   new Queue(name, { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
 
-/** Sends a request as a program does, which prefers JSON. */
+/** Sends a request like a program, which prefers JSON. */
 const ask = (
   method: string,
   url: string,
   { headers = {}, json }: { headers?: Record<string, string>; json?: unknown } = {},
 ) => browse(url, { method, json, headers: { accept: "*/*", ...headers } });
 
-/** An address that has not tried a password yet. */
+/** An address without earlier sign-ins. */
 function newAddress(): Record<string, string> {
   addresses += 1;
   return { "x-forwarded-for": `192.0.2.${addresses}` };

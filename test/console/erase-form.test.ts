@@ -22,7 +22,7 @@ function send(role: OperatorRole, fields: Record<string, string>, organizationId
   return browse(`${pageOf(organizationId)}/erase`, { form, headers: operators[role].headers });
 }
 
-/** Opens what is held, at the path of a voucher or an organization. */
+/** Opens the page of held data, at the path of a voucher or an organization. */
 const show = (role: OperatorRole, path: string, form: Record<string, string> = {}) =>
   browse(`${api.url}/ops/${path}/show`, { form, headers: operators[role].headers });
 

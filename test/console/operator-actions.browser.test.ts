@@ -5,7 +5,7 @@ import { partnerClient } from "../support/client.ts";
 import { useService } from "../support/use-service.ts";
 
 const TOKEN = "the token of the operators";
-/** Markup, a change of direction, and 200 characters without a place to break. */
+/** Markup, a change of text direction, and 200 characters without a place for a line break. */
 const HOSTILE = `<img src=x onerror=alert(1)> ‮ "quoted" ${"W".repeat(160)}`;
 
 const { api } = useService({ apis: [{ OPS_TOKEN: TOKEN, OPS_WRITABLE: "true", BASE_URL: "http://localhost" }] });
@@ -24,21 +24,21 @@ it.each(
   await linkReferrer(acting);
 });
 
-/** An operator's page, and one with script beside it. */
+/** An operator's page without scripts, and one with scripts beside it. */
 interface Acting {
   page: Page;
   inspector: Visit;
   look: string;
 }
 
-/** Opens the same page with script, which axe needs. */
+/** Opens the same page with scripts, which axe needs. */
 async function inspect({ page, inspector, look }: Acting, what: string): Promise<void> {
   await inspector.page.goto(page.url());
   await expectSound(inspector, `acting, ${what}, ${look}`);
   expect((await page.content()).length, what).toBeLessThan(76_000);
 }
 
-/** Creates an organization and what leads to a batch of 30 vouchers. */
+/** Creates an organization, a brand, a product and a batch of 30 vouchers. */
 async function createBatch(acting: Acting): Promise<void> {
   const { page, look } = acting;
   await page
@@ -112,7 +112,7 @@ async function createKey(acting: Acting): Promise<string> {
   return key;
 }
 
-/** Voids the batch, of which one voucher is redeemed. */
+/** Voids the batch, which has one redeemed voucher. */
 async function voidBatch(acting: Acting): Promise<void> {
   const { page } = acting;
   await page.goBack();
@@ -135,7 +135,7 @@ async function linkReferrer(acting: Acting): Promise<void> {
   await send(page, {});
   await page.getByRole("link", { name: "Create a link" }).first().press("Enter");
   await send(page, {});
-  // Fails if there are two.
+  // Fails if there are two matches.
   await page.locator("td svg.qr").waitFor();
   await inspect(acting, "a contract");
 }

@@ -15,7 +15,7 @@ import { startReceiver, WEBHOOK_ENV } from "../support/webhook-receiver.ts";
 
 const { WEBHOOK_SECRET } = WEBHOOK_ENV;
 const OPERATED = { OPS_TOKEN, WEBHOOK_SECRET, WEBHOOK_ALLOW_PRIVATE: "true", METRICS_PORT: "0" };
-/** What the forms of a product and of a batch need. */
+/** The fields for the forms of a product and of a batch. */
 const PRODUCT = {
   name: "Day pass",
   key: "day",
@@ -320,7 +320,7 @@ it("the console stops voiding a batch if the operator leaves, and can continue",
   await locker.connect();
   await locker.query("BEGIN");
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [batchId]);
-  // The first range finds every row locked, so that the page begins before anything is voided.
+  // The first range meets only locked rows, so the page begins before anything is voided.
   const leaving = new AbortController();
   const body = new URLSearchParams({ product: "Pass" });
   const sent = { method: "POST", headers: basic(OPS_TOKEN), body, signal: leaving.signal };
@@ -554,7 +554,7 @@ it("a double click that reaches two processes issues one batch, and both respons
   const form = { ...BATCH, count: "2", formToken: crypto.randomUUID() };
   const path = `/products/${productId}/batches/new`;
   const answers = await besideTransaction(db, async (outside) => {
-    // The first transaction has written everything but its audit entry, and the second begins meanwhile.
+    // The first transaction has written all except its audit entry when the second begins.
     await outside.query("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE");
     const first = open(path, form);
     await untilWaiting(db, 1);
@@ -620,7 +620,7 @@ it("the console refuses an end in the past with one sentence, by the database's 
       `<p class="problem" id="f-${field}-problem" role="alert">${label} is in the past: 2020-01-01T00:00:00.000Z.</p>`,
     );
   }
-  // The host's clock is years behind and plays no part.
+  // The host's clock is years behind and must have no effect.
   vi.useFakeTimers({ toFake: ["Date"], now: new Date("2019-01-01T00:00:00Z") });
   try {
     const key = {
@@ -642,7 +642,7 @@ it("the console refuses an end in the past with one sentence, by the database's 
 });
 
 /**
- * Opens a page of the console as a signed-in browser does; with a form, sends it, by default as one that was just
+ * Opens a page of the console as a signed-in browser. With a form, also sends the form, by default one that was just
  * opened.
  */
 async function open(path: string, fields?: Form | FormData, { at = api.url, headers = {} } = {}) {

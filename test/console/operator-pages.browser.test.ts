@@ -18,7 +18,7 @@ const { api, servers, db } = useService({
 });
 const visit = useBrowser(() => ({ httpCredentials: { username: "zoe", password: TOKEN } }));
 let files: TlogFiles;
-/** The ids of a key that works and of a revoked one. */
+/** The ids of a valid key and of a revoked one. */
 let keyIds: [works: string, revoked: string];
 let offer: Awaited<ReturnType<typeof makeOffer>>;
 let redeemed: { id: string; code: string };
@@ -38,7 +38,7 @@ beforeAll(async () => {
   const [first, second, ...others] = offer.vouchers;
   if (first === undefined || second === undefined) throw new Error("no vouchers");
   [redeemed, reserved] = [first, second];
-  // As a partner repeats a 503.
+  // A partner repeats a call after a 503.
   const done = (call: () => Promise<Reply>) =>
     until(async () => {
       const { status, body } = await call();
@@ -221,7 +221,7 @@ it("the overview draws plots, and a refresh does not move the text", async () =>
   await page.getByText("A webhook endpoint fails", { exact: true }).waitFor({ state: "attached" });
   // Scroll positions are whole pixels.
   expect(Math.abs(((await heading.boundingBox())?.y ?? 0) - (before.y ?? -1))).toBeLessThan(1);
-  // A part that someone has selected stays as it is.
+  // A part of the page that the reader has selected does not change.
   expect(await page.locator("#jobs").innerHTML()).toBe(before.jobs);
   await page.evaluate("getSelection().removeAllRanges()");
   await until(async () => (await page.locator("#jobs").innerHTML()) !== before.jobs);
@@ -245,7 +245,7 @@ it("the log's page shows the numbers of logged and served events, with witnesses
 });
 
 it("the log's page shows the reason of a refusal, and links to the remedy", async () => {
-  // In one step: a running worker reads the anchor.
+  // All files change in one step, because a running worker reads the anchor.
   writeFileSync(`${files.anchor}.new`, await signCheckpoint(tlogKey, { size: 10_000, root: Buffer.alloc(32, 7) }));
   renameSync(`${files.anchor}.new`, files.anchor);
   const visited = await visit("about:blank");

@@ -12,7 +12,7 @@ import { useService } from "../support/use-service.ts";
 
 const REFERENCE = "order <7> & Söhne";
 
-// Read-only, which is the default; writable; and without operator pages.
+// Three APIs: read-only by default, writable, and without operator pages.
 const service = useService({
   apis: [{ OPS_TOKEN }, { OPS_TOKEN, OPS_WRITABLE: "true" }, {}],
 });
@@ -354,7 +354,7 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
              '2026-11-20T10:00:00Z')`,
     [id, partner.organizationId],
   );
-  // Deliveries, the newest last: 30 delivered, one given up, one that is tried again, and one that waits for it.
+  // Deliveries, newest last: 30 delivered, one given up, one in retry, and one that waits for the retry.
   await db.query(
     `INSERT INTO webhook_deliveries
        (position, created_at, next_attempt_at, finished_at, sequence, attempts, last_status, endpoint_id,

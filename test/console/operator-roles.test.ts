@@ -21,7 +21,7 @@ beforeAll(async () => {
   operators = await makeOperators(db);
 });
 
-/** All of them, from the table that mounts them. */
+/** All pages of the table that mounts them. */
 const routes = () => operatorRoutes({ ...api.ctx, config: { ...api.ctx.config } }, each("operatorPages"), WING_ACTS);
 
 it("each page, form and file accepts its role and higher ones, and names its role to lower ones", async () => {
@@ -160,7 +160,7 @@ it("no page for a viewer contains a code, redeem code, ticket or link code", asy
       UNION SELECT ticket FROM reservations UNION SELECT code FROM referral_links`,
   );
   expect(credentials.length).toBeGreaterThan(10);
-  // An error that quotes them, as Postgres does.
+  // An error that quotes secrets, as Postgres's errors do.
   const quoted = `Key (code)=(${redeemed.code}) ${ticket}`;
   const { job, remove } = await addFailedJob({ code: redeemed.code, voucherId: redeemed.id }, quoted);
   const board = ["active", "completed", "failed", "latest", "waiting"].map(
@@ -208,7 +208,7 @@ it("no page for a viewer contains a code, redeem code, ticket or link code", asy
   await remove();
 });
 
-/** Adds a job of the redeem queue that failed, with this text wherever BullMQ keeps a cause. */
+/** Adds a failed job of the redeem queue, with this text in every field where BullMQ stores a cause. */
 async function addFailedJob(data: object, cause: string) {
   const queue = new Queue("redeem", { prefix: servers.queuePrefix, connection: servers.redis, skipMetasUpdate: true });
   const { id: job } = await queue.add("redeem", data);
@@ -260,7 +260,7 @@ it("an admin can erase a voucher's person by the form on its page, and no other 
   expect(rows).toEqual([{ os_user: operators.admin.name, by: "operator" }]);
 });
 
-/** Pages for viewers that are not of the example. */
+/** Pages for viewers that the example does not need. */
 const VIEWED = ["/overview.json", "/log", "/webhooks", "/runbook", "/vouchers", "/queues/webhook", "/queues/jobs/"];
 
 /** A redeemed voucher, and pages with all kinds of actions. */

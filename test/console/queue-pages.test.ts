@@ -14,7 +14,7 @@ import { useService } from "../support/use-service.ts";
 
 const { apis, servers, db, till, issue, worker, startApi } = useService({
   apis: [{ OPS_WRITABLE: "true" }, {}],
-  // A pause is shorter than the wait of the redeems that it stops, on a slow machine too.
+  // The pause is shorter than the wait of the redeems that it stops, even on a slow machine.
   env: { OPS_TOKEN, REDEEM_WAIT_MS: "60000" },
   shards: 3,
 });
@@ -32,7 +32,7 @@ afterAll(() => Promise.all(shards.map((shard) => shard.close())));
 
 const headers = basic(OPS_TOKEN);
 const open = (path: string, at = api) => browse(`${at.url}/ops${path}`, { headers });
-/** Opens pages at once: each waits for a server that does not answer. */
+/** Opens pages concurrently, because each waits for an unreachable server. */
 const openAll = (paths: string[], at: typeof api) =>
   Promise.all(paths.map(async (path) => ({ path, ...(await open(path, at)) })));
 const paused = () => Promise.all(shards.map((shard) => shard.isPaused()));
@@ -135,7 +135,7 @@ describe("failed jobs", () => {
     expect((await open(`/queues/redeem/retry?job=${one}`)).text).toContain(`value="${one}"`);
     const tries = async (id: string) =>
       (await Promise.all(shards.map((shard) => shard.getJob(id)))).map((job) => job?.attemptsMade ?? 0);
-    // The shards number their jobs alike: one of them is retried.
+    // The shards use the same job ids, so the test retries one of two equal ids.
     expect((await send("/queues/redeem/retry", { job: one })).status).toBe(303);
     await until(async () => (await tries(one)).join(" ").includes("2") && (await counts("failed")) === "1 1 1");
     expect((await send("/queues/redeem/retry", { job: "" })).status).toBe(303);

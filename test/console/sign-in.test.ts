@@ -15,7 +15,7 @@ import { useService } from "../support/use-service.ts";
 import { type IssuerKey, makeIssuerKey, secondsFromNow, signClaims, writeKeysFile } from "../support/user-tokens.ts";
 
 const NAMED = { OPS_WRITABLE: "true", TRUST_PROXY: "127.0.0.1" };
-// Two processes with OPS_TOKEN, one without any way to sign in but named operators, and one with a low rate limit.
+// Two processes with OPS_TOKEN, one with named operators only, and one with a low rate limit.
 const service = useService({
   apis: [{ OPS_TOKEN, ...NAMED }, { OPS_TOKEN }, NAMED, { OPS_TOKEN, ...NAMED, RATE_LIMIT_RPS: "5" }],
 });
@@ -23,7 +23,7 @@ const { db, servers, apis } = service;
 const [api, other, namedOnly] = apis;
 const limited = apis[3] as TestApi;
 
-/** Each caller has an address of its own, so that the limits of one test do not concern another one. */
+/** Each caller has its own address, so that one test's limits do not affect another test. */
 let addresses = 0;
 const elsewhere = () => ({ "x-forwarded-for": `192.0.2.${++addresses}` });
 const open = (headers: Record<string, string>, at: TestApi = api, path = "/overview.json") =>
@@ -85,7 +85,7 @@ describe("a named operator", () => {
   });
 
   it("an operator cannot sign in after the operator's expiry, by the database's clock", async () => {
-    // On a busy machine, the first answer may come after the end: then another operator is judged.
+    // On a busy machine, the first answer may come after the end. Then the test uses another operator.
     const { ends, brief, first } = await until(async () => {
       const ends = new Date(Date.now() + 1_000);
       const brief = await makeOperator(db, "viewer", ends);
@@ -134,7 +134,10 @@ describe("a named operator", () => {
   });
 });
 
-/** Voids a batch under this sign-in, which `end` ends in the middle: the page says so, and the rest is not voided. */
+/**
+ * Voids a batch under a sign-in that `end` ends during the run. The page says so, and the other vouchers stay
+ * unchanged.
+ */
 async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, string>>, end: () => Promise<void>) {
   const partner = await makePartner(db);
   const [first] = await issueVouchers(db, partner, 101);
@@ -142,7 +145,7 @@ async function voidUntilEnded(at: TestApi, signIn: () => Promise<Record<string, 
   const locker = new pg.Client(servers.databaseUrl);
   await locker.connect();
   await locker.query("BEGIN");
-  // The first range finds every row locked, so that the page begins before anything is voided.
+  // The first range meets only locked rows, so the page begins before anything is voided.
   await locker.query("SELECT FROM vouchers WHERE batch_id = $1 FOR UPDATE", [rows[0].id]);
   const body = new URLSearchParams({ product: "Pass" });
   const headers = await signIn();
@@ -295,7 +298,7 @@ describe("a proxy's JWT", () => {
     let exp = 0;
     let headers: Record<string, string> = {};
     const signIn = async () => {
-      // The issuer's clock may be ten seconds ahead, so the JWT ends in five.
+      // The issuer's clock may be ten seconds ahead, so the JWT expires in five seconds.
       exp = secondsFromNow(-5);
       headers = { ...bearer(await sign({ exp, roles: ["admin"] })), ...elsewhere() };
       return headers;

@@ -11,7 +11,7 @@ import { voidVoucher } from "../support/void-voucher.ts";
 
 const { api, servers, worker, partner, stranger, keys, issue, till, foreign } = useService();
 /**
- * One voucher per state, with every code, ticket, reference and token that identifies it. The tests try them with
+ * One voucher per status, with every code, ticket, reference and token that identifies it. The tests use them with
  * another organization's key.
  */
 const names: { state: string; codes: string[]; tickets: string[]; refs: string[]; token: string | null }[] = [];
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await voidVoucher(provisioning(servers.db), partner.organizationId, (await make("voided")).code, null);
 });
 
-/** How to ask each partner route about a voucher, by code, ticket or external reference. */
+/** Requests to each partner route about a voucher, by code, ticket or external reference. */
 const PROBES: Record<string, (name: { code: string; token: string | null; ref: string }) => Promise<Reply>[]> = {
   "GET /partner/vouchers/:codeOrTicket": ({ code }) => [foreign.lookUp(code)],
   "GET /partner/vouchers/:codeOrTicket/events": ({ code }) => [foreign.events(code), foreign.events(code, "?after=1")],
@@ -53,7 +53,7 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
   "GET /partner/statements/:month": () => [foreign.statement("2026-11")],
   "GET /partner/events": () => [foreign.feed()],
   "GET /partner/redemptions": () => [foreign.redemptions()],
-  // The same address with a query, which answers as the address with the reference does.
+  // The same address with a query must give the same answer as with the reference in the path.
   "GET /partner/redemptions?externalRef=": ({ ref }) => [foreign.redemptions({ externalRef: ref })],
   "GET /partner/redemptions/:externalRef": ({ ref }) => [foreign.redemption(ref)],
   "POST /partner/vouchers/reserve": ({ code }) => [foreign.reserve(code)],
@@ -67,15 +67,15 @@ const PROBES: Record<string, (name: { code: string; token: string | null; ref: s
 const notFound = (code: string) => ({ status: 404, body: { error: expect.any(String), code } });
 
 it("this file tests every partner route that names a voucher or a redemption", () => {
-  // webhook-routes.test.ts tries the routes of webhooks.
+  // webhook-routes.test.ts tests the routes of webhooks.
   const routes = partnerRoutes().filter((route) => !route.includes("/partner/webhooks"));
   const probed = Object.keys(PROBES).filter((route) => !route.includes("?"));
   expect(routes.sort()).toEqual(probed.sort());
 });
 
 /**
- * Answers for what does not exist, on routes that do not answer voucher_not_found. An unknown ticket to release and an
- * empty list are no errors.
+ * Answers for unknown entities on routes that do not use voucher_not_found. A release of an unknown ticket and an empty
+ * list are no errors.
  */
 const NOTHING: Record<string, unknown> = {
   "POST /partner/vouchers/release": { status: 200, body: { released: false, reason: expect.any(String) } },
@@ -119,7 +119,7 @@ it("a job with the wrong organization redeems nothing, and the other jobs of its
   expect(rows).toEqual([{ status: "Active" }]);
 });
 
-/** The partner routes that the application really has. */
+/** The partner routes that the application has mounted. */
 function partnerRoutes(): string[] {
   interface Layer {
     route?: { path: string; methods: Record<string, boolean> };

@@ -20,11 +20,11 @@ import { openTestServers, type TestServers } from "../support/servers.ts";
 import { openWorkerContext, testConfig, type WorkerContext } from "../support/service.ts";
 import { issueVoucher, makeKey, makePartner, type TestPartner } from "../support/supply.ts";
 
-// The database's clock is right here, and the processes hold it for one that has jumped: everything that ended in the
-// last 400 days has not ended yet.
+// The database's clock is right here, but the processes believe that it has jumped. So they treat everything that ended
+// in the last 400 days as not ended yet.
 
 const JUMP_MS = 400 * 86_400_000;
-/** How far a decision may be ahead of the process's own time, and how long a test may take. Milliseconds. */
+/** Maximum lead of a decision over the process's own time, and the maximum duration of a test. Milliseconds. */
 const SLACK_MS = 120_000;
 
 let servers: TestServers;
@@ -182,7 +182,7 @@ it("nothing is redeemed while the clock is days before the closed time", async (
 it("a voucher that expired before the closed time is not redeemed after the clock is set back", async () => {
   const { db } = servers;
   const { id, batchId } = await issueExpired();
-  // As if the clock had been set back by an hour.
+  // Has the effect of setting the clock back by an hour.
   await bypassTriggers(db, "UPDATE batches SET valid_until = now() + interval '30 minutes' WHERE id = $1", [batchId]);
   await close("now() + interval '1 hour'");
   const committer = openRedeemCommitter({ ...right, onAnnounced: () => undefined });

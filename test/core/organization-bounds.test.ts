@@ -24,25 +24,27 @@ import { statementsOf } from "../support/statement-users.ts";
 import { useService } from "../support/use-service.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-/** Parameters that partners send. All other parameters come from rows that were found by one of these. */
+/** Parameters that partners send. All other parameters come from rows that one of these has found. */
 const NAMES = ["code_key", "ticket", "external_ref", "redeem_code"];
 
-/** Statements whose tickets do not come from a partner, and where they come from. */
+/** Statements whose tickets do not come from a partner, with the source of each ticket. */
 const OWN_TICKETS: Record<string, string> = {
   end_reservations: "of reservations that were read under their vouchers' locks",
   announce_expired_reservations: "of reservations that the transaction has expired",
 };
 
-/** Statements that read from all organizations, for operators only, without taking one. */
+/** Statements without an organization, which read from all organizations for operators only. */
 const ACROSS_ORGANIZATIONS = ["find_key_place", "find_organization_of_webhook", "select_organizations_with_brands"];
 
-/** Searches by every identifier, and compares the organization of what it has found. A test below runs it with each. */
+/**
+ * Searches by every identifier, and compares the organization of the result. A test below runs it with each identifier.
+ */
 const FOUND_BY_ANY = "find_vouchers";
 
 const FILES = findStatementFiles();
 const STATEMENTS = FILES.flatMap((file) => Object.values(readStatements(new URL(file, ROOT))));
 
-/** Statements for which no organization means all. In `insert_key`, the organization is a value and not a filter. */
+/** Statements in which no organization means all. In `insert_key`, the organization is a value and not a filter. */
 const OPTIONAL_ORGANIZATION = FILES.flatMap((file) =>
   Array.from(readFileSync(new URL(file, ROOT), "utf8").matchAll(/^-- name: (\w+)\([^)]*organization_id\?/gm), String),
 )
@@ -111,7 +113,7 @@ describe("every statement with a parameter from a partner", () => {
     text,
   }) => {
     expect(parameters).toContain("organization_id");
-    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same entry.
+    // Arrays are unnested under the names of their parameters, so w.organization_id belongs to the same array index.
     // src/platform/db/pool.ts explains ANY (ARRAY[...]).
     const plain = text.replaceAll(/ANY \(ARRAY\[([\w.]+)\]\)/g, "$1");
     const organizationColumn = text.includes("unnest(")
@@ -133,7 +135,7 @@ const { db, api, till, partner, stranger, issue } = useService();
 it("each statement finds a voucher, reservation or redemption only for its organization", async () => {
   const [held, redeemed] = [await issue(), await issue()];
   const { ticket } = (await till.reserve(held.code)).body;
-  // The tests above block this process for seconds, after which a frozen one answers redeem_unknown for a while.
+  // The tests above block this process for seconds. After such a block, redeems answer redeem_unknown for a while.
   await untilCurrent(api);
   expect((await till.redeem({ code: redeemed.code, externalRef: "order-1" })).status).toBe(200);
 

@@ -8,7 +8,7 @@ import { hasProgram } from "../support/has-program.ts";
 import { makeKey, provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 
-// Runs the example of docs/issuing.md as its reader would, in an empty folder, against a running service.
+// Runs the example of docs/issuing.md like a reader, in an empty folder, against a running service.
 
 const { api, db, partner, till } = useService({ env: { ISSUER_API: "true" } });
 const directory = mkdtempSync(join(tmpdir(), "voucher-back-office-"));
@@ -24,7 +24,7 @@ const FILES = [
   ["back_office.py", "python3"],
 ] as const;
 
-/** Runs the file as its reader would. */
+/** Runs the file like a reader. */
 async function startExample(file: string, program: string, as: string) {
   if (program === "python3" && !hasProgram("python3")) throw new Error("python3 is not installed");
   writeFileSync(join(directory, file), await (await fetch(`${api.url}/docs/${file}`)).text());

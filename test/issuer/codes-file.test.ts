@@ -10,7 +10,7 @@ import { useService } from "../support/use-service.ts";
 
 const { api, db, partner } = useService({ apis: [{ ISSUER_API: "true" }] });
 
-/** One more than a chunk of the file has. */
+/** One more code than a chunk of the file has. */
 const COUNT = 5_001;
 let batchId: string;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ it("a file of codes waits beyond the limit, holds no connection between chunks a
     await lockEntity(holder, { type: "Batch", id: batchId });
     const file = get(key);
     await untilWaiting(db, 1);
-    // The file has one of the places until its audit entry is written. Its first chunk finds the line full.
+    // The file keeps one of the places until its audit entry is written. Its first chunk finds no free waiting place.
     return [file, await fillLine(issuer.calls, ISSUER_CALLS, partner)] as const;
   });
   await until(() => issuer.pool.idleCount === issuer.pool.totalCount);
@@ -60,7 +60,7 @@ it("a file of codes is refused if its database session ends before the file is c
   expect(await refusedWhileLocked(key, endSession)).toMatchObject({ status: 503, body: { code: "unavailable" } });
 });
 
-/** The response to a file of codes if something happens while its rows are locked. */
+/** The response to a file of codes if `happen` runs while its rows are locked. */
 async function refusedWhileLocked(key: string, happen: () => Promise<unknown>) {
   const response = await exportWhileLocked(db, batchId, () => get(key), happen);
   return { status: response.status, body: await response.json() };

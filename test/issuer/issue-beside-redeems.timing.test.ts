@@ -7,12 +7,15 @@ import { useService } from "../support/use-service.ts";
 
 const { servers, db, keys, partner, stranger } = useService({ apis: [], workers: [] });
 
-/** Vouchers that the back office issues at once: as many as one call may. */
+/** Vouchers that the back office issues in one call: the maximum. */
 const ISSUED = 100_000;
-/** Redeems of each measurement, and the pause after each: as tills, and not as a load. */
+/** Redeems in each measurement, and the pause after each, as at tills. */
 const REDEEMS = 300;
 const PAUSE_MS = 10;
-/** How much slower redeems may be beside the issue, and the time below which that is noise. Milliseconds. */
+/**
+ * Maximum factor by which redeems may be slower during the issue, and the time below which a difference is noise.
+ * Milliseconds.
+ */
 const SLOWER_MAX = 2;
 const NOISE_MS = 40;
 const ROUNDS_MAX = 3;
@@ -55,11 +58,11 @@ async function measureBesideIssue(key: string, issueRef: string, codes: readonly
   return besideMs;
 }
 
-/** Redeems one voucher after the other, while `goOn` says so, and returns the 99th percentile of the durations. */
+/** Redeems vouchers one by one while `goOn` returns true, and returns the 99th percentile of the durations. */
 async function measureRedeems(codes: readonly string[], goOn = () => true): Promise<number> {
   const till = partnerClient(service.url, keys.till.key);
   const durations: number[] = [];
-  // The service closes connections that are idle between two measurements. This call opens a new one.
+  // The service closes idle connections between two measurements. This call opens a new one.
   await till.lookUp("none").catch(() => null);
   for (const code of codes) {
     if (!goOn()) break;

@@ -26,7 +26,7 @@ const issuerOf = async ({ organizationId }: Pick<TestPartner, "organizationId">)
   return { id, post, revoke: () => revokeApiKey.run(provisioning(db), id, {}) };
 };
 
-/** Starts to look at the API's checks whether keys have ended. Returns whether one has found the end of a key. */
+/** Starts to watch the API's checks for ended keys. Returns whether a check has found the key's end. */
 function watchChecks(): (keyId: string) => Promise<boolean> {
   const query = vi.spyOn(service.apis[0]?.ctx.issuer?.pool ?? expect.fail("no issuer API"), "query");
   onTestFinished(() => query.mockRestore());
@@ -47,7 +47,7 @@ it("voiding a batch stops when the key is revoked, and returns the number of voi
     const { id, post, revoke } = await issuerOf(partner);
     const { batchId, vouchers } = await issueTestBatch(db, partner, 102);
     return besideTransaction(db, async (outside) => {
-      // The void waits for this one in its second round, and for the others not at all.
+      // The void waits for this voucher in its second round, and does not wait for the others.
       await lockRows(outside, [vouchers[0]?.id ?? ""]);
       const pending = post(`batches/${batchId}/void`);
       if (!(await untilWaitingOr(pending, db, 1))) return null;
@@ -57,7 +57,7 @@ it("voiding a batch stops when the key is revoked, and returns the number of voi
       return { post, batchId, answer: await pending };
     });
   };
-  // A void waits two seconds for the lock. On a busy machine, this may be too short to revoke the key.
+  // A void waits two seconds for the lock. On a busy machine, that may be too short to revoke the key.
   const { post, batchId, answer } = await until(revokeDuring);
   expect(answer).toMatchObject({ status: 401, body: { code: "unknown_key" } });
   expect(answer.body.error).toMatch(/ 102 vouchers were cancelled/);
@@ -102,7 +102,7 @@ it("an issue stops when its key is revoked, and issues nothing", async () => {
   expect(rows).toEqual([]);
 });
 
-/** The answers to two calls that waited for a voucher's row together. Null if one of them waited too long for that. */
+/** The answers to two calls that waited for a voucher's row together, or null if one of them waited too long. */
 async function whileBothWait<One, Other>(
   id: string,
   start: () => readonly [Promise<One>, Promise<Other>],

@@ -13,7 +13,7 @@ const makeIssuer = async () => {
   return { post: (path: string, body: object = {}) => send("POST", `${api.url}/issuer/${path}`, { key, body }) };
 };
 
-/** A little less than a void waits for one lock. Milliseconds. */
+/** Slightly less than a void's wait for one lock. Milliseconds. */
 const NEARLY_A_LOCK_WAIT_MS = 1_700;
 
 it("voiding a batch answers within five seconds while vouchers are locked, and a repeat continues", async () => {
@@ -69,14 +69,14 @@ it("voiding a batch without a connection answers overloaded within five seconds,
   expect((await post(`batches/${batchId}/void`)).body).toEqual({ voided: 1, alreadyFinal: 0, remaining: 0 });
 });
 
-/** A response, and how long it took. */
+/** A response and its duration. */
 async function timed<T extends object>(call: () => Promise<T>): Promise<T & { ms: number }> {
   const startedAt = performance.now();
   const answer = await call();
   return Object.assign(answer, { ms: performance.now() - startedAt });
 }
 
-/** Starts issues that take all the places an organization may have, until the transaction ends. */
+/** Starts issues that take all of an organization's places until the transaction ends. */
 async function fillPlaces(
   outside: pg.PoolClient,
   post: Awaited<ReturnType<typeof makeIssuer>>["post"],

@@ -102,7 +102,7 @@ it("an issue whose reference is used and erased during its wait creates no batch
 
 it("two simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
-  // A call waits two seconds for another one. On a busy machine, that one may take longer.
+  // A call waits two seconds for another one, which may take longer on a busy machine.
   const issueOnce = () =>
     until(async () => {
       const answer = await post(`products/${partner.productId}/batches`, asked);
@@ -156,7 +156,7 @@ it("codes are read by page and as a CSV file, with one audit entry an hour for e
     send("GET", `${api.url}/issuer/batches/${id}/vouchers?limit=1`, { headers: { "x-api-key": by } }),
   );
   for (const { status } of await Promise.all(pages)) expect(status).toBe(200);
-  // An hour later, by the time of the entries so far.
+  // An hour later, by the times of the existing entries.
   await bypassTriggers(db, "UPDATE audit_entries SET at = at - interval '1 hour' WHERE entity_id = $1", [id]);
   expect((await get(`batches/${id}/vouchers?limit=1`)).status).toBe(200);
   const all = (await auditOf(id)).filter(({ command }) => command === "batch export");
@@ -328,7 +328,7 @@ it("another organization's entity gets the same bytes as an unknown one", async 
     ]),
     [`contracts/${contractId}/links`, `contracts/${newId("ctr")}/links`, { product: partner.productId }],
   ];
-  // The answer, byte by byte, but for the names that the caller has given and the id of the request.
+  // The answer's bytes, except for names from the caller and the request id.
   const bytes = async (path: string, body?: object, accept = "application/json") => {
     const init = body && { method: "POST", body: JSON.stringify(body) };
     const headers = { "x-api-key": foreign, "content-type": "application/json", "x-request-id": "same", accept };

@@ -16,7 +16,7 @@ const script = (path: string) => fileURLToPath(new URL(`../../src/${path}`, impo
 const { HOME = "", PATH = "" } = process.env;
 
 const directory = mkdtempSync(join(tmpdir(), "voucher-backup-"));
-// When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+// When root runs the tests, Postgres runs as another user, who needs access to the folder.
 chmodSync(directory, 0o755);
 afterAll(() => rmSync(directory, { recursive: true }));
 
@@ -87,7 +87,7 @@ it("a restored database has the backup's redemptions, and is refused until db ad
   expect((await till.redeem({ code: after, externalRef: "after" })).body).toMatchObject({ alreadyConfirmed: false });
   expect(await interrupt(second)).toBe(0);
 
-  // The whole folder is lost.
+  // The whole folder is deleted.
   rmSync(data, { recursive: true });
   expect(restore("b.tar").status).toBe(0);
   expect(existsSync(join(data, "log/anchor"))).toBe(true);
@@ -124,7 +124,7 @@ it("npm run restore refuses if a process begins to use the database while it unp
 
 const start = () => startIn(directory, port);
 
-/** Runs a program in the folder, and returns its status and what it prints. */
+/** Runs a program in the folder. Returns its status and its output. */
 function run(path: string, ...args: string[]) {
   const env = { PATH, HOME };
   const { status, stdout, stderr } = spawnSync(process.execPath, [script(path), ...args], {

@@ -115,6 +115,6 @@ it("the embedded Redis has a password, and only its owner can read its files and
   expect(files).toContain("redis.conf");
   const paths = ["redis", ...files.map((file) => join("redis", file))].map((path) => join(root, path));
   expect(paths.filter((path) => (statSync(path).mode & 0o077) !== 0)).toEqual([]);
-  // The embedded Postgres, which may run as another user, enters the folder.
+  // The embedded Postgres enters the folder, possibly as another user.
   expect(statSync(root).mode & 0o777).toBe(0o711);
 });

@@ -54,10 +54,10 @@ describe.each([
   });
 });
 
-/** A secret of the operator's own, which no file keeps. */
+/** A secret that the operator sets and no file contains. */
 const SECRET = { RESERVATION_TOKEN_SECRET: "a secret of the operator's own" };
 
-/** How long callers rest between two calls, so that they leave the processes a part of the machine. Milliseconds. */
+/** The callers' pause between two calls, which leaves the processes some CPU time. Milliseconds. */
 const REST_MS = 20;
 
 describe("beside npm start", () => {
@@ -68,7 +68,7 @@ describe("beside npm start", () => {
   let password: string;
 
   const beside = (program: string[], env: Record<string, string> = SECRET) => run(program, env, folder);
-  /** The processes on the overview that are in a state, as their roles and process ids. */
+  /** The processes that the overview shows in a state, as roles and process ids. */
   const find = async (state: string): Promise<string[]> => {
     const response = await fetch(`http://127.0.0.1:${port}/ops/overview.json`, { headers: basic(password) });
     const { processes } = (await response.json()) as { processes: { role: string; pid: number; state: string }[] };
@@ -243,7 +243,7 @@ describe("beside npm start", () => {
 
   it("npm start continues when one API process exits on SIGTERM", async () => {
     const [, further = ""] = /^Further APIs: (\S+)$/m.exec(started.output()) ?? [];
-    // An API that joined before may still be listed, if its last report was lost.
+    // The overview may still list an API that joined before, if its last report was lost.
     const [one = ""] = await until(async () => {
       const apis = (await find("up")).filter((name) => name.startsWith("api"));
       return apis.length === 2 ? apis : null;
@@ -267,16 +267,14 @@ describe("beside npm start", () => {
     expect((await till.redeem({ code: voucher?.code, externalRef: "joined" })).status).toBe(200);
     started.child.kill("SIGINT");
     expect((await started.ended).exitCode).toBe(0);
-    // The API has ended before the servers did.
+    // The API has ended before the servers.
     expect((await api.ended).exitCode, api.output()).toBe(0);
     expect(api.output()).toContain('"drained"');
     expect(readdirSync(join(folder, ".data/users"))).toEqual([]);
   });
 });
 
-/**
- * Eight tills that redeem one voucher after the other until the load is stopped, which waits for their last answers.
- */
+/** Eight tills that redeem vouchers one by one. Stopping them waits for their last answers. */
 function startLoad(url: string, key: string, issue: (count: number) => Promise<{ code: string }[]>) {
   const till = partnerClient(url, key);
   const refusals: unknown[] = [];
@@ -310,7 +308,7 @@ function startLoad(url: string, key: string, issue: (count: number) => Promise<{
 
 function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "voucher-replicas-"));
-  // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+  // When root runs the tests, Postgres runs as another user, who needs access to the folder.
   chmodSync(folder, 0o755);
   return folder;
 }

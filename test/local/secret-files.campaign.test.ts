@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** Makes a folder whose `npm start` is the present process, and runs programs in it. */
+/** Creates a folder in which this process is the running `npm start`, and runs programs there. */
 function useFolder() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "voucher-secrets-")));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -36,7 +36,7 @@ function useFolder() {
   save(data, { log: OF_EMBEDDED });
   return {
     run: (args: string[], env: Record<string, string>) => startNode(args, env, folder).ended,
-    /** Both forms of a secret. */
+    /** Both forms of a secret: a value and a file. */
     formsOf(name: string, value: string): Record<string, string>[] {
       const file = join(folder, name);
       writeFileSync(file, `${value}\n`);

@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** An empty folder, because a start is remembered in its folder. */
+/** An empty folder, because a start is recorded in its folder. */
 let folder: string;
 
 describe("npm start with given servers", () => {
@@ -48,7 +48,7 @@ describe("npm start with given servers", () => {
       PORT: String(port),
       OPS_TOKEN,
       LOG_LEVEL: "silent",
-      // A proxy that does not lead to this machine.
+      // A proxy that cannot reach this machine.
       NODE_USE_ENV_PROXY: "1",
       HTTP_PROXY: "http://127.0.0.1:9",
     });
@@ -73,7 +73,7 @@ describe("npm start with given servers", () => {
     expect(metrics.length).toBeGreaterThan(1);
     for (const open of [`${url}/readyz`, ...metrics]) {
       expect((await fetch(open.replace("localhost", "127.0.0.1"))).status).toBe(200);
-      // Another address of this machine, on which a server for all interfaces answers.
+      // Another address of this machine, at which a server on all interfaces responds.
       await expect(fetch(open.replace(/localhost|127\.0\.0\.1/, "127.0.0.2"))).rejects.toThrow();
     }
   });
@@ -130,9 +130,9 @@ it("npm start names the variable of a server that does not respond", async () =>
 });
 
 /**
- * Their smoke needs what this test does not have: `user token` the embedded servers, `db` a role that makes roles,
- * `sandbox check` a client, `log`, `receipt` and `witness` a log with a key, `statement` a month that has ended,
- * `completion` a shell, `alert` a receiver.
+ * Nouns that this test cannot run: `user token` needs the embedded servers, `db` a role that creates roles, `sandbox
+ * check` a client, `log`, `receipt` and `witness` a log with a key, `statement` a month that has ended, `completion` a
+ * shell, `alert` a receiver.
  */
 const TRIED_ELSEWHERE = ["user", "db", "sandbox", "log", "receipt", "witness", "statement", "completion", "alert"];
 

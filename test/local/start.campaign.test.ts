@@ -28,7 +28,7 @@ describe("npm start on a machine without servers", () => {
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "voucher-start-"));
-    // When the tests run as root, Postgres runs as another user, who must be able to enter the folder.
+    // When root runs the tests, Postgres runs as another user, who needs access to the folder.
     chmodSync(directory, 0o755);
     port = await findSteadyPort();
     first = startIn(directory, port);
@@ -234,7 +234,7 @@ describe("npm start on a machine without servers", () => {
 
   it("npm start on a machine without servers prints readable log lines on a terminal after its banner", async () => {
     const { PATH, HOME } = process.env;
-    // script(1) gives it a terminal.
+    // script(1) provides a terminal.
     const started = spawn("script", ["-qec", `'${process.execPath}' '${START}'`, "/dev/null"], {
       cwd: directory,
       env: { PATH, HOME, PORT: String(await findSteadyPort()), TERM: "dumb" },
@@ -245,7 +245,7 @@ describe("npm start on a machine without servers", () => {
     });
     const ended = new Promise((resolve) => started.once("close", resolve));
     await until(() => seen.includes("Ctrl-C stops everything") || started.exitCode !== null, 2 * START_MS);
-    // Ctrl-C, typed on the terminal.
+    // Sends Ctrl-C from the terminal.
     started.stdin.write("\x03");
     await ended;
     const [before = "", after = ""] = stripVTControlCharacters(seen).split("The API is at ");
@@ -262,7 +262,7 @@ describe("npm start on a machine without servers", () => {
     const { postgresPort, redisPort, postgresPassword } = JSON.parse(
       readFileSync(join(directory, ".data/servers.json"), "utf8"),
     );
-    // The embedded servers of another folder are this one's own.
+    // Uses the embedded servers of another folder as the operator's own servers.
     const lender = startIn(directory, port);
     await untilReady(lender);
     const lent = JSON.parse(readFileSync(join(directory, ".data/servers.json"), "utf8"));
@@ -344,7 +344,7 @@ describe("npm start on a machine without servers", () => {
     expect(service).toHaveLength(3);
     killed.child.kill("SIGKILL");
     await until(() => service.every((pid) => !isAlive(pid)), START_MS);
-    // The next start finds and stops the servers that it left running.
+    // The next start finds and stops these servers.
     const next = startIn(directory, port);
     await untilReady(next);
     expect(await interrupt(next)).toBe(0);
@@ -366,7 +366,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Pastes the partner's commands of a demo into a shell, and expects them to do what they say. */
+/** Runs the partner's commands of a demo in a shell, and expects their documented results. */
 function tryPartnerCommands(output: string): void {
   const lines = output
     .slice(output.indexOf("export API="))
@@ -384,7 +384,7 @@ function tryPartnerCommands(output: string): void {
   expect(JSON.parse(paste(redeem))).toEqual({ ...redeemed, alreadyConfirmed: true });
 }
 
-/** Pastes the marketplace's commands of a demo into a shell, and returns the responses. */
+/** Runs the marketplace's commands of a demo in a shell, and returns the responses. */
 function tryMarketplaceCommands(output: string) {
   const lines = output.split("\n").map((line) => line.trim());
   const exports = lines.filter((line) => line.startsWith("export ")).join("\n");

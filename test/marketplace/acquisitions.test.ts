@@ -39,11 +39,13 @@ import { voidVoucher } from "../support/void-voucher.ts";
 const service = useService({ apis: [{}, {}], users: true });
 const { servers, api, apis, issuer: key } = service;
 
-/** A user's client, at either API in turn. */
+/** A user's client, which uses both APIs in turn. */
 let turn = 0;
 const as = (userId?: string) => signedIn((apis[turn++ % 2] as TestApi).url, key, userId);
 
-/** Does `work` while an offer's rows are locked. Null if that took longer than an acquisition waits for a lock. */
+/**
+ * Runs `work` while an offer's rows are locked. Returns null if that took longer than an acquisition waits for a lock.
+ */
 const whileBrieflyLocked = <T>(offer: Offered, work: () => Promise<T>) =>
   inTime(LOCK_WAIT_MS, () => whileLocked(servers.db, idsOf(offer), work));
 
@@ -287,7 +289,7 @@ describe("requests that are ready together", () => {
   const claims = ({ productId }: TestPartner, users: readonly string[]) =>
     users.map((userId) => ({ userId, way: "product", id: productId, paymentRef: null }) as const);
   const users = (count: number) => Array.from({ length: count }, () => newUser());
-  /** Submits them to one API in the same turn of its event loop. */
+  /** Submits the requests to one API in the same turn of its event loop. */
   const submit = (requests: readonly AcquisitionRequest[]) =>
     requests.map((request) => api.ctx.acquisitions.submit(request));
   const vouchersOf = (outcomes: readonly AcquisitionOutcome[]) =>
@@ -378,7 +380,7 @@ describe("requests that are ready together", () => {
     const outcomes = await submitted.outcomes;
     expect(outcomes[7]).toMatchObject({ kind: "acquired", voucher: { id: taken }, alreadyConfirmed: true });
     expect(new Set(vouchersOf(outcomes)).size).toBe(20);
-    // The invariants at the end of the file demand an event for each claim.
+    // The invariants in the last test require an event for each claim.
     await recordClaim(taken, all[7] ?? "");
   });
 
@@ -400,7 +402,7 @@ describe("requests that are ready together", () => {
     const partner = await makePartner(servers.db);
     const batches = await Promise.all(
       [3_600, 7_200, 10_800, 14_400].map((seconds, n) =>
-        // The 25 users of the link take all 10 of the second batch, even if they got all 15 of the first.
+        // The link's 25 users take all 10 of the second batch, even if they got all 15 of the first.
         offerBatch(servers.db, partner, n === 1 ? 10 : 15, {
           validUntil: inSeconds(seconds),
           audience: n === 1 ? "ReferrerOnly" : "OpenToAll",
@@ -439,7 +441,7 @@ describe("requests that are ready together", () => {
     expect(new Set(all).size).toBe(all.length);
     expect(Object.keys(countOutcomes(replies.flat())).toSorted()).toEqual(["200", "409 sold_out"]);
     expect(await readAcquisitions(servers.db, batches.flatMap(idsOf))).toHaveLength(all.length);
-    // A claim by link may take from every batch.
+    // A claim by link may get a voucher of any batch.
     expect(outcome(await (await as()).claimByLink(code))).toBe("409 sold_out");
     await assertInvariants(servers.db);
   });
@@ -450,7 +452,7 @@ const endContract = (id: string) => (moment: Date) =>
   bypassTriggers(servers.db, "UPDATE referrer_contracts SET ends_at = $1 WHERE id = $2", [moment, id]);
 const setMoment = (update: string, id: string) => (moment: Date) => servers.db.query(update, [moment, id]);
 
-/** The end of something at a near moment, and the call that then gets the answer. */
+/** Something that ends soon, and the call that then gets the answer. */
 type Ending = [end: (moment: Date) => Promise<unknown>, call: (user: MarketClient) => Promise<Reply>];
 
 it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promise<Ending>]>([
@@ -506,7 +508,7 @@ it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promi
   expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
 });
 
-/** Repeats a call that a busy machine refuses with 503, as its caller would. */
+/** Repeats a call that a busy machine refuses with 503, like a caller. */
 function untilDecided(call: () => Promise<Reply>): Promise<Reply> {
   return until(async () => {
     const reply = await call();

@@ -27,7 +27,7 @@ const { api, servers, as } = useService({ users: true });
 
 type Offer = TestPartner & Offered;
 
-/** The three routes that reach supply without a referrer. */
+/** The three routes to supply without a referrer. */
 const ROUTES: [name: string, take: (client: MarketClient, offer: Offer) => Promise<Reply>][] = [
   ["POST /marketplace/listings/{id}/buy", (client, { listingId }) => client.buyListing(listingId)],
   ["POST /products/{id}/claim", (client, { productId }) => client.claimProduct(productId)],
@@ -43,7 +43,7 @@ const member =
   (user: string, { organizationId }: TestPartner): Promise<unknown> =>
     makeMember(servers.db, { organizationId, userId: user, role });
 
-/** Every relation of a user to a brand: whether its ReferrerOnly listings are open to the user, and by which rule. */
+/** Every relation of a user to a brand: whether the user may acquire its ReferrerOnly vouchers, and by which rule. */
 const CALLERS: Record<string, [isOpen: boolean, make: (user: string, of: TestPartner) => Promise<unknown>]> = {
   "a stranger": [false, async () => undefined],
   "an owner": [true, member("owner")],
@@ -126,7 +126,7 @@ it("canBuy is true exactly when buy would refuse neither the audience nor the wi
   }
 
   const seen = new Set<string>();
-  // Random offers alone would miss an outcome in one run of 200.
+  // Random offers alone would miss an outcome once in 200 runs.
   const offered = { audience: "ReferrerOnly", valid: true, left: 1, held: 0, withClaims: false } as const;
   const example = (window: string) => ({ ...offered, window, callers: clients });
   await fc.assert(
@@ -170,11 +170,11 @@ it("canBuy is true exactly when buy would refuse neither the audience nor the wi
     ),
     { numRuns: 10, examples: [[example("always")], [example("none")]] },
   );
-  // Every outcome has occurred.
+  // The test has seen every outcome.
   expect([...seen].sort()).toEqual(["200", "403 referrers_only", "409 sold_out", "409 window_closed"]);
 });
 
-/** Expects that canBuy and all three routes agree about a caller; nothing is taken where they are to refuse. */
+/** Expects that canBuy and all three routes agree for a caller, and that a refusal takes no voucher. */
 async function expectOpen(offer: Offer, client: MarketClient, expected: boolean): Promise<void> {
   expect((await client.listing(offer.listingId)).body.canBuy).toBe(expected);
   for (const [name, take] of ROUTES)

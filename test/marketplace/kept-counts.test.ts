@@ -26,7 +26,7 @@ it("one visitor's many counts do not delay another visitor's", async () => {
   const crawled = batchesOf("crawler", 2_000).map((batchId) => counts.read(batchId, { visitor: "crawler" }));
   await expect.poll(() => statements.length).toBe(1);
   const other = counts.read("wanted", { visitor: "other" });
-  // Both want this one, so the crawler's turn must not count for the other visitor.
+  // Both visitors count this batch, so the crawler's turn must not count as the other visitor's.
   const shared = counts.read("crawler's batch 1999", { visitor: "other" });
   go();
   expect(await Promise.all([other, shared])).toEqual([3, 3]);

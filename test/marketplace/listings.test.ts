@@ -21,7 +21,7 @@ const { api, servers, issuer: key, anyone } = useService({ users: true });
 it("GET /marketplace/listings/{id} returns product, prices, remaining vouchers and canBuy", async () => {
   const validUntil = new Date("2099-12-31T23:59:59.500Z");
   const offer = await makeOffer(servers.db, 3, { validUntil });
-  // The listing keeps the terms of the batch.
+  // The listing has the batch's terms.
   await servers.db.query("UPDATE products SET price_usd = 1, retail_price_usd = 2, benefit_months = 9 WHERE id = $1", [
     offer.productId,
   ]);

@@ -8,11 +8,11 @@ import { useDatabase } from "../support/use-service.ts";
 /** Vouchers of the large batch, and how many of them are left. */
 const COUNT = 50_000;
 const LEFT = 500;
-/** Most pages that a pick may read: an index descent and a few rows, independent of the size of the batch. */
+/** Maximum pages of a pick: an index descent and a few rows, independent of the size of the batch. */
 const PAGES_MAX = 40;
 /**
- * VACUUM and index scans can only drop dead rows that no older transaction can see. Autovacuum's ANALYZE of any table
- * is such a transaction and starts at any time, so the tests wait until it has ended.
+ * VACUUM and index scans can remove only dead rows that no older transaction can see. Autovacuum's ANALYZE of any table
+ * is such a transaction and can start at any time, so the tests wait for its end.
  */
 const UNTIL_DEAD_ROWS_ARE_INVISIBLE = { timeout: 30_000, interval: 100 };
 
@@ -29,7 +29,7 @@ type Pick = (typeof PICKS)[number];
 
 const { servers, partner } = useDatabase();
 let pool: pg.Pool;
-/** Prepared its statements before there was any voucher, like a process that has run for a long time. */
+/** This API prepared its statements before there was any voucher, like a process that has run for a long time. */
 let early: pg.PoolClient;
 let batchId: string;
 

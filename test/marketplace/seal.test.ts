@@ -33,7 +33,7 @@ const {
   issuer: key,
   contexts: [ctx],
 } = service;
-/** A voucher without an event to seal. */
+/** A voucher without a Pending event. */
 let idle: IssuedVoucher;
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ it("the event of a purchase is sealed before the answer, and only the partner's 
     const paymentRef = newPayment();
     const startedAt = performance.now();
     const { voucher } = (await client.buyListing(offer.listingId, { paymentRef })).body;
-    // The answer waits a second for the seal, and a busy machine may need longer.
+    // The answer waits a second for the seal, for which a busy machine may need longer.
     return performance.now() - startedAt > 1_000 ? null : { offer, contractId, paymentRef, voucher };
   };
   const { offer, contractId, paymentRef, voucher } = await whileSealing(() => until(buy));
@@ -155,7 +155,7 @@ itOnOneRedis.each([
       expect(reply).toMatchObject({ status: 200, body: { alreadyConfirmed: false } });
     const ids = [bought, claimed].map(({ body }) => body.voucher.id);
     for (const id of ids) expect((await statuses(id)).at(-1)).toMatch(/Pending$/);
-    // Makes the event some seconds older: a younger one may have a job that is under way.
+    // Makes the event some seconds older, because a younger event may have a running job.
     await bypassTriggers(
       servers.db,
       `UPDATE voucher_events SET occurred_at = now() - interval '6 seconds'
@@ -191,7 +191,7 @@ it("an acquisition succeeds when the seal queue is full, and adds no job to it",
     await until(hasRoom);
     return waiting;
   };
-  // The measured length counts for a second, and a busy machine may need longer for a claim.
+  // A measured queue length is used for a second, and a busy machine may need longer for a claim.
   await expectFairRound(5, claim, (waiting) => waiting === waitingMax);
 });
 
@@ -209,7 +209,7 @@ it("the event of an acquisition is sealed before the expiry's event", async () =
   expect(await statuses(left?.id ?? "")).toEqual(["issued Sealed", "expired Sealed"]);
 });
 
-/** Runs `work` while a seal worker is there. */
+/** Runs `work` with a seal worker. */
 async function whileSealing<T>(work: () => Promise<T>): Promise<T> {
   const sealing = prepare(ctx).start();
   try {
@@ -228,7 +228,7 @@ async function makeTill({ organizationId }: TestPartner) {
   return partnerClient(api.url, (await makeKey(servers.db, organizationId)).key);
 }
 
-/** The chain as the partner endpoint serves it. */
+/** The chain from the partner's route. */
 async function serve(partner: TestPartner, code: string) {
   const { events } = (await (await makeTill(partner)).events(code)).body;
   expect(verifyServedChain(events)).toBeNull();

@@ -156,7 +156,7 @@ describe.each(ROUTES)("POST $name", ({ name, kind, take }) => {
       [damaged],
     );
     expect(rows.map(({ voucher_id }) => voucher_id)).toEqual(damaged.toSorted());
-    // Repairs the chain as a restore would, so that the invariants hold again.
+    // Repairs the chain like a restore, so that the invariants hold again.
     await bypassTriggers(servers.db, "DELETE FROM voucher_events WHERE voucher_id = ANY ($1) AND sequence = 2", [
       damaged,
     ]);
@@ -301,7 +301,7 @@ describe("a product's batches", () => {
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).claimProduct(partner.productId))).toBe("sooner");
     expect(batchOf(await (await as(referrer)).buyListing(late.listingId))).toBe("late");
-    // The batch that expires first is sold out, so the next one is tried.
+    // The batch that expires first is sold out, so the call tries the next one.
     expect(batchOf(await (await as(referrer)).buyProduct(partner.productId))).toBe("soon");
     expect(batchOf(await (await as()).claimProduct(partner.productId))).toBe("late");
   });
@@ -349,13 +349,13 @@ it("a claim succeeds even if another release stored the voucher's code in anothe
   for (const alreadyConfirmed of [false, true]) {
     expect(await client.claimProduct(productId)).toMatchObject({ status: 200, body: { voucher, alreadyConfirmed } });
   }
-  // As the invariants demand.
+  // The invariants require this event.
   await setKey(vouchers[0]?.code.replaceAll("-", "") ?? "");
 });
 
 type Supply = TestPartner & Offered & { linkCode: string; contractId: string };
 
-/** A batch with everything that leads to it. */
+/** A batch with its product, brand and organization. */
 async function makeSupply(count: number, options: Parameters<typeof makeOffer>[2] = {}): Promise<Supply> {
   const offer = await makeOffer(servers.db, count, options);
   const { code, contractId } = await makeReferral(servers.db, offer);
@@ -373,7 +373,7 @@ async function makeSister({ brandId }: TestPartner): Promise<string> {
   return id;
 }
 
-/** Dumps all rows once every event is sealed: on a busy machine, an acquisition answers before. */
+/** Dumps all rows once every event is sealed, because on a busy machine an acquisition answers before its seal. */
 async function dumpSealed() {
   const { rows } = await servers.db.query(
     `SELECT DISTINCT voucher_id AS id FROM voucher_events WHERE seal_status = 'Pending'
@@ -383,7 +383,7 @@ async function dumpSealed() {
   return dumpRows(servers.db);
 }
 
-/** Expects a refusal in the one form that all have, and that it wrote nothing. */
+/** Expects a refusal in the common form, and that it wrote nothing. */
 async function expectRefused(status: number, code: string, call: () => Promise<Reply>): Promise<void> {
   const before = await dumpSealed();
   const reply = await call();

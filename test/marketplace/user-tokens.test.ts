@@ -48,7 +48,7 @@ let keysFile: KeysFile;
 let api: TestApi;
 /** An API that also checks the issuer and the audience. */
 let strict: TestApi;
-/** Has no keys configured. */
+/** An API without configured keys. */
 let keyless: TestApi;
 let offer: TestPartner & Offered & { linkCode: string };
 
@@ -296,7 +296,7 @@ describe("keys fetched by HTTP", () => {
     expect(await codeOf(await signUser(key, "another user"))).toBe("accepted");
     const next = await makeIssuerKey();
     server.publish(next);
-    // From here on, the token is verified every five seconds. The last result would otherwise be cached beyond the
+    // From here on, the token is verified every five seconds. Otherwise the last result would stay cached beyond the
     // tenth minute.
     advance(TRUSTED_MS / 2);
     expect(await codeOf(token)).toBe("accepted");
@@ -420,10 +420,7 @@ function call(at: TestApi, path: string, authorization: string | null, body: unk
   return send("POST", `${at.url}${path}`, { headers: authorization === null ? {} : { authorization }, body });
 }
 
-/**
- * Expects that every user route refuses a token, and that the listings refuse it instead of treating its caller as
- * anonymous.
- */
+/** Expects that every user route refuses a token, and that the listings do not treat its caller as anonymous. */
 async function expectRefused(at: TestApi, authorization: string | null, code: string): Promise<void> {
   const replies = await Promise.all(CALLS.map(([, path, body]) => call(at, path(), authorization, body)));
   if (authorization !== null) {
@@ -458,7 +455,7 @@ function signShared(secret: string | Buffer, header: Record<string, unknown> = {
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }
 
-/** Checks tokens with the keys at an address, by the database's clock as read now. */
+/** Checks tokens with the keys at an address, by the current time of the database's clock. */
 function openUsers(jwksUrl: string, telling: Telling = TELLS_NOTHING): UserAuthenticator {
   const clock = new DatabaseClock(() => performance.now());
   clock.observe({ now: new Date(), trustedAt: null, closedUntil: new Date(0) });

@@ -45,10 +45,10 @@ it("a buy that waits for a locked voucher gets one of another batch if that is u
   });
 });
 
-/** Prepares a batch without supply. Returns what gives it supply, and then its voucher. */
+/** Prepares a batch without supply. Returns a function that adds supply, and the voucher. */
 type Prepare = (partner: TestPartner) => Promise<() => Promise<string | undefined>>;
 
-/** The ways in which a batch gets its first vouchers after a request was read. */
+/** Ways for a batch to get its first vouchers after a request was read. */
 const LATE_SUPPLY: [string, Prepare][] = [
   [
     "a batch whose window opens",

@@ -8,7 +8,7 @@ import { untilWaiting, whileLocked } from "../../../test/support/outside-transac
 import { useService } from "../../../test/support/use-service.ts";
 import { OutcomeUnknown, type Settings, VoucherRefused, voucherClient } from "../src/index.ts";
 
-// What proves to a client that a voucher was redeemed, or that it was not.
+// Proofs to a client that a voucher was redeemed, or that it was not.
 
 const { api, db, issue, keys } = useService({ env: { WORKER_QUEUES: "redeem" } });
 

@@ -9,7 +9,7 @@ const vectors: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
 const policy = await parsePolicy(vectors.policy);
 const [{ receipt: RECEIPT, index: INDEX } = { receipt: "", index: 0 }] = vectors.receipts;
 const PROOF = RECEIPT.replace(/^extra .*\n/m, "");
-/** A line of a proof. */
+/** One line of a proof: a hash. */
 const HASH = encodeBase64(new Uint8Array(32));
 
 it("a receipt is unchanged after it is read and written again, with or without its payload", () => {

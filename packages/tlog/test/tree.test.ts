@@ -151,7 +151,7 @@ class Store {
     }
     for (const tile of tree.grown()) {
       const before = this.#tiles.get(`${tile.level}/${tile.index}`);
-      // A stored tile only grows at its end.
+      // A stored tile can only be extended at its end.
       if (before !== undefined) expect(tile.hashes.subarray(0, before.hashes.length)).toEqual(before.hashes);
       this.#tiles.set(`${tile.level}/${tile.index}`, tile);
     }

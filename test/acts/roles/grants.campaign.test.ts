@@ -28,8 +28,8 @@ const OF_OWNER = new Set([
 ]);
 const OF_ADMIN = ["transparency/in-voucherctl", "transparency/in-start", "webhooks/in-voucherctl"];
 const RUN_BY: Record<RoleName, Set<string>> = {
-  // Does not include the worker of the log, which runs as pva_log, and acts, which pages only name: forms and
-  // the issuer API run them as pva_admin.
+  // Does not include the worker of the log, which runs as pva_log. Does not include acts, because the issuer API and
+  // forms run them as pva_admin.
   pva_api: statementsWithout(
     /\/console\/(actions\/|webhook-forms)|\/src\/issuer\/|\/src\/acts\/(?!db|roles)[a-z]+\/|\/src\/webhooks\/acts\.ts/,
     "src/main.ts",
@@ -66,7 +66,7 @@ beforeAll(async () => {
   db = openLastingPool({ connectionString: postgres.url("vouchers"), max: 2 });
   await makeGrantees(db);
   owner = await db.connect();
-  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the rights to read
+  // With a custom plan for the NULL parameters below, Postgres would skip the tables and not check the right to read
   // them.
   await owner.query("SET plan_cache_mode = force_generic_plan; DEALLOCATE ALL");
   for (const { name, text } of STATEMENTS.values()) await owner.query(`PREPARE ${name} AS ${text}`);
@@ -117,7 +117,7 @@ describe.each(ROLES)("%s", (role) => {
     const needless: string[] = [];
     await inRolledBack(async () => {
       for (const { words, kind, table, column } of rights) {
-        // Statements that name most of the right first: they are the likeliest to need it.
+        // Statements that name most words of the right come first, because they most likely need it.
         const named = ({ text }: Work) => [kind, table, column ?? ""].filter((name) => text.includes(name)).length;
         await owner.query("SAVEPOINT less");
         await owner.query(`REVOKE ${words} FROM ${role}`);
@@ -207,7 +207,7 @@ describe.each(ROLES)("%s", (role) => {
     "COPY vouchers TO PROGRAM 'true'",
   ])("a role cannot run: %s", async (statement) => {
     await inRolledBack(async () => {
-      // GRANT by a role that has the right itself, but not the grant option, has no effect and only warns.
+      // A GRANT has no effect and only warns if its role has the right but not the grant option.
       const ignored = statement.startsWith("GRANT") && role !== "pva_log";
       expect(await tryAs(role, () => owner.query(statement))).toBe(ignored ? null : NOT_ALLOWED);
       const { rows } = await owner.query("SELECT has_table_privilege('public', 'vouchers', 'SELECT') AS public");
@@ -307,7 +307,7 @@ const OF_WINGS = new Set(
   findStatementFiles()
     .filter((file) => WINGS.test(file))
     .flatMap((file) => statementsIn(file).map(([name]) => name)),
-  // The audit trail has the states of all entities. Only acts of webhooks lock an endpoint.
+  // Audit entries contain the states of all entities, and only acts of webhooks lock an endpoint.
 ).add("state_of_webhook_endpoint");
 
 /** Runs `work` as a role and rolls it back. Returns the SQLSTATE of its error, or null if it succeeds. */
@@ -344,14 +344,14 @@ interface Work {
   run: () => Promise<unknown>;
 }
 
-/** What functions and triggers do for pva_api, which EXPLAIN does not run. */
+/** Runs the work of functions and triggers for pva_api, because EXPLAIN does not run it. */
 const IN_FUNCTIONS: Work[] = [
   "SELECT move_event_feed(clock_timestamp())",
   `EXPLAIN INSERT INTO key_days AS d (key_id, day, redemptions, amount_usd) VALUES ('', '2027-01-01', 1, 1)
    ON CONFLICT (day, key_id) DO UPDATE SET redemptions = d.redemptions, amount_usd = d.amount_usd`,
 ].map((text) => ({ name: text, text, run: () => owner.query(text) }));
 
-/** Lists everything that a role's programs do in the database. */
+/** Lists all statements that a role's programs run. */
 function workOf(role: RoleName): Work[] {
   const statements = [...RUN_BY[role]].map((name) => {
     const statement = STATEMENTS.get(name);

@@ -36,7 +36,7 @@ afterAll(async () => {
 
 const urlOf = (database: string) => postgres.url(database, OWNER);
 
-/** What platforms with an interface for browsers do for each new database. */
+/** Statements that hosting platforms with a browser interface run for each new database. */
 async function giveDefaults(): Promise<void> {
   const roles = "anon, authenticated, service_role";
   await db.query(
@@ -108,7 +108,7 @@ it.each([
 
 it("voucherctl db roles revokes rights of PUBLIC and of roles with default privileges", async () => {
   await db.query("GRANT SELECT ON vouchers TO PUBLIC; GRANT ALL ON operators TO anon");
-  // As after a restore of a dump without grants.
+  // A database after the restore of a dump without grants.
   await db.query("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO PUBLIC");
   expect(await checkRights()).toEqual([
     expect.stringMatching(
@@ -202,7 +202,7 @@ function run(verb: string[], env: Record<string, string> = {}, database = "vouch
 /** The sentences of `voucherctl db check` about rights. */
 async function checkRights(database?: string): Promise<string[]> {
   const { exitCode, stdout } = await run(["check"], {}, database);
-  // This server has no standby, which is a risk too.
+  // This server has no standby, which is another risk.
   expect(exitCode).toBe(EXIT.refused);
   const { risks } = JSON.parse(stdout) as { risks: { code: string; message: string }[] };
   return risks.filter(({ code }) => code.startsWith("rights_of_")).map(({ message }) => message);

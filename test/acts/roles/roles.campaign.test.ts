@@ -29,7 +29,7 @@ afterAll(async () => {
   await postgres.close();
 });
 
-// These tests run in order: each starts from the state that the previous one left.
+// These tests run in order: each begins with the state that the previous one left.
 it("voucherctl db roles without the right to create roles fails and changes nothing", async () => {
   await expectRefusal(/permission denied to create role/, EXIT.config);
   expect(await readRights()).toEqual([]);
@@ -143,7 +143,7 @@ it("voucherctl db roles revokes excess rights, and grants no right on an unknown
       GRANT CREATE ON SCHEMA public TO pva_admin;
       REVOKE SELECT ON vouchers FROM pva_api`);
   expect(await readRights()).not.toEqual(before);
-  // This creates no role and sets no password, so it does not need the right to create roles.
+  // This run creates no role and sets no password, so it does not need the right to create roles.
   await postgres.superuser.query(`ALTER ROLE ${OWNER.name} NOCREATEROLE`);
   expect((await run()).exitCode).toBe(0);
   expect(await readRights()).toEqual(before);

@@ -137,13 +137,13 @@ it("a shared read runs once for all concurrent callers, and its result is kept f
   expect(await failing()).toBe("mended");
 });
 
-/** Work that waits at a gate and records when it begins. */
+/** Work that waits for the test, and records its start. */
 function makeWork() {
   const begun: string[] = [];
   const gates = new Map<string, ReturnType<typeof makeGate>>();
   return {
     begun,
-    /** Work with a name, which ends when the test says so. */
+    /** Named work that ends when the test ends it. */
     named: (name: string) => {
       gates.set(name, makeGate());
       return async () => {
@@ -156,7 +156,7 @@ function makeWork() {
   };
 }
 
-/** Some turns of the event loop settle everything that does not depend on the test. */
+/** A few turns of the event loop complete everything that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

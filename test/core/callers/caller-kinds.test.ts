@@ -14,7 +14,7 @@ const { db, api, till, foreign, partner, stranger, issue } = useService({
   env: { OPS_TOKEN, WEBHOOK_SECRET: "the root secret of the tests of kinds of callers", TRUST_PROXY: "127.0.0.1" },
 });
 
-/** Calls by name, and the kind whose connections each needs; null for batched calls and probes. */
+/** Calls by name, with the kind of connection that each needs, or null for batched calls and probes. */
 let calls: Record<string, { kind: Kind | null; send: () => Promise<{ status: number }> }>;
 let hooks: string;
 
@@ -104,7 +104,7 @@ it.each([
 ] as const)("a caller that disconnects while it waits for %s runs no query", async (kind, path) => {
   const gate = makeGate();
   const requester = { organizationId: partner.organizationId, visitor: "192.0.2.1" };
-  // The last one waits.
+  // The last call waits.
   const busy = Array.from({ length: CALLER_KINDS[kind].connections }, () =>
     api.ctx[kind](requester, () => gate.pass()),
   );
@@ -124,7 +124,7 @@ it.each([
   }
 });
 
-/** One caller's calls take all connections of a kind that it may have, and all its places in the line, until `end`. */
+/** One caller takes its maximum of connections of a kind, and its maximum of waiting places, until `end`. */
 async function flood(kind: Kind): Promise<{ end(): Promise<void> }> {
   const { ctx } = api;
   const { connections, waitingMaxEach } = CALLER_KINDS[kind];

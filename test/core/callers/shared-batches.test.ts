@@ -6,7 +6,7 @@ import { openVoucherReads } from "../../../src/core/voucher/resolve-voucher.ts";
 import { BatcherFull } from "../../../src/platform/batching/batcher.ts";
 import { TRACES_OFF } from "../../../src/platform/traces/traces.ts";
 
-/** A database that answers nothing. */
+/** A database that never responds. */
 const never = () => new Promise<never>(() => undefined);
 const pool = { query: never, connect: never } as unknown as pg.Pool;
 const deployment = { serverIdOf: () => undefined };
@@ -17,7 +17,7 @@ const [reads, redemptions, ends] = [
   openReferenceEnds({ pool, deployment }),
 ];
 
-/** Each batch that organizations share, by what an organization asks of it. */
+/** Each batcher that organizations share, with an organization's call of it. */
 const SHARED: Record<string, (organizationId: string, n: number) => Promise<unknown>> = {
   "look-ups": (organizationId, n) =>
     reads.submit({ organizationId, codeKey: `CODE${n}`, ticket: null, externalRef: null }),

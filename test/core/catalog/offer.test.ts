@@ -12,7 +12,7 @@ import { AUDIENCES, type Audience } from "../../../src/core/voucher/voucher.ts";
 
 const NOW = new Date("2027-03-01T12:00:00.000Z");
 
-/** Moments relative to now, in milliseconds; `none` is no moment. */
+/** Moments relative to now, in milliseconds. `none` means no moment. */
 const MOMENTS = { none: null, before: -1, at: 0, after: 1 } as const;
 type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];
@@ -72,7 +72,7 @@ describe("for every supply and caller", () => {
     ),
   });
 
-  /** The API's rules for offers, written a second time in another way. */
+  /** A second implementation of the API's rules for offers. */
   function isOpenTo(one: Offer, { isOwner, contract }: Eligibility, byLink: boolean): boolean {
     const contractOpens = contract?.status === "Active" && (contract.endsAt?.getTime() ?? Infinity) > NOW.getTime();
     return byLink || one.audience === "OpenToAll" || isOwner || contractOpens;

@@ -51,7 +51,7 @@ it.each(chains)("both verifiers accept the valid chain of the vectors: $name", (
   expect(verifyOwn(chain)).toBeNull();
 });
 
-/** How the service's own verifier and the independent one put each finding. */
+/** The words of the service's verifier and of the independent one for each finding. */
 const OWN_WORDS: Record<ChainFault, RegExp> = {
   sequence: /^event \d+ is missing$/,
   sealStatus: /^(sealed after a pending event|pending, although)/,
@@ -79,7 +79,7 @@ it.each(broken)("both verifiers find the expected fault in the broken chain of t
   expect(verifyOwn(chain)).toEqual({ sequence, problem: expect.stringMatching(OWN_WORDS[finding]) });
 });
 
-/** A member that is missing counts as null. */
+/** A missing member counts as null. */
 const NOTHING = {
   code: null,
   recordHash: null,
@@ -90,7 +90,9 @@ const NOTHING = {
   actorIsEmployee: null,
 };
 
-/** What the table of events cannot hold: another type of a column, and a code or a time other than what it serves. */
+/**
+ * Values that the table of events cannot store: a wrong type, and a code or a time that differs from the served form.
+ */
 function isRow({ sequence, eventType, code, occurredAt, ...event }: VectorEvent): boolean {
   const texts = [event.recordHash, event.previousHash, event.payload, event.actorConnectedId];
   return (
@@ -121,7 +123,7 @@ it("both verifiers give the published verdict for every hostile history", () => 
   expect(rows).toBeGreaterThan(hostile.length / 2);
 });
 
-/** What the service's own verifier finds in the rows that would be served like this, with a head that fits them. */
+/** The findings of the service's verifier for rows that would be served like this, with a matching head. */
 function verifyOwn({ entityId, events }: VectorChain) {
   const last = events.findLast((event) => event.sealStatus !== "Pending");
   const head = {

@@ -134,13 +134,14 @@ function makeChain(contents: readonly EventContent[] = CONTENTS, pending = 0): C
 const { head: HEAD, events: ROWS } = makeChain();
 const [FIRST, SECOND, THIRD] = ROWS as [StoredEvent, StoredEvent, StoredEvent];
 
-/** A valid chain in which the row with this sequence is changed. */
+/** A valid chain in which one row, the one with this sequence, is changed. */
 function withRow(sequence: number, changes: Partial<StoredEvent>): Chain {
   return { head: HEAD, events: ROWS.map((row) => (row.sequence === sequence ? { ...row, ...changes } : row)) };
 }
 
 /**
- * As {@link withRow}, with a changed payload. Its recordHash, and for the last event the head, match the new payload.
+ * Like {@link withRow}, with a changed payload. Its recordHash matches the new payload, and so does the head if the
+ * event is the last one.
  */
 function withPayload(sequence: number, change: (payload: string) => string, row: Partial<StoredEvent> = {}): Chain {
   const payload = change(ROWS[sequence - 1]?.payload ?? "");

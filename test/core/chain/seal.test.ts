@@ -117,10 +117,10 @@ it("a seal job whose voucher is locked delays no other job, and seals later", as
 it("seal jobs succeed although another job of their batch has a broken chain", async () => {
   const ids = await issueIds(3);
   for (const id of ids) await appendPending(id, THREE.slice(0, 1));
-  // An event is missing between the last sealed one and the Pending one.
+  // An event is missing between the last sealed event and the Pending one.
   await appendPending(ids[1], THREE.slice(1, 2), 4);
   expect(await submit(ids)).toEqual([{ sealed: 1 }, expect.stringMatching(/^cannot seal event 4/), { sealed: 1 }]);
-  // The invariants at the end of the file need a whole chain.
+  // The invariants in the last test require a complete chain.
   await appendPending(ids[1], THREE.slice(2), 3);
   await db.query("UPDATE vouchers SET last_sequence = 4 WHERE id = $1", [ids[1]]);
   expect(await submit([ids[1]])).toEqual([{ sealed: 3 }]);
@@ -181,8 +181,8 @@ it("a refused redeem leaves Pending events to the next sealer", async () => {
 });
 
 /**
- * Appends Pending events to an Active voucher's chain, as an operation outside the redeem job does, from a sequence on
- * or after the last.
+ * Appends Pending events to an Active voucher's chain as other operations do. They begin at a sequence, or after the
+ * last event.
  */
 async function appendPending(voucherId: string, eventTypes: readonly EventType[], from?: number): Promise<void> {
   const occurredAt = await databaseTime(db);

@@ -3,11 +3,11 @@ import { verifyAllChains, verifyNextChains } from "../../../src/core/chain/verif
 import { issueVouchers } from "../../support/supply.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
-/** Two ranges of 2,000 and part of a third. */
+/** The number of vouchers: two ranges of 2,000 and a part of a third. */
 const VOUCHERS = 4_500;
 
 const { servers, partner } = useDatabase();
-/** Two vouchers of different ranges whose event was changed. */
+/** Two vouchers in different ranges, each with a changed event. */
 let tampered: string[];
 
 beforeAll(async () => {
@@ -44,7 +44,7 @@ it("verifying every chain stops when its caller stops reading", async () => {
     throw new Error("enough");
   });
   await expect(interrupted).rejects.toThrow("enough");
-  // The second range is read at the same time as the first. The third is never read.
+  // The verifier reads the second range together with the first, and never the third.
   expect(ranges).toBeLessThanOrEqual(2);
 });
 

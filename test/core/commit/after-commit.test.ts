@@ -11,7 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Prepares a call that tells of a committed change, and returns it. */
+/** Prepares a call that reports a committed change, and returns it. */
 type Prepare = () => Promise<() => Promise<Reply>>;
 
 const claim: Prepare = async () => {
@@ -58,7 +58,7 @@ it("the service refuses no read its confirmation, however many wait", async () =
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));
 });
 
-/** Makes the reads of vouchers refuse items as when no place is free, until the mocks are restored. */
+/** Makes reads of vouchers fail as if no place were free, until the mocks are restored. */
 function takeAllPlaces(): void {
   const full = new Batcher<unknown, never>(() => Promise.reject(new Error("not run")), { batchMax: 1, waitingMax: 0 });
   vi.spyOn(api.ctx.voucherReads, "submit").mockImplementation((item) => full.submit(item));

@@ -11,7 +11,7 @@ it("two owners find free places and connections while a third owner's jobs wait 
     if (result === 0) busy += 1;
     return result;
   });
-  // A quarter of 64 places, and three quarters of these for one owner.
+  // Jobs may use a quarter of 64 places to wait for locks, and one owner three quarters of these.
   await until(() => busy === 64 - 12 && waiting.length >= 2);
   expect(waiting).toEqual(["crowd", "crowd"]);
   const neighbours = ["neighbour", "newcomer"].map((owner) => committer.submit({ owner, row: `row of ${owner}` }));
@@ -56,9 +56,9 @@ interface Item {
   row: string;
 }
 
-/** A group committer whose rows are all locked until the test frees them. */
+/** A group committer whose rows stay locked until the test unlocks them. */
 function startCommitter() {
-  /** Owners whose items wait for a lock on a connection. */
+  /** The owners of items that wait for a lock on a connection. */
   const waiting: string[] = [];
   const freed = Promise.withResolvers<void>();
   const committer = openCommitter(async (items, waitMs) => {

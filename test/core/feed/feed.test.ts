@@ -60,7 +60,7 @@ it("the feed does not skip an event that commits after a later one", async () =>
     await appendEvent(outside, slow?.id ?? "", "voucher.instance.extended");
     const redeemed = await till.redeem({ code: quick?.code ?? "", externalRef: "quick" });
     expect(redeemed.status).toBe(200);
-    // Both processes have looked since.
+    // Both processes have read the feed since then.
     for (let turn = 0; turn < 3; turn++) {
       for (const each of tills) {
         const { body } = await each.feed({ after: cursor });
@@ -216,7 +216,7 @@ it("the feed refuses a cursor of another organization or of another list", async
     expect((await client.feed({ after })).body).toMatchObject({ error: "after is not a cursor of this list." });
 });
 
-/** Whether the feed can move again: its next step is older than the shortest interval between two. */
+/** Whether the feed's end can move again: its last move is older than the minimum interval. */
 const MOVED = "SELECT clock_timestamp() - interval '1900 milliseconds' > next_at AS moved FROM event_feed";
 
 const CURSOR = expect.any(String);
@@ -243,7 +243,7 @@ async function readAll(client: PartnerClient, after = "", query: Record<string, 
   }
 }
 
-/** Reads until the feed has so many events of a voucher. */
+/** Reads until the feed has this number of events of a voucher. */
 async function untilListed(client: PartnerClient, after: string, id: string, count: number): Promise<Listed[]> {
   return until(async () => {
     const { events } = await readAll(client, after);
@@ -251,7 +251,7 @@ async function untilListed(client: PartnerClient, after: string, id: string, cou
   });
 }
 
-/** Waits until no transaction holds the feed back. */
+/** Waits until no transaction bounds the feed. */
 async function untilQuiet(): Promise<void> {
   const { rows } = await servers.db.query("SELECT last_value FROM log_batch_ids");
   await until(async () => {

@@ -7,7 +7,7 @@ import { useService } from "../../support/use-service.ts";
 
 const { api, servers, partner, keys } = useService({ workers: [] });
 
-/** How long the process is watched while calls wait. Milliseconds. */
+/** How long the test measures the process while calls wait. Milliseconds. */
 const WATCHED_MS = 5_000;
 
 const read = async (query: Record<string, string>) => {
@@ -43,7 +43,7 @@ it("a thousand waiting calls take less than 2 % of a core, and no connection", a
   await expectFairRound(3, measure, ({ share, before, woken }) => share < 0.02 && before <= 1 && woken === 1_000);
 });
 
-/** The share of a core that this process uses. */
+/** The share of one core that this process uses. */
 async function cpuShare(): Promise<number> {
   const before = process.cpuUsage();
   const startedAt = performance.now();

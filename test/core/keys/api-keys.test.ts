@@ -91,7 +91,7 @@ it("an API key is refused with more or fewer random symbols, even if the checksu
 });
 
 it("an API key is stored as the SHA-256 of its characters", () => {
-  // The digest of "abc" stands in FIPS 180-4's examples.
+  // The examples of FIPS 180-4 have the digest of "abc".
   expect(hashSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   for (const key of KEYS) {
     expect(hashSecret(key)).toBe(createHash("sha256").update(Buffer.from(key, "ascii")).digest("hex"));

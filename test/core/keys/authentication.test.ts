@@ -72,7 +72,7 @@ it("an expired API key gets the same response as an unknown one", async () => {
 });
 
 it("an API key stops working at its end, even right after a call", async () => {
-  // On a busy machine, the first answer may come after the key's end: then another key is judged.
+  // On a busy machine, the first answer may come after the key's end. Then the test uses another key.
   const { expiresAt, short, first } = await until(async () => {
     const expiresAt = new Date(Date.now() + 1_200);
     const short = await key(partner.organizationId, { expiresAt });
@@ -80,11 +80,11 @@ it("an API key stops working at its end, even right after a call", async () => {
     return Date.now() < expiresAt.getTime() ? { expiresAt, short, first } : null;
   });
   expect(isThrough(first)).toBe(true);
-  // The service uses the database's clock, which agrees with this process's to a few milliseconds on one machine.
+  // The service uses the database's clock, which is within milliseconds of this process's clock on one machine.
   expect(await lastCallThrough(short.key)).toBeLessThanOrEqual(expiresAt.getTime() + 50);
 });
 
-/** Believes X-Forwarded-For of callers on this machine. */
+/** Trusts X-Forwarded-For from callers on this machine. */
 const behindProxy = service.apis[1];
 
 it("every process refuses a revoked API key and its old secret within a second", async () => {
@@ -98,7 +98,7 @@ it("every process refuses a revoked API key and its old secret within a second",
   }
   for (const secret of [made.key, rotated.key])
     expectRefused(await call(lookUp, secret), { status: 401, code: "unknown_key" });
-  // A rotated secret of a revoked key does not exist.
+  // A revoked key has no rotated secret.
   await expect(rotateKey.run(provisioning(servers.db), made.id, { grace: 0 })).rejects.toMatchObject({
     code: "not_found",
   });
@@ -158,7 +158,7 @@ it("an allowlist ignores X-Forwarded-For and similar headers when no proxy is tr
   expect(isThrough(await call(lookUp, here.key, { headers }))).toBe(true);
 });
 
-// caller-network.test.ts and api-keys.test.ts have the other spellings of an address.
+// caller-network.test.ts and api-keys.test.ts test the other spellings of an address.
 it("an allowlist uses the last untrusted address in a trusted proxy's X-Forwarded-For", async () => {
   const inside = await key(partner.organizationId, { allowIps: ["::ffff:198.51.100.0/120", "2001:db8::/32"] });
   const ask = (forwarded: string) =>
@@ -205,7 +205,7 @@ function call(
   });
 }
 
-/** A refusal before anything about the voucher is said. HEAD has no body to look into. */
+/** A refusal without any information about the voucher. HEAD responses have no body to check. */
 function expectRefused({ status, body }: Reply, expected: { status: number; code: string }): void {
   expect(status).toBe(expected.status);
   if (body === null) return;
@@ -216,12 +216,12 @@ function expectRefused({ status, body }: Reply, expected: { status: number; code
   });
 }
 
-/** Whether a request came past authentication: what it then met is the route's business. */
+/** Whether a request passed authentication. Any later answer is allowed. */
 function isThrough({ status }: Reply): boolean {
   return status !== 401 && status !== 403;
 }
 
-/** Calls until a key is refused; when the last call that came through was sent, or 0. */
+/** Calls until a key is refused. Returns the time of the last successful call, or 0. */
 async function lastCallThrough(secret: string, process: TestApi = api): Promise<number> {
   let last = 0;
   await until(async () => {
@@ -236,7 +236,7 @@ async function lastCallThrough(secret: string, process: TestApi = api): Promise<
 const key = (organizationId: string | null, options: Parameters<typeof makeKey>[2] = {}) =>
   makeKey(servers.db, organizationId, options);
 
-/** A well-formed key with a fitting checksum that the database does not know. */
+/** A well-formed key with a valid checksum that the database does not know. */
 async function createKeyElsewhere(): Promise<string> {
   const made = await key(partner.organizationId);
   await servers.db.query("DELETE FROM api_key_secrets WHERE key_id = $1", [made.id]);

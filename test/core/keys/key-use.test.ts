@@ -59,7 +59,7 @@ it("a key's last use is written at most once a minute by all processes together"
 it("a key's last use is written once when many processes record it at the same time", async () => {
   const keys = await Promise.all(Array.from({ length: 5 }, newKey));
   const hashes = keys.map(({ key }) => hashSecret(key));
-  // The calls name the keys in opposite orders. None waits for another, so there is no deadlock.
+  // The calls name the keys in opposite orders. No call waits for another, so there is no deadlock.
   await Promise.all(
     Array.from({ length: 20 }, (_, n) => recordKeyUsage(servers.db, n % 2 === 0 ? hashes : hashes.toReversed())),
   );
@@ -154,7 +154,7 @@ describe("the cache of keys", () => {
     const { id, key } = await newKey();
     const hash = hashSecret(key);
     expect(await keys.authenticate(key)).not.toBeNull();
-    // Repeats until the valid key is looked up again during such a flood.
+    // Repeats until the flood coincides with a new look-up of the valid key.
     await until(async () => {
       queries.splice(0);
       const flood = Promise.allSettled(Array.from({ length: 9_000 }, () => keys.authenticate(madeUpKey())));
@@ -197,10 +197,10 @@ async function countWrites(keyId: string): Promise<number> {
   return rows[0].count;
 }
 
-/** Uses are recorded in their order, so those of earlier calls have been recorded or skipped by then. */
+/** Uses are recorded in order, so the uses of earlier calls have been recorded or skipped by then. */
 async function untilLaterUseIsRecorded({ url }: TestApi): Promise<void> {
   const { id, key } = await newKey();
-  // A write that failed on a busy machine is followed by a pause of a minute, in which uses are skipped.
+  // A failed write on a busy machine causes a pause of a minute, in which uses are skipped.
   await until(async () => {
     await partnerClient(url, key).lookUp(CODE);
     return findLastUse(id);
@@ -229,7 +229,7 @@ async function backdateUse(keyId: string, seconds: number): Promise<void> {
   );
 }
 
-/** Runs `work` and returns how often the API sent the named statement to the database in that time. */
+/** Runs `work`, and returns how often the API sent the named statement meanwhile. */
 async function countQueries(
   by: TestApi,
   name: string,
@@ -251,8 +251,8 @@ async function countQueries(
 }
 
 /**
- * Looks a code up with the key until the API has looked the key up so often: it does so every half second while the key
- * is in use.
+ * Looks a code up with the key until the API has read the key this many times. The API reads a used key every half
+ * second.
  */
 function untilKeyRead(by: TestApi, key: string, times: number): Promise<number> {
   return countQueries(by, "find_keys_by_secret", async (count) => {

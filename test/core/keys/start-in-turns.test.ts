@@ -17,7 +17,7 @@ it("a partner's request starts in the same turn, however many users and invented
   send("partner", { "x-api-key": "known" });
   send("operator", { authorization: "Basic b3BzOg==" });
   await Promise.resolve();
-  // Users have half of the starts, made-up keys half of the rest.
+  // Users get half of the starts, and invented keys get half of the rest.
   const starts = Object.entries(Object.groupBy(started, (name) => name)).map(([name, all]) => [name, all?.length]);
   expect(starts).toEqual([
     ["user", 128],
@@ -25,7 +25,7 @@ it("a partner's request starts in the same turn, however many users and invented
     ["partner", 1],
     ["operator", 1],
   ]);
-  // A request that waited knows when it arrived.
+  // A request that has waited still has its arrival time.
   expect(waited).toHaveLength(98);
   await nextTurn();
   await nextTurn();
@@ -51,14 +51,15 @@ it("one long piece of work runs in each turn of the event loop", async () => {
     await nextTurn();
     seen.push(pieces);
   }
-  // Between two turns of this test at most one piece has run.
+  // At most one piece has run between two turns of this test.
   for (const [turn, count] of seen.entries())
     expect(count - (seen[turn - 1] ?? 0)).toBeLessThanOrEqual(turn === 0 ? 2 : 1);
   await until(() => pieces === 5);
 });
 
 /**
- * A listener that records the names of the requests that it starts. Keys that begin with `known` have an organization.
+ * A listener that records the names of the requests that it starts. Keys that begin with `known` belong to an
+ * organization.
  */
 function record() {
   const started: string[] = [];

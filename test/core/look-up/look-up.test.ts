@@ -118,7 +118,7 @@ it("a look-up by a live or ended ticket gives the same response as by the code",
 });
 
 it("a look-up shows Expired from validUntil on, although no row changes", async () => {
-  // On a busy machine, the first answer may come after the end: then another voucher is judged.
+  // On a busy machine, the first answer may come after the end. Then the test uses another voucher.
   const { validUntil, code, before, first } = await until(async () => {
     const validUntil = new Date(Date.now() + 2_500);
     const { code } = await service.issue({ validUntil });
@@ -150,7 +150,7 @@ it("a look-up shows a reservation's ticket only to its holder, and its token to 
 });
 
 it("a look-up shows no reservation after its end, even if the row's state is still Live", async () => {
-  // On a busy machine, the first answer may come after the end: then another reservation is judged.
+  // On a busy machine, the first answer may come after the end. Then the test uses another reservation.
   const { code, ticket, first } = await until(async () => {
     const { code } = await service.issue();
     const { ticket, expiresAt } = (await partnerClient(hasty.url, service.keys.till.key).reserve(code)).body;
@@ -164,7 +164,7 @@ it("a look-up shows no reservation after its end, even if the row's state is sti
   expect(rows[0].state).toBe("Live");
 });
 
-/** Everything by which a caller can distinguish two answers, except the request's id and the time. */
+/** Everything that distinguishes two answers for a caller, except the request id and the time. */
 function visible({ status, body, headers }: Reply) {
   const { requestId, ...rest } = body;
   expect(headers.get("x-request-id")).toBe(requestId);
@@ -202,11 +202,11 @@ it("a look-up changes nothing in Postgres or Redis, for every status and for unk
   await voidVoucher(provisioning(servers.db), partner.organizationId, voided?.code ?? "", null);
   const { ticket } = (await partnerClient(hasty.url, service.keys.till.key).reserve(overdue?.code ?? "")).body;
   await until(async () => (await shop.lookUp(ticket)).body.reservation === null);
-  // The lease of the overdue reservation expires by itself; only then are the keys of Redis stable.
+  // The overdue reservation's lease expires by itself. Only then do the keys in Redis stay the same.
   await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
 
-  // BullMQ's mark of its last check for stalled jobs expires every five seconds and comes back. Processes begin counts
-  // with each minute, and keep the last calls of each organization.
+  // BullMQ's key for its last check for stalled jobs expires every five seconds and returns. Processes create counts
+  // each minute, and store each organization's last calls.
   const isByTime = (key: string) => /:stalled-check$|:overview\}:(minute|hour|jobs):\d+$|:calls\}:/.test(key);
   const keys = async () => (await servers.redis.keys("*")).filter((key) => !isByTime(key)).sort();
   const before = { rows: await dumpRows(servers.db), keys: await keys() };

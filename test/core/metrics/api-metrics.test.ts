@@ -199,7 +199,7 @@ describe("the backlog", () => {
     const everything = { postgres: 1, redis: 1, reservations: 0, lag: 0, waiting: 0, oldest: 0, paused: 0 };
     const noRedis = { ...everything, redis: 0, waiting: undefined, oldest: undefined, paused: undefined };
     const nothing = { ...noRedis, postgres: 0, reservations: undefined, lag: undefined };
-    // A busy machine may be late for some scrapes.
+    // On a busy machine, some scrapes may be late.
     const untilUp = () => until(async () => isDeepStrictEqual(await up(), everything));
     await untilUp();
     redis.cut();
@@ -236,12 +236,12 @@ it.each([
 
 it("a process reports its connections in use and its calls that wait for one", async () => {
   const { pool } = api.ctx;
-  // One after another: a busy machine cannot open them all within the time that a single one may take.
+  // One after another, because a busy machine cannot open them all within one connection's time limit.
   const clients: pg.PoolClient[] = [];
   while (clients.length < pool.options.max) clients.push(await pool.connect());
   let late: Promise<void> | undefined;
   const report = await until(async () => {
-    // This call waits for two seconds, and a busy machine may report later.
+    // This call waits two seconds, and a busy machine may report it later.
     late = pool.connect().then(
       (client) => client.release(),
       () => undefined,
@@ -285,7 +285,7 @@ it("labels contain no code, ticket, token, key, reference or id", async () => {
     const names = new Set(
       report.samples.filter(({ name }) => name.startsWith("voucher_")).flatMap(({ labels }) => Object.keys(labels)),
     );
-    // There are at most 100 names of brands.
+    // Metrics have at most 100 names of brands.
     const bounded =
       /^(route|method|status|code|le|batch|state|queue|shard|server|phase|task|message|result|reason|brand)$/;
     expect([...names].filter((name) => !bounded.test(name))).toEqual([]);
@@ -312,7 +312,7 @@ it("the backlog of an API counts the jobs of every queue and reports the age of 
   const report = await scrape(api.metricsUrl);
   expect(report.value("voucher_queue_jobs", waiting("seal"))).toBe(2);
   expect(report.value("voucher_queue_jobs", waiting("redeem"))).toBe(0);
-  // The older of the two.
+  // The older of the two jobs.
   expect(report.value("voucher_queue_oldest_waiting_seconds", oldest)).toBeGreaterThan(0.2);
   await startWorkers(servers);
   await untilReported(api, ({ value }) => value("voucher_queue_jobs", waiting("seal")) === 0);
@@ -327,11 +327,11 @@ it("the event loop's longest stall between two scrapes is reported once", async 
   expect(await until(async () => (await stall()) < 0.38)).toBe(true);
 });
 
-/** The value of a metric of the API now. */
+/** The current value of a metric of the API. */
 const reported = async (name: string, labels?: Record<string, string>) =>
   (await scrape(api.metricsUrl)).value(name, labels);
 
-/** Scrapes until the report is as wanted: a caller may have the response before it is counted. */
+/** Scrapes until the report has the expected values, because a caller may get the response before it is counted. */
 async function untilReported(target: { metricsUrl: string }, wanted: (report: Scrape) => boolean): Promise<Scrape> {
   return until(async () => {
     const report = await scrape(target.metricsUrl);

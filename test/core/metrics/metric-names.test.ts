@@ -97,7 +97,7 @@ it("the parser of expressions finds each metric with its label matchers, and rep
   }
 });
 
-/** Expressions of the rules: on one line, or folded over several. */
+/** Expressions in the rules, on one line or folded over several. */
 const RULE_EXPRESSIONS = Array.from(
   RULES.matchAll(/^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)/gm),
   ([, folded, line = ""]) => folded?.replace(/\s+/g, " ").trim() ?? line,
@@ -113,7 +113,7 @@ const DASHBOARD_EXPRESSIONS = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ];
 
-/** Expressions and names in the documentation's inline code. Error codes can look like metrics. */
+/** Expressions and names in the documents' inline code. Error codes can look like metrics. */
 const DOCUMENTED = Array.from(
   DOCUMENTS.matchAll(/`([^`\n]*\b(?:voucher|nodejs|process)_\w+[^`\n]*)`/g),
   ([, text = ""]) => text,
@@ -225,8 +225,8 @@ describe.runIf(checked)("Prometheus", () => {
 });
 
 /**
- * The faults of the selectors in an expression.
- * @param mayDescribe whether a histogram may be named without the suffix of one of its series.
+ * The faults of the selectors in an expression. | @param mayDescribe whether a histogram may lack the suffix of its
+ * series
  */
 function faultsOf(expression: string, mayDescribe = false): string[] {
   return selectorsOf(expression).flatMap(({ metric, matchers }) => {
@@ -241,7 +241,7 @@ function faultsOf(expression: string, mayDescribe = false): string[] {
           : [`no job is ${value}`];
       const values = series.map(({ labels }) => labels[label]);
       if (values.every((known) => known === undefined)) return [`${metric} has no label ${label}`];
-      // Only plain words that must match can be looked up.
+      // Only plain words that must match can be checked.
       if (operator.startsWith("!") || /[.*+\\]/.test(value)) return [];
       return value.split("|").flatMap((word) => (values.includes(word) ? [] : [`no ${metric} has ${label} ${word}`]));
     });

@@ -90,7 +90,7 @@ describe("the wait of a redeem", () => {
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())
       expect((await till.redeem({ code, externalRef: `wait-${index}` })).status).toBe(200);
-    // These are answered from one read, without a job.
+    // One read answers these calls, without a job.
     expect((await till.redeem({ code: first?.code, externalRef: "wait-0" })).body.alreadyConfirmed).toBe(true);
     expect((await till.redeem({ code: first?.code, externalRef: "wait-again" })).body.code).toBe("voucher_used");
     expect(await waits("count")).toEqual([5, 5, 5]);
@@ -130,7 +130,7 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
     LOG_ANCHOR: `file:${files.anchor}`,
   });
   const readyUrl = new URL("/readyz", metricsUrl);
-  /** Waits until the gauge has this reason, or none, and no other one. */
+  /** Waits until the gauge has this reason only, or no reason. */
   const untilRefused = (reason: string | null) =>
     untilStarted(async () => {
       const { samples } = await scrape(metricsUrl).catch(() => ({ samples: [] }));
@@ -147,7 +147,7 @@ it("a worker of the log reports why a pass cannot publish, and is not ready unti
   await untilRefused("contradiction");
   await restore();
   await tamper(servers.db, "DELETE FROM log_bundles");
-  // A pass may have succeeded since the restore. Only one with new leaves reads the bundles again.
+  // A pass may have succeeded since the restore. Only a pass with new leaves reads the bundles again.
   await issueVouchers(servers.db, partner, 1);
   await untilRefused("failed");
   await restore();

@@ -9,15 +9,15 @@ import { START_MS, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 /**
- * The rule is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that was not
+ * The limit is 20 ms. The rest is for the test's own client, which runs in the same thread, and for code that is not
  * compiled yet. Milliseconds of CPU time.
  */
 const TURN_MAX_MS = 40;
-/** On a slow core, a turn may take as long as this many times a piece of work that takes 3 to 4 ms on a usual one. */
+/** On a slow core, a turn may take this many times as long as a piece of work that usually takes 3 to 4 ms. */
 const TURN_MAX_PIECES = 10;
 const PIECE = Array.from({ length: 20_000 }, (_, n) => n * n).join();
 const RUNS_MAX = 8;
-/** The most labels of a print sheet. */
+/** The maximum number of labels on a print sheet. */
 const LABELS = 1_200;
 
 const { api, db, partner } = useService({
@@ -32,8 +32,8 @@ beforeAll(async () => {
   const [voucher] = await issueVouchers(db, partner, LABELS);
   const { rows } = await db.query("SELECT batch_id FROM vouchers WHERE id = $1", [voucher?.id]);
   batch = `/ops/batches/${rows[0].batch_id}`;
-  // Opening the dashboard connects to Redis. Its requests send a thousand commands at once, and a busy machine may need
-  // longer for all of them than the dashboard waits for one.
+  // The dashboard connects to Redis when it is opened. Its requests send a thousand commands at once, for which a busy
+  // machine may need longer than the dashboard waits.
   const [view] = await untilStarted(() => api.ctx.queueViews.open().catch(() => null));
   const { options } = view?.queue.opts.connection as Redis;
   Object.assign(options, { commandTimeout: START_MS });
@@ -57,7 +57,7 @@ const WORK: Record<string, () => Promise<unknown>> = {
 
 it.each(Object.keys(WORK))("%s blocks the event loop of an API for a few milliseconds at most", async (name) => {
   const work = WORK[name] as () => Promise<unknown>;
-  // The first runs compile the code. A core that others use, too, does less in a millisecond: the best run counts.
+  // The first runs compile the code. Other programs on the core slow a run down, so the best run counts.
   await expectFairRound(
     RUNS_MAX,
     async () => ({ maxMs: Math.max(TURN_MAX_MS, TURN_MAX_PIECES * (await pieceMs())), ms: await longestTurnMs(work) }),
@@ -65,7 +65,7 @@ it.each(Object.keys(WORK))("%s blocks the event loop of an API for a few millise
   );
 });
 
-/** The least CPU time of the piece of work now, of several runs. */
+/** The minimum CPU time of the piece of work, over several runs. */
 async function pieceMs(): Promise<number> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: 5 };
   let leastMs = Number.POSITIVE_INFINITY;
@@ -74,7 +74,9 @@ async function pieceMs(): Promise<number> {
   return leastMs;
 }
 
-/** Asks for an address, with a body as a form of the same site. Asks again if a busy machine exceeded a limit. */
+/**
+ * Requests an address, with a body as a form of the same site. Repeats the request if a busy machine exceeded a limit.
+ */
 async function get(url: string, body?: string): Promise<string> {
   const headers = { ...basic(OPS_TOKEN), accept: "text/html", "content-type": "application/x-www-form-urlencoded" };
   const form = body === undefined ? {} : { method: "POST", body };

@@ -34,7 +34,7 @@ it("GET /healthz answers 200 while the process runs", async () => {
   }
 });
 
-/** The answer to a probe if it is ready: on a busy machine, a server may answer too late for some probes. */
+/** The answer to a probe when the process is ready. On a busy machine, a server may be too late for some probes. */
 async function isReady(): Promise<Reply | null> {
   const reply = await send("GET", `${api.url}/readyz`);
   return reply.status === 200 ? reply : null;
@@ -104,7 +104,7 @@ it("concurrent probes of /readyz share one check of the servers, whatever its du
     const only = await api.ctx.probes.connect();
     const probe = () => send("GET", `${api.url}/readyz`);
     const probes: ReturnType<typeof probe>[] = [];
-    // The result of an earlier probe may still be answered.
+    // The result of an earlier probe may still be reused.
     await until(() => {
       probes.push(probe());
       return looked.mock.calls.length > 0;
@@ -133,7 +133,7 @@ it("a probe's result is not reused once its connection to Postgres is lost, as b
   looked.mockRestore();
 });
 
-/** Makes the writes of marks fail, as all writes then do. */
+/** Makes writes of marks fail, like all writes then. */
 async function refuseMarks(errcode: string, words: string, db: Pick<typeof servers.db, "query"> = servers.db) {
   await db.query(`
     CREATE FUNCTION refuse_marks() RETURNS trigger LANGUAGE plpgsql AS
@@ -157,7 +157,7 @@ it("GET /readyz reports a full disk in Postgres's words, and recovers afterwards
 });
 
 it("GET /readyz answers 503 when Postgres becomes read-only for open sessions", async () => {
-  // A session of its own, which stays able to write.
+  // Uses a session of its own that can still write.
   const owner = await servers.db.connect();
   const set = (value: string) =>
     owner.query(
@@ -189,7 +189,7 @@ it.each([
     "a right",
     "ALTER TABLE vouchers RENAME TO away; CREATE VIEW vouchers AS SELECT FROM away",
     "DROP VIEW vouchers; ALTER TABLE away RENAME TO vouchers",
-    // An owner may read the view, which has no columns.
+    // The view has no columns, so its owner may read it.
     /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
   ],
 ])("every call is 503 while the database lacks %s, and the log says what is missing", async (_, lose, mend, words) => {
@@ -240,13 +240,13 @@ describe("while every read that no batch shares is blocked in Postgres", () => {
         "LOCK TABLE voucher_events, listings, referral_links, purchases, claims IN ACCESS EXCLUSIVE MODE",
       );
       let enough = false;
-      // As many of each kind as may wait for one caller: callers who are refused at once would only keep the processor
-      // busy.
+      // Uses the maximum number of waiting calls of each kind. More calls would be refused at once and only use CPU
+      // time.
       const callers = Array.from({ length: 72 }, async (_, n) => {
         while (!enough) await calls[n % calls.length]?.();
       });
       try {
-        // Two shared reads of acquisitions, two public reads and two of the partner wait at most.
+        // At most two shared reads of acquisitions, two public reads and two of the partner's reads wait.
         await untilWaiting(servers.db, 6, "api");
         const answers = [
           ...(await Promise.all([until(isReady), until(isReady), until(isReady)])),
@@ -331,7 +331,7 @@ describe("while Postgres cannot be reached from the start", () => {
   });
 });
 
-/** Expects an answer that says when to try again, in the form of every error, and tells nothing of the inside. */
+/** Expects an answer in the form of every error, with the time to wait and without internal details. */
 function expectUnavailable({ status, body, headers }: Reply, code: string, more = {}): void {
   const error = expect.stringMatching(/^[A-Z].*\.$/);
   const requestId = headers.get("x-request-id");

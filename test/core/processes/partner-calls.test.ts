@@ -14,7 +14,7 @@ import { useService } from "../../support/use-service.ts";
 const { api, servers, db, partner, stranger, keys, issue } = useService({ env: { OPS_TOKEN } });
 
 const headers = basic(OPS_TOKEN);
-/** How a caller's own request id is kept. */
+/** The form in which a caller's own request id is stored. */
 const keptForm = (requestId: string) => String(keptRequestId(api.ctx.tokenSecrets, requestId));
 const search = (words: string) => browse(`${api.url}/ops/vouchers`, { headers, form: { words } });
 
@@ -88,7 +88,7 @@ it("a request id that repeats a reference is echoed, but neither logged nor stor
   await until(async () => (await search(requestId)).status === 303);
   const { location } = await search(requestId);
   expect(rowsOf((await browse(api.url + location, { headers })).text)).toHaveLength(1);
-  // The form in which the log has it is found as well.
+  // A search for the logged form finds the call as well.
   expect((await search(keptForm(requestId))).location).toBe(location);
   const { redis, deployment } = api.ctx;
   const names = await redis.keys(`{pva:${deployment.id}:calls}*`);
@@ -106,7 +106,7 @@ it("the page of calls and the log mark a request id that the caller chose", asyn
   const path = "/partner/vouchers/7Q4K-9MZX-2HTB-W8RC";
   const given = await browse(api.url + path, { headers: { "x-api-key": key } });
   const own = given.headers.get("x-request-id") ?? "";
-  // A copy, as another partner would send it to be taken for this call, and one that is refused.
+  // A copied id from another partner that wants to be mistaken for this call, and an id that is refused.
   await call("GET", path, keys.foreign.key, own);
   await call("GET", path, key, "x".repeat(10_000));
   await until(async () => rowsOf((await pageOf(organizationId)).text).length === 2);
@@ -115,7 +115,7 @@ it("the page of calls and the log mark a request id that the caller chose", asyn
   for (const row of rows) expect(row).toMatch(/ [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   const logged = lines.map(({ requestId }) => requestId);
   expect(logged.filter((id) => id === own || id === keptForm(own))).toEqual([own, keptForm(own)]);
-  // Neither partner passes for the other.
+  // Neither partner can be mistaken for the other.
   await until(async () => (await search(own)).status === 200);
   const { text } = await search(own);
   for (const id of [organizationId, stranger.organizationId]) {
@@ -232,7 +232,7 @@ itOnOneRedis("records of calls beyond 2 000 are dropped and counted while Redis 
     noteCalls(calls, "org_first", 1);
     const written = calls.write();
     for (let at = 0; at < 25; at += 1) noteCalls(calls, `org_${at}`, 100);
-    // Only the newest calls of a busy organization are kept until they are written.
+    // Only a busy organization's newest calls wait to be written.
     noteCalls(calls, "org_0", 100);
     expect(dropped).toBe(600);
     await calls.write();
@@ -287,7 +287,7 @@ const rowsOf = (text: string) =>
       .trim(),
   );
 
-/** Notes calls as they end, by number from 0. */
+/** Records calls as they end, by number from 0. */
 const noteCalls = (calls: PartnerCalls, organizationId: string, count: number) => {
   for (let at = 0; at < count; at += 1) {
     const call = { keyId: "key_1", route: "GET /x", status: 200, errorCode: null, durationMs: 1 };

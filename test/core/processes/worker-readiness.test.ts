@@ -46,17 +46,17 @@ it.each<[isReady: boolean, why: string, probed: Probed]>([
 
 interface Probed {
   queues?: string[];
-  /** The shards that the worker serves, of two. All by default. */
+  /** The shards of the worker, out of two. All by default. */
   shards?: number[];
-  /** The shards whose servers do not answer. */
+  /** The shards whose servers are unreachable. */
   away?: number[];
-  /** With what message Redis refuses writes. */
+  /** The message with which Redis refuses writes. */
   refuses?: string;
-  /** The problem that the watch has found. */
+  /** The problem that the readiness check has found. */
   problem?: string;
 }
 
-/** The probe of a worker whose Redis answers as given. */
+/** The probe of a worker with these answers of Redis. */
 function probeOf({ queues = ["redeem"], shards, away = [], refuses, problem }: Probed) {
   const deployment = { id: "deployment" };
   const silent = listShards(deployment.id, 2).filter(({ index }) => away.includes(index));

@@ -110,10 +110,10 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(canary.read().silentMs).toBe(SILENT_MS);
   isMended = true;
   const asked = added.length;
-  // An answer is known by the silence, or else by the next canary, which follows a second later.
+  // The silence shows an answer, or else the next canary, which follows a second later.
   await until(() => added.length > asked + 1 || canary.read().silentMs !== SILENT_MS);
   expect(canary.read().silentMs).toBe(silentMs);
-  // A worker of release 0.1.0 fails the job, and no operator needs to see that.
+  // A worker of release 0.1.0 fails the job, which operators need not see.
   expect(added).toContainEqual({ removeOnFail: true });
 });
 

@@ -14,7 +14,7 @@ import { useService } from "../../support/use-service.ts";
 const { db, apis, partner, contexts } = useService({ apis: [{}, {}], workers: [{}, {}], contexts: 1 });
 const [worker] = contexts;
 
-/** Longer than a test of this file. Milliseconds. */
+/** Longer than any test of this file. Milliseconds. */
 const TEST_MS = 60_000;
 const DAY_MS = 86_400_000;
 
@@ -29,7 +29,7 @@ async function makeCapped(caps: Partial<typeof NO_CAPS>) {
   return { id, tills: apis.map((api) => partnerClient(api.url, key)) as [PartnerClient, PartnerClient] };
 }
 
-/** Redeems new vouchers at once, in turns through the APIs. */
+/** Redeems new vouchers at once, by each API in turn. */
 async function redeemAtOnce(tills: readonly PartnerClient[], count: number, name: string) {
   const vouchers = await issueVouchers(db, partner, count);
   const order = (n: number) => ({ code: vouchers[n]?.code, externalRef: `${name}-${n}` });
@@ -89,9 +89,9 @@ it("a new cap counts all of the key's redemptions today, and waits for a running
     return { changing };
   });
   expect(await changing).toEqual({ id, maxPerDay: 4, maxAmountPerDayUsd: null });
-  // The invariants at the end of the file want an event for each redemption.
+  // The invariants in the last test require an event for each redemption.
   await bypassTriggers(db, "DELETE FROM redemptions WHERE external_ref = $1", ["under-way"]);
-  // Each process learns of the limit within half a second. Until then, the database refuses.
+  // Each process learns of the cap within half a second. Until then, the database refuses.
   await until(async () => (await redeemAtOnce(tills, 1, `learn-${Date.now()}`)).refused[0]?.reply.status === 429);
   const { rows } = await db.query("SELECT redemptions FROM key_days WHERE key_id = $1", [id]);
   expect(rows).toEqual([{ redemptions: 4 }]);

@@ -33,7 +33,7 @@ const { servers, api, partner, keys, till, rival, issue } = service;
 const worker = service.contexts[0];
 
 beforeAll(async () => {
-  // A worker's first job opens its connections. On a busy machine, that takes longer than the second.
+  // A worker's first job opens its connections, which takes longer than the second on a busy machine.
   const { id } = await issue();
   await runRedeemJob(worker, newAttempt(id), redeemJob(partner, keys.till.id, id, "first"));
 });
@@ -81,7 +81,7 @@ it("a redeem without a reply redeems nothing later, even if Redis loses the job'
   const reply = await asked;
   expect(reply).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
   expect(reply.body.error).toContain("This attempt redeemed nothing.");
-  // A clock that was set back by an hour makes the deadline an hour later.
+  // A clock that was set back by an hour moves the deadline an hour later.
   const { deadlineMs, ...data } = JSON.parse(job);
   const late = { ...data, deadlineMs: deadlineMs + 3_600_000 };
   expect(await runRedeemJob(worker, jobId, late)).toEqual({ kind: "late" });
@@ -102,10 +102,10 @@ it("a reference that was refused with 409 can be redeemed by a retry, but not by
   await workers.close();
 });
 
-/** A code of no voucher. */
+/** A code that belongs to no voucher. */
 const UNKNOWN_CODE = "7Q4K-9MZX-2HTB-W8RC";
 
-/** Ways to be refused under a reference without a worker, with the answer. */
+/** Calls that the API refuses under a reference without a worker, with the answer. */
 const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>][] = [
   ["409 voucher_expired", (externalRef) => refuse(externalRef)],
   ["404 voucher_not_found", (externalRef) => till.redeem({ code: UNKNOWN_CODE, externalRef })],
@@ -134,7 +134,7 @@ const REFUSED: [answer: string, redeem: (externalRef: string) => Promise<Reply>]
   ],
 ];
 
-/** Refusals that say nothing of an earlier attempt. */
+/** Refusals that prove nothing about an earlier attempt. */
 const OPEN: typeof REFUSED = [
   [
     "503 overloaded",
@@ -180,7 +180,7 @@ it.each(
   const endsBefore = await ends();
   const { status, body } = await redeem(externalRef.normalize());
   expect(`${status} ${body.code}`).toBe(answer);
-  // Nor does the form of an earlier release cost a write, if the read comes first.
+  // The form of an earlier release also causes no write if the read comes first.
   if (answer.startsWith("429")) expect((await redeem(externalRef)).status).toBe(429);
   expect(await ends()).toEqual(endsBefore);
   expect(await runRedeemJob(worker, newAttempt(id), before)).toMatchObject({ kind: "redeemed" });
@@ -228,16 +228,16 @@ it("a redeem that its paused process left unread answers redeem_unknown and adds
   const body = JSON.stringify({ code, externalRef: "unread" });
   const head = ["POST /partner/vouchers/redeem HTTP/1.1", "Host: x", `X-Api-Key: ${keys.till.key}`];
   const lines = [...head, `Content-Length: ${body.length}`, "Connection: close", "", body];
-  // The pause begins before the server can read, and is a little longer than the shortest that counts as a pause.
+  // The pause begins before the server can read, and is slightly longer than the minimum.
   const answer = await exchange(api.url, lines.join("\r\n"), () => blockProcess(2_400));
   expect(answer.status).toBe(503);
   expect(JSON.parse(answer.text)).toMatchObject({ code: "redeem_unknown" });
   expect(await openJobs()).toBe(0);
-  // Once the process is calm again, redeems wait for a worker as always.
+  // After some time without a pause, redeems wait for a worker again.
   await until(async () => (await till.redeem({ code, externalRef: "calm" })).body.code === "redeem_timeout");
 });
 
-/** Stops every turn of the event loop, as a frozen process does. */
+/** Blocks the event loop, as in a frozen process. */
 function blockProcess(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
@@ -307,7 +307,7 @@ it("the sweeper keeps a generation of reference_ends while a transaction adds to
   );
 });
 
-/** Is refused an expired voucher under this reference. */
+/** Sends a redeem of an expired voucher under this reference, which is refused. */
 async function refuse(externalRef: string) {
   const { code } = await issue({ validUntil: new Date(Date.now() - 1_000) });
   return till.redeem({ code, externalRef });
@@ -330,7 +330,8 @@ it("a redeem after the expiry answers redeem_unknown until an earlier attempt ha
     const redeemInTime = async (outside: pg.PoolClient) => {
       await outside.query("LOCK TABLE redemptions IN SHARE MODE");
       const earlier = client.redeem(order);
-      // The batch gives up after 250 ms. After that it waits in its own transaction, which has made its decision.
+      // The batch gives up after 250 ms. After that, the redeem waits in its own transaction, which has made its
+      // decision.
       if (!(await untilOr(earlier, async () => (await longestWaitMs(servers.db)) > 400))) return null;
       await untilPast(servers.db, validUntil);
       const later = await client.redeem(order);

@@ -27,7 +27,7 @@ it("a redeem without a worker answers 503 after the wait, and its attempt never 
   expect(body.error).toContain("This attempt redeemed nothing.");
   expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
   expect(tookMs).toBeGreaterThanOrEqual(WAIT_MS - 20);
-  // No upper bound of the time holds on a busy machine.
+  // On a busy machine, the time has no upper limit.
   expect(added.mock.lastCall?.[2]).toBeLessThanOrEqual(WAIT_MS);
   added.mockRestore();
   expect(await dumpRows(servers.db)).toEqual(before);
@@ -39,7 +39,7 @@ it("a redeem without a worker answers 503 after the wait, and its attempt never 
 it("a redeem answers overloaded when too many jobs wait, but still confirms retries", async () => {
   const [redeemed, other] = await issueVouchers(servers.db, partner, 2);
   const worker = await startWorkers(servers);
-  // A worker that has only just started may be slower than these callers wait.
+  // A new worker may need longer than these callers wait.
   await until(async () => (await till.redeem({ code: redeemed?.code, externalRef: "before-the-load" })).status === 200);
   await worker.close();
   const waiting = `${servers.shardOf(other?.id ?? "").prefix}:${redeemQueue.name}:wait`;
@@ -60,7 +60,7 @@ it("a redeem answers overloaded when too many jobs wait, but still confirms retr
   } finally {
     await servers.redis.del(waiting);
   }
-  // Calls count the waiting jobs again, but at most every 250 ms.
+  // Calls count the waiting jobs again at most every 250 ms.
   await until(
     async () => (await till.redeem({ code: other?.code, externalRef: "too-many" })).body.code !== "overloaded",
   );
@@ -71,11 +71,11 @@ it("a redeem that timed out leaves no job, and a retry with a worker redeems onc
   expect((await till.redeem({ code: given?.code, externalRef: "given-up-1" })).status).toBe(503);
   expect((await till.redeem({ code: up?.code, externalRef: "given-up-2" })).status).toBe(503);
   const worker = await startWorkers(servers, { REDEEM_WAIT_MS: String(WAIT_MS) });
-  // With the default wait: on a busy machine a redeem may take longer than WAIT_MS.
+  // Uses the default wait, because a redeem on a busy machine may take longer than WAIT_MS.
   const patient = await startApi(servers);
   const retry = partnerClient(patient.url, keys.till.key);
   try {
-    // A worker that redeems this voucher has by then done the earlier jobs of its shard, if they still existed.
+    // If the earlier jobs of its shard existed, a worker that has redeemed this voucher would have run them.
     const marker = await until(async () => {
       const reply = await till.redeem({ code: other?.code, externalRef: "marker" });
       return reply.status === 200 ? reply : null;
@@ -89,7 +89,7 @@ it("a redeem that timed out leaves no job, and a retry with a worker redeems onc
     );
     expect(rows[0].n).toBe(0);
 
-    // The reference of an attempt that was given up is free for another voucher as well.
+    // The reference of an abandoned attempt can be used for another voucher as well.
     for (const [again, externalRef] of [
       [given, "given-up-1"],
       [await issue(), "given-up-2"],

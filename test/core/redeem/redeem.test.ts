@@ -107,7 +107,7 @@ it("redeem answers a confirmed reference with its first result to every key of t
 });
 
 /**
- * A refusal: the caller, what it sends, and the answer. The calls of the reference provoke the others; the unit test of
+ * A refusal: the caller, the request and the answer. The calls of the reference cause the others, and the unit test of
  * decideRedeem tries every order.
  */
 const REFUSALS: [string, string, () => Promise<[PartnerClient, Record<string, unknown>]>][] = [
@@ -191,7 +191,7 @@ it("redeem answers 400 and names a wrong externalRef, code or ticket", async () 
     [{}, "code or ticket is required"],
     [{ code: null, ticket: null }, "code or ticket is required"],
     [{ code, ticket }, "code and ticket"],
-    // A bad note is refused even with a confirmed reference.
+    // A bad note is refused even if the reference is confirmed.
     [{ code: "unknown", externalRef: "read-once", note: 5 }, "note"],
   ] as const) {
     const { status, body } = await shop.redeem({ externalRef: "bad-shape", ...named });
@@ -206,7 +206,7 @@ async function readReservation(ticket: string) {
   return rows[0];
 }
 
-/** The event by which a voucher was redeemed. */
+/** The redeemed event of a voucher. */
 async function readRedeem(code: string) {
   const { body } = await till.events(code);
   const event = body.events.find((one: { eventType: string }) => one.eventType === "voucher.instance.redeemed");
@@ -232,7 +232,7 @@ async function hold(options: { released?: true; overdue?: true } = {}) {
   const holder = options.overdue ? partnerClient(service.apis[1].url, keys.rival.key) : shop;
   const { ticket, token } = (await holder.reserve(voucher.code)).body;
   if (options.released) await shop.release(ticket);
-  // The row still says Live.
+  // The row still has the state Live.
   if (options.overdue) await until(async () => (await shop.lookUp(voucher.code)).body.reservation === null);
   return { ...voucher, ticket: String(ticket), token: String(token) };
 }

@@ -17,7 +17,7 @@ const { servers, db, api, till, rival, partner, keys, issue, contexts } = useSer
 /** The contexts of two workers that run jobs only when a test calls them. */
 const [one, other] = contexts;
 let queue: Queue;
-/** What the API adds to every job. */
+/** The fields that the API adds to every job. */
 let origin: string;
 
 beforeAll(() => {
@@ -30,7 +30,7 @@ let refs = 0;
 
 type Runs = (id: string, run: (at: number, deadlineMs?: number) => Promise<unknown>) => Promise<unknown[]>;
 
-/** Ways to run a job twice. A run is numbered. */
+/** Ways to run a job twice. Each run has a number. */
 const TWICE: [how: string, runs: Runs][] = [
   ["one after the other", async (_, run) => [await run(0), await run(1)]],
   ["the second after its deadline", async (_, run) => [await run(0), await run(1, 0)]],
@@ -103,7 +103,7 @@ it("a job redeems nothing if its deadline passes during the wait for the row loc
 
 it("a job past its deadline redeems nothing on a connection to another server than its caller's", async () => {
   const { id } = await issue();
-  // The worker's state if the server is started again after the worker has accepted the job.
+  // The worker's state if the server restarts after the worker has accepted the job.
   const before = { ...one, deployment: { id: one.deployment.id, serverId: "before", ready: async () => undefined } };
   expect(await runRedeemJob(before, newAttempt(id), makeJob(id))).toEqual({ kind: "late" });
   await expectUntouched(id);

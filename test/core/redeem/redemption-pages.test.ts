@@ -5,10 +5,10 @@ import { readStatements } from "../../../src/platform/db/statements.ts";
 import { openServicePool } from "../../support/servers.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
-/** Redemptions of each of two organizations. */
+/** The number of redemptions of each of two organizations. */
 const COUNT = 60_000;
 const LIMIT = 20;
-/** Pages that one listed redemption may read: its row, its index entry, and its voucher, batch and product by index. */
+/** Maximum pages for one listed redemption: its row, its index entry, and its voucher, batch and product by index. */
 const PAGES_PER_ROW = 14;
 /** Pages of the descent into the index. */
 const PAGES_OF_DESCENT = 6;
@@ -19,7 +19,7 @@ const { select_redemptions: STATEMENT } = readStatements(
 
 const { servers, partner, stranger } = useDatabase();
 let pool: pg.Pool;
-/** Planned the statement while there was no redemption, like a process that has run for a long time. */
+/** This process planned the statement while there was no redemption, like a process that has run for a long time. */
 let early: pg.PoolClient;
 
 beforeAll(async () => {

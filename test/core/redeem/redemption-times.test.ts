@@ -30,7 +30,7 @@ import { openWorkerContext, testConfig, type WorkerContext } from "../../support
 import { issueVoucher, makePartner, provisioning, type TestPartner } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 
-// Some tests insert redemptions without changing their vouchers, so this file does not check the invariants.
+// Some tests insert redemptions without a change of their vouchers, so this file does not check the invariants.
 
 let servers: TestServers;
 let partner: TestPartner;
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => servers.close());
 
-/** A time that bounds nothing. */
+/** A time that does not bound completeUntil. */
 const FAR = new Date("2999-01-01");
 
 describe("a redemption that is inserted and not committed", () => {
@@ -115,7 +115,7 @@ it("a redemption before the closed time is refused as outdated, and one at that 
 });
 
 it("a worker decides again, at an open time, a redemption that fell into the closed time", async () => {
-  // The time closes between the worker's decision and its insert.
+  // The closed time passes between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();
   await held.isHeld();
@@ -159,7 +159,7 @@ describe("completeUntil that two processes answer in turn", () => {
   it("completeUntil never decreases when two processes answer in turn", async () => {
     const [first, second] = [openProcess(), openProcess()];
     const before = await first();
-    // The other process may move the time as soon as a millisecond has passed.
+    // The other process may move the time one millisecond later.
     const told = await until(async () => {
       await advanceCompleteUntil(worker.pool, FAR);
       const time = await second();
@@ -174,7 +174,7 @@ describe("completeUntil that two processes answer in turn", () => {
     const told = await openProcess()();
     expect(told.getTime()).toBeGreaterThan(redeemedAt.getTime());
     await besideTransaction(servers.db, async (outside) => {
-      // The lock that the trigger of redemptions takes before it reads the closed time.
+      // The lock that the trigger of redemptions acquires before it reads the closed time.
       const key = "(21092::bigint << 48) + (extract(epoch FROM $1::timestamptz) * 1000)::bigint";
       await outside.query(`SELECT pg_advisory_xact_lock_shared(${key})`, [redeemedAt]);
       const { completeUntil, voucherIds } = await readList();
@@ -199,7 +199,7 @@ describe("the closed time", () => {
 
   it("the closed time follows a clock jump only when an operator trusts the clock", async () => {
     const clock = new DatabaseClock(() => 0);
-    // The time before a jump of an hour, which the monotonic clock does not show.
+    // The time before a clock jump of an hour, which the monotonic clock does not show.
     const before = later(await now(), -3_600_000);
     await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = 'epoch'", []);
     const seen = async () => ({ now: await now(), trustedAt: null, closedUntil: new Date(0) });
@@ -231,7 +231,7 @@ describe("the closed time", () => {
 
   it("after the clock is set back, redemptions get the closed time, and are listed when it has passed", async () => {
     const redeemSetBack = async () => {
-      // The same as a clock that was ahead. On a busy machine, the time may be over before the redemption.
+      // Has the effect of a clock that was ahead. On a busy machine, the time may pass before the redemption.
       const closedUntil = later(await now(), 1_000);
       await bypassTriggers(servers.db, "UPDATE redemptions_closed SET closed_until = $1", [closedUntil]);
       const redeemed = await redeem();
@@ -273,7 +273,7 @@ async function redeem(): Promise<{ id: string; redeemedAt: Date }> {
   return { id, redeemedAt: new Date(reply.redeemedAtMs) };
 }
 
-/** Reads the complete time and the redemptions that are listed before it. */
+/** Reads completeUntil and the redemptions that are listed before it. */
 async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }> {
   await advanceCompleteUntil(worker.pool, FAR);
   const completeUntil = await findCompleteUntil(worker.pool);
@@ -282,7 +282,7 @@ async function readList(): Promise<{ completeUntil: Date; voucherIds: string[] }
   return { completeUntil, voucherIds: listed.map(({ voucherId }) => voucherId) };
 }
 
-/** The time before which redemptions are complete, as an API process tells it. */
+/** completeUntil as an API process returns it. */
 function openProcess(clock = worker.deployment.clock): () => Promise<Date> {
   const { pool, deployment } = worker;
   const confirmations = openConfirmations(worker);

@@ -271,7 +271,7 @@ it("reading a redemption returns the answer of a repeated redeem, for references
     const { redeemed, alreadyConfirmed, ...result } = again.body;
     const listed = { ...result, externalRef, ticket: null, keyId: keys.till.id };
     expect({ status, body }).toMatchObject({ status: 200, body: { redemptions: [listed], nextCursor: null } });
-    // A fixed path ends with the word.
+    // The paths of fixed names end with this word.
     if (externalRef === "receipt") continue;
     expect((await till.redemption(externalRef)).body).toEqual(again.body);
     expect(again.body).toMatchObject({ alreadyConfirmed: true, voucherInstanceId: vouchers[index]?.id });
@@ -326,7 +326,7 @@ async function redeemTwo() {
   return { owner, key, client, redeemed };
 }
 
-/** Runs `work` while these redemptions are of March 2025. */
+/** Runs `work` while these redemptions are dated March 2025. */
 async function inPastMonth(
   redeemed: readonly { redeemedAt: string; voucherInstanceId: string }[],
   work: () => Promise<void>,
@@ -347,14 +347,14 @@ async function redeemAll(client: PartnerClient, vouchers: Vouchers, name: string
   }
 }
 
-/** Makes the list complete up to this moment, which a process reads at most once a second. */
+/** Makes the list complete up to this moment. A process reads it at most once a second. */
 async function untilComplete(client = till): Promise<Date> {
   const now = await closeRedemptions(servers.db);
   await until(async () => Date.parse((await client.redemptions()).body.completeUntil) > now.getTime());
   return now;
 }
 
-/** Follows the cursor until a page is empty or is the last one. */
+/** Follows the cursor to the last page or to an empty one. */
 async function readAll(client: PartnerClient, query: Record<string, string>, cursor?: string) {
   const listed: { externalRef: string; redeemedAt: string; voucherInstanceId: string }[] = [];
   const sizes: number[] = [];

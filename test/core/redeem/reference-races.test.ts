@@ -18,12 +18,12 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The wait is long enough that a busy machine answers every redeem.
+// The wait is so long that a busy machine answers every redeem.
 const service = useService({ apis: [{}, {}], workers: [{}, {}], env: { REDEEM_WAIT_MS: "60000" } });
 const { servers, api, partner, keys, tills, issue } = service;
 
 beforeAll(async () => {
-  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  // Opens the processes' connections. On a busy machine, the first calls may fail because this takes too long.
   await untilStarted(async () => {
     const replies = await redeemAtOnce(await issueVouchers(servers.db, partner, 50), (id) => `warm-${id}`);
     return replies.every(({ status }) => status === 200);
@@ -156,7 +156,7 @@ async function countDeadlocks(work: (one: WorkerContext, other: WorkerContext) =
   } finally {
     await Promise.all(contexts.map((ctx) => ctx.close()));
   }
-  // A connection reports its deadlocks when it ends at the latest.
+  // A connection reports its deadlocks at its end or earlier.
   await until(async () => {
     const { rows } = await servers.db.query("SELECT FROM pg_stat_activity WHERE pid = ANY ($1)", [[...pids]]);
     return rows.length === 0;
@@ -189,7 +189,8 @@ async function redeemedBy(externalRefs: readonly string[]): Promise<Map<string, 
 }
 
 /**
- * Runs `work` while a redemption under `externalRef` is written and not committed: it waits for its reservation's row.
+ * Runs `work` while a redemption under `externalRef` is written but not committed, because it waits for its
+ * reservation's row.
  */
 async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () => Promise<void>): Promise<void> {
   const voucher = await issue();
@@ -205,7 +206,7 @@ async function whileRedeeming(ctx: WorkerContext, externalRef: string, work: () 
   await redeeming;
 }
 
-/** Inserts a redemption of a voucher under a reference, past the row lock. */
+/** Inserts a redemption of a voucher under a reference, without the row lock. */
 const insertRedemption = (tx: pg.ClientBase, voucherId: string, externalRef: string) =>
   tx.query(
     `INSERT INTO redemptions (redeemed_at, voucher_id, organization_id, key_id, attempt_id, redeem_code, external_ref)

@@ -112,7 +112,7 @@ it("a redeem without a reply answers otherVoucher if another call used the refer
 it("a redeem of an expired voucher answers otherVoucher if the reference is used before the refusal", async () => {
   const { code } = await issue({ validUntil: new Date(Date.now() + 1_000) });
   await untilPast(servers.db, new Date(Date.now() + 1_000));
-  // The API finds no redemption at its first read; there is one when it reads the outcome.
+  // The API's first read finds no redemption, and its second read finds one.
   let answer = {};
   const submit = vi.spyOn(api.ctx.referenceEnds, "submit").mockImplementationOnce(async (request) => {
     submit.mockRestore();
@@ -127,7 +127,7 @@ it("a reference that an earlier release wrote is found by its text, and redeems 
   const [ctx] = service.contexts;
   const [stored, sent] = ["straße e\u0301 1", "straße é 1"];
   const first = await issue();
-  // As the earlier release writes its jobs.
+  // The job as the earlier release writes it.
   const job = (id: string, ref: string) => redeemJob(partner, keys.till.id, id, ref);
   expect(await runRedeemJob(ctx, newAttempt(first.id), job(first.id, stored))).toMatchObject({ kind: "redeemed" });
   const read = await till.redemption(stored);
@@ -138,10 +138,10 @@ it("a reference that an earlier release wrote is found by its text, and redeems 
   const other = await issue();
   const answer = await till.redeem({ code: other.code, externalRef: stored });
   expect(answer.body).toEqual({ ...read.body, otherVoucher: true });
-  // For the earlier release, another spelling was another reference.
+  // The earlier release treated another spelling as another reference.
   expect((await till.redemption(sent)).status).toBe(404);
 
-  // An attempt of the earlier release waits in the queue, and the retry reaches this release with another code.
+  // An attempt of the earlier release is in the queue when this release gets the retry, with another code.
   const [late, retried] = [await issue(), await issue()];
   const waiting = job(late.id, "e\u0301 2");
   expect((await till.redeem({ code: retried.code, externalRef: "e\u0301 2" })).body).toMatchObject({

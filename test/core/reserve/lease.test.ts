@@ -14,7 +14,7 @@ import { useService } from "../../support/use-service.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
 const service = useService({ apis: [{}, {}], workers: [] });
-/** A test delays the leases of the first API; the clients call the other one. */
+/** A test delays the leases of the first API, and the clients call the second one. */
 const { servers, api: delayed, partner, issue } = service;
 const [, holderTill] = service.tills;
 const [, rivalTill] = service.rivals;
@@ -192,7 +192,7 @@ it("leases are deleted a few hundred at a time, with one warning for all failure
   });
 });
 
-/** Runs before a lease is released, or after it is acquired. */
+/** Runs before a lease is deleted, or after it is acquired. */
 interface Hooks {
   beforeRelease?: () => Promise<void>;
   afterAcquire?: () => Promise<void>;
@@ -224,7 +224,7 @@ async function makeReserved(): Promise<{ id: string; code: string; reservation: 
   return { id, code, reservation: await reserveVoucher(delayed.ctx, holder, code) };
 }
 
-/** Starts the holder's reserve of a new voucher. Once it has the lease, it waits until the gate is open. */
+/** Starts the holder's reserve of a new voucher. The call acquires the lease, then waits for the test. */
 async function startReserve() {
   const { code } = await issue();
   const gate = makeGate();
@@ -234,7 +234,7 @@ async function startReserve() {
   return { code, gate, reserving };
 }
 
-/** Makes a voucher's lease three seconds older, so that it counts as an orphan. */
+/** Makes a voucher's lease three seconds older, so that it refuses no key. */
 async function age(voucherId: string): Promise<void> {
   const key = servers.leaseKey(voucherId);
   await servers.redis.pexpire(key, (await servers.redis.pttl(key)) - 3_000);

@@ -80,7 +80,7 @@ function sha256(...parts: Uint8Array[]): Buffer {
   return createHash("sha256").update(Buffer.concat(parts)).digest();
 }
 
-/** HMAC-SHA256 by the definition of RFC 2104, without the function that the service uses. */
+/** HMAC-SHA-256 by the definition of RFC 2104, without the function that the service uses. */
 function hmac(secret: string, text: string): Buffer {
   const bytes = Buffer.from(secret);
   const key = Buffer.alloc(64);

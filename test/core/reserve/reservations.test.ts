@@ -16,11 +16,10 @@ import { inTime, until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
-// The key of `holder` makes the reservations; `rival` is another key of the same organization. Each has a client at
-// each API.
+// `holder` makes the reservations, and `rival` is another key of the same organization. Each has a client at each API.
 const { servers, partner, tills: holder, rivals: rival } = useService({ apis: [{}, {}], workers: [{}, {}] });
 
-/** One voucher in one race; `ticket` and `token` belong to its first reservation and are empty without one. */
+/** One voucher in one race. `ticket` and `token` belong to its first reservation, and are empty without one. */
 interface Round {
   id: string;
   code: string;
@@ -28,13 +27,13 @@ interface Round {
   token: string;
 }
 
-/** One side of a race: makes a call at the API of its side and returns the outcome. */
+/** One side of a race: calls its API and returns the outcome. */
 type Action = (round: Round, side: 0 | 1) => Promise<string>;
 
-/** Rounds of one race that run at the same time, each on a voucher of its own. */
+/** Concurrent rounds of one race, each on its own voucher. */
 const ROUNDS_AT_ONCE = 10;
 
-/** Fixed, so that a failure can be repeated. */
+/** The seed is fixed, so that a failure can be repeated. */
 const SEED = 20_260_118;
 
 it("two keys with ticket and token redeem a voucher once, and end its reservation", async () => {
@@ -46,7 +45,8 @@ it("two keys with ticket and token redeem a voucher once, and end its reservatio
 });
 
 /**
- * Moves a reservation's end to `inMs` milliseconds from now, and removes its lease, which never outlives a reservation.
+ * Moves a reservation's end to `inMs` milliseconds from now, and deletes its lease, because a lease never outlives a
+ * reservation.
  */
 async function endSoon(round: Round, inMs: number): Promise<Date> {
   await servers.redis.del(servers.leaseKey(round.id));
@@ -124,7 +124,7 @@ it.each([
 
 type Race = ReturnType<typeof race>;
 
-/** The outcomes when the left side locks the voucher's row first, and when the right one does. */
+/** The outcomes if the left side locks the voucher's row first, and if the right side does. */
 const RACES: Race[] = [
   race(
     "reserve against another key's redeem",
@@ -144,7 +144,7 @@ const RACES: Race[] = [
     "reserve against another key's reserve",
     "active",
     [reserveBy(holder), reserveBy(rival)],
-    // The lease of the first one proves no reservation.
+    // The first call's lease proves no reservation.
     "reserved + 503 voucher_busy = Active, reserved",
     "503 voucher_busy + reserved = Active, reserved",
     "reserved + voucher_reserved = Active, reserved",
@@ -296,8 +296,7 @@ async function stateOf(round: Round): Promise<string> {
 }
 
 /**
- * A race from a voucher that is Active or reserved; `orElse` is a further legal outcome when neither side waits for the
- * row.
+ * A race from an Active or reserved voucher. `orElse` is a further allowed outcome if neither side waits for the row.
  */
 function race(
   title: string,
@@ -330,9 +329,9 @@ async function turns(count: number): Promise<void> {
 }
 
 /**
- * Starts both sides, `first` before the other, while a test transaction locks the row; unlocks it once both wait or are
- * done. Null if this took over two seconds, as on a busy machine: the lease of `first` is then too old to refuse the
- * other side.
+ * Starts both sides, `first` before the other, while a test transaction locks the row. Unlocks the row once both wait
+ * or have ended. Returns null if this took over two seconds, as on a busy machine, because the lease of `first` is then
+ * too old to refuse the other side.
  */
 async function runInOrder(race: Race, first: "left" | "right"): Promise<string | null> {
   const [round] = (await makeRounds(1, race.startsReserved)) as [Round];

@@ -10,7 +10,7 @@ import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
-/** The secret that the tests' processes sign with by default. */
+/** The default secret of the tests' processes. */
 const SECRET = "test-reservation-token-secret";
 
 // Reservations of the second API end after one second.
@@ -149,7 +149,7 @@ it("reserve after the end of a reservation succeeds for another key, and records
   expect(second.body.ticket).not.toBe(first.ticket);
   const old = await readReservation(first.ticket);
   expect(old.state).toBe("Expired");
-  // The recorded end is the time of the expiry, not that of its record.
+  // The recorded end is the reservation's end, not the time of the record.
   expect(old.ended_at).toEqual(old.expires_at);
   const fresh = await readReservation(second.body.ticket);
   expect(fresh).toMatchObject({ state: "Live", key_id: keys.rival.id });
@@ -209,7 +209,7 @@ it("a reservation keeps its token after the secret is rotated, and new ones use 
   const NEXT = "the-next-reservation-token-secret";
   const [held, fresh] = [await issue(), await issue()];
   const before = (await shop.reserve(held.code)).body;
-  // First every process learns the new secret, then it moves to the front.
+  // First every process learns the new secret, then the secret moves to the front.
   for (const secrets of [`${SECRET},${NEXT}`, `${NEXT},${SECRET}`]) {
     const rotated = await startApi(servers, { RESERVATION_TOKEN_SECRET: secrets });
     const client = partnerClient(rotated.url, keys.till.key);
@@ -220,7 +220,7 @@ it("a reservation keeps its token after the secret is rotated, and new ones use 
     await client.release(ticket);
     await rotated.close();
   }
-  // Replaces this file's worker, so that only a worker with the rotated secrets processes the job.
+  // Replaces this file's worker, so that a worker with the rotated secrets processes the job.
   await service.worker.close();
   await startWorkers(servers, { RESERVATION_TOKEN_SECRET: `${NEXT},${SECRET}` });
   const { ticket, token } = before;

@@ -25,7 +25,7 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
   const advances: Reply[] = [];
   const replies: Reply[] = [];
   for (let round = 0; round < 3; round++) {
-    // Each round moves some vouchers past their end while they are reserved and redeemed.
+    // Each round moves some vouchers past their end while calls reserve and redeem them.
     const [short, long] = [
       await issueVouchers(servers.db, sandbox, 6, { validUntil: inSeconds(DAY) }),
       await issueVouchers(servers.db, sandbox, 6, { validUntil: inSeconds(300 * DAY) }),
@@ -58,7 +58,8 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
     sandbox.organizationId,
   ]);
   expect(used.map(({ id }) => id).sort()).toEqual([...redeemed].sort());
-  // Two moves end a reservation and one leaves it five minutes, so each ends by a move, which reports it.
+  // Two moves end a reservation, and one move leaves it five minutes. So each reservation ends in a move, which reports
+  // it.
   const { rows: ended } = await servers.db.query(
     `SELECT count(*)::int AS ended FROM reservations v ${of} AND v.state = 'Expired'`,
     [sandbox.organizationId],
@@ -66,8 +67,7 @@ it("a sandbox keeps every invariant while 150 calls use the vouchers whose times
   expect(advances.reduce((sum, { body }) => sum + body.reservationsEnded, 0)).toBe(ended[0]?.ended);
   expect(ended[0]?.ended).toBeGreaterThan(0);
 
-  // Every Active voucher past its end has its one expired event once the sweeper has returned to those that were
-  // locked.
+  // Every Active voucher past its end has one expired event once the sweeper has returned to locked vouchers.
   for (const { ctx } of workers) await sweep(ctx);
   const { rows: unrecorded } = await servers.db.query(
     `SELECT v.id FROM vouchers AS v JOIN batches AS b ON b.id = v.batch_id ${of}

@@ -135,9 +135,9 @@ it('"sandbox": true is in the sealed payload of each event type of a sandbox, an
 });
 
 it('"sandbox": true is described in every response to a partner\'s key except that of the advance', () => {
-  // A receipt is a text.
+  // A receipt is plain text.
   const isJson = ({ responses }: Operation) => "application/json" in (responses["200"]?.content ?? {});
-  // The programs of an issuer know whose keys they have.
+  // An issuer's programs know whose keys they use.
   const ofPartners = OPERATIONS.filter(({ path }) => !path.startsWith("/issuer/"));
   const described = ofPartners
     .filter(({ security }) => security.some((scheme) => "apiKey" in scheme))
@@ -203,7 +203,7 @@ describe("the marketplace", () => {
       const again = await client.buyListing(offer.listingId, { paymentRef: `pay-${user}` });
       expect(again.body).toMatchObject({ alreadyConfirmed: true, sandbox: true });
     }
-    // The contract has ended, although the sweeper has not recorded that.
+    // The contract has ended, but the sweeper has not recorded it yet.
     await offer.till.advance(60);
     const late = await signedIn(api.url, issuer, referrer);
     expect(outcome(await late.listing(offer.listingId))).toBe("404 listing_not_found");
@@ -380,7 +380,7 @@ describe("the database", () => {
   });
 });
 
-/** Creates a sandbox of its own, so that no other test moves its times. */
+/** Creates a sandbox for one test, so that no other test moves its times. */
 async function makeSandbox(): Promise<TestPartner & { keyId: string; key: string; till: PartnerClient }> {
   const partner = await makePartner(servers.db, { sandbox: true });
   const { id, key } = await makeKey(servers.db, partner.organizationId);

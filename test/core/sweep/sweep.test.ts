@@ -123,7 +123,7 @@ it("a sweep ends no live reservation, and neither writes nor deletes a lease", a
   expect([await stateOf(held.ticket), await stateOf(lost.ticket)]).toEqual(["Live", "Live"]);
   const keys = [servers.leaseKey(held.id), servers.leaseKey(lost.id), orphan];
   expect(await Promise.all(keys.map((key) => servers.redis.exists(key)))).toEqual([1, 0, 1]);
-  // Without its lease, the reservation refuses another key all the same.
+  // The reservation refuses another key even without its lease.
   expect(await rival.reserve(lost.code)).toMatchObject({ status: 409, body: { code: "voucher_reserved" } });
 });
 
@@ -301,7 +301,7 @@ it("a voucher with an overdue Pending event gets one seal job, which seals it", 
   await appendPending(db, recent.id, 1);
   expect((await sweep(ctx)).items.requestSeals).toBe(1);
   expect((await readRecorded(db, recent.id)).sealedSequence).toBe(1);
-  // The second request finds the first one still waiting.
+  // The second request meets the first one in the queue.
   await sweep(ctx);
   const waiting = await servers.redis.lrange(`${servers.shardOf(late.id).prefix}:seal:wait`, "0", "-1");
   expect(waiting.filter((jobId) => jobId.startsWith(late.id))).toHaveLength(1);
@@ -312,7 +312,7 @@ it("a voucher with an overdue Pending event gets one seal job, which seals it", 
 });
 
 it("overdue Pending events get seal jobs only while the queue has room", async () => {
-  // Enough vouchers that three of them are in one shard.
+  // With this number of vouchers, three of them are in one shard.
   const issued = await issueVouchers(db, partner, 2 * servers.shards.length + 1);
   const byShard = Map.groupBy(issued, ({ id }) => servers.shardOf(id).prefix);
   const [prefix, crowd] = [...byShard].find(([, { length }]) => length >= 3) as [string, typeof issued];
@@ -328,7 +328,7 @@ it("overdue Pending events get seal jobs only while the queue has room", async (
   for (const { id } of vouchers) await sealVoucher(ctx, id);
 });
 
-/** Opens a worker context on a database of its own with a number of vouchers, until the end of the test. */
+/** Opens a worker context on its own database with this number of vouchers, until the end of the test. */
 async function openOwn(count: number, env: Record<string, string> = {}) {
   const own = await openTestServers();
   const other = openWorkerContext(testConfig(own, env));
@@ -379,11 +379,11 @@ const added = async () => Number(await servers.redis.get(`${servers.queuePrefix}
 const finished = () => servers.redis.zcard(`${servers.queuePrefix}:sweep:completed`);
 
 it("all workers share one schedule, which is restored after Redis has lost it", async () => {
-  // Measured from before the first worker starts, because on a busy machine the others start several intervals later.
+  // Measured from before the first worker's start, because on a busy machine the others start several intervals later.
   const startedAt = performance.now();
   const workers = await Promise.all(Array.from({ length: 3 }, () => startWorkers(servers, env)));
   await until(async () => (await finished()) >= 6);
-  // One sweep per interval, not three.
+  // One sweep in each interval, not three.
   expect(await added()).toBeLessThanOrEqual(Math.ceil((performance.now() - startedAt) / 300) + 1);
   await servers.redis.flushdb();
   await until(async () => (await finished()) >= 2);
@@ -419,7 +419,9 @@ it("the schedule adds no sweep while another one waits", async () => {
   schedule.close();
 });
 
-/** Writes reservations of a voucher that started so many days ago and ended soon after. Returns their tickets. */
+/**
+ * Writes reservations of a voucher that started this many days ago and ended soon afterwards. Returns their tickets.
+ */
 async function writeReservations(
   voucherId: string,
   state: string,
@@ -447,7 +449,7 @@ it("reservations that ended unused long ago are deleted faster than new ones are
   expect((await till.redeem({ ticket, externalRef: "order-kept" })).status).toBe(200);
   await worker.close();
   const other = await issue();
-  // More than three keys write between two passes at their rate limit, by reserving and releasing in turn.
+  // More than three keys can write between two passes at their rate limit, by reserving and releasing in turn.
   const released = await writeReservations(other.id, "Released", 92, { count: 1_999 });
   const [expired] = await writeReservations(other.id, "Expired", 93);
   const kept = [
@@ -498,7 +500,7 @@ it("finished jobs in every queue and shard are removed after their time, even if
     await finish(key, state, `old-${state}`, Date.now() - keptMs - 1_000);
     await finish(key, state, `new-${state}`, Date.now() - keptMs + 60_000);
   }
-  // A shard that does not answer.
+  // A shard whose server is silent.
   const [broken, ...answering] = sets as [(typeof sets)[0], ...typeof sets];
   await servers.redis.rename(`${broken.key}:${broken.state}`, `${broken.key}:away`);
   await servers.redis.set(`${broken.key}:${broken.state}`, "not a set");
@@ -527,7 +529,7 @@ it("the log line of a pass is at level info only after a change or a fault", asy
   expect(isIdle({ ...quiet, failures: { checkChains: "no connection" } })).toBe(false);
 });
 
-/** Runs two passes, because the first may start in the middle, and returns their sums. */
+/** Runs two passes, because the first may start in the middle of the rows, and returns their sums. */
 async function sweepRound(): ReturnType<typeof sweep> {
   const first = await sweep(ctx);
   const second = await sweep(ctx);

@@ -84,10 +84,10 @@ it("the check symbol of a voucher code is verified in every spelling", () => {
 
 it("a voucher code is refused if it is too short or too long, or has a symbol of another alphabet", () => {
   const [code = ""] = CODES;
-  // Sixteen zeros fit their check symbol, and so would any other number of them.
+  // Sixteen zeros match their check symbol, as would any other number of zeros.
   expect(hasValidCheckSymbol("0".repeat(16))).toBe(true);
   for (const length of [4, 15, 17, 64]) expect(hasValidCheckSymbol("0".repeat(length))).toBe(false);
-  // Three equal values with these weights fit, because alpha^2 + alpha^5 = alpha^0.
+  // Three equal values with these weights match, because alpha^2 + alpha^5 = alpha^0.
   expect(hasValidCheckSymbol("0100100000000001")).toBe(true);
   expect(hasValidCheckSymbol("0U00U0000000000U")).toBe(false);
   expect(hasValidCheckSymbol("")).toBe(false);
@@ -103,7 +103,7 @@ it("all twelve symbols of a redeem code are random", () => {
         .replaceAll("-", "")
         .charAt(position);
     });
-    // Each symbol comes from as many byte values as any other.
+    // Each symbol comes from the same number of byte values.
     const counts = Map.groupBy(drawn, (symbol) => symbol);
     expect([...counts.keys()].sort().join("")).toBe(SYMBOLS);
     for (const [symbol, draws] of counts) expect(draws.length, symbol).toBe(8);
@@ -268,7 +268,7 @@ it.each([
 });
 
 it("repairCode keeps a code that is valid as typed, on two keyboard layouts or on none", () => {
-  // The two exchanges of Y and Z, and of A and Q with Z and W, both make it right.
+  // Swapping Y and Z, or A and Q with Z and W, both yields a valid code.
   for (const text of [
     "7QM4-0ZK6-AY2W-859F",
     "7QM4-0ZK6-AY2W-859G",

@@ -23,11 +23,11 @@ type Moment = keyof typeof MOMENTS;
 const moments = Object.keys(MOMENTS) as Moment[];
 const momentOf = (moment: Moment) => new Date(NOW.getTime() + MOMENTS[moment]);
 
-/** What a row says: its status, or that an Active voucher is suspended. */
+/** The state in a row: its status, or that an Active voucher is suspended. */
 type RowStatus = StoredStatus | "Suspended";
 const statuses: RowStatus[] = ["Active", "Redeemed", "Voided", "Suspended"];
 
-/** The Live row that a voucher may have: whose it is, and where its end lies. */
+/** The Live reservation that a voucher may have: its owner, and its end relative to now. */
 const HOLDS = {
   none: null,
   ownLive: { keyId: "key_caller", end: "after" },
@@ -87,7 +87,7 @@ describe("decideReservation", () => {
     if (naming !== "code" && !namesLive) return { kind: "refused", code: "reservation_ended" };
     switch (reservationCase) {
       case "ownLive":
-        // Same ticket, same end, same secret: a repeat extends nothing.
+        // A repeat extends nothing: it has the same ticket, end and secret.
         return { kind: "repeated", reservation: makeReservation("ownLive") };
       case "foreignLive":
         return { kind: "refused", code: "voucher_reserved" };
@@ -160,7 +160,7 @@ describe("decideRedeem", () => {
     );
   }
 
-  /** The documented order: the first line that applies decides. */
+  /** The documented order: the first matching line decides. */
   const ORDER: [applies: (given: Case) => boolean, decision: (given: Case) => RedeemDecision][] = [
     [
       (given) => given.confirmation === "ownAttempt",
@@ -173,19 +173,19 @@ describe("decideRedeem", () => {
     [(given) => given.status === "Voided", () => ({ kind: "refused", code: "voucher_voided" })],
     [(given) => given.validUntil !== "after", () => ({ kind: "refused", code: "voucher_expired" })],
     [(given) => given.status === "Suspended", () => ({ kind: "refused", code: "voucher_suspended" })],
-    // A ticket must be the live one.
+    // A ticket must be the live reservation's.
     [(given) => given.naming === "otherTicket", () => ({ kind: "refused", code: "reservation_ended" })],
     [
       (given) => given.naming === "ticketOfTheRow" && !isLive(given.reservation),
       () => ({ kind: "refused", code: "reservation_ended" }),
     ],
-    // A token that is given must match a live reservation, even from the holder.
+    // A given token must match a live reservation, even from the holder.
     [(given) => given.token === "wrong", () => ({ kind: "refused", code: "token_mismatch" })],
     [
       (given) => given.token === "right" && !isLive(given.reservation),
       () => ({ kind: "refused", code: "token_mismatch" }),
     ],
-    // The holder needs no token; another key needs one, and one that it gave was checked above.
+    // The holder needs no token. Another key needs one, and a given token was checked above.
     [
       (given) => given.reservation === "foreignLive" && given.token === "none",
       () => ({ kind: "refused", code: "voucher_reserved" }),

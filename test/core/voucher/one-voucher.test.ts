@@ -8,7 +8,7 @@ import { makeKey } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// The wait is long enough that a busy machine answers every redeem.
+// The wait is so long that a busy machine answers every redeem.
 const { servers, apis, partner, issue, tills } = useService({
   apis: [{}, {}],
   workers: [{}, {}],
@@ -16,7 +16,7 @@ const { servers, apis, partner, issue, tills } = useService({
 });
 
 beforeAll(async () => {
-  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  // Opens the processes' connections. On a busy machine, the first calls may fail because this takes too long.
   await untilStarted(async () => {
     const { code, id } = await issue();
     const replies = await redeemAtOnce(code, id, 200, false, (n) => `warm-${id}-${n}`);
@@ -95,13 +95,15 @@ async function expectOneRedemption(voucherId: string, redeemCode: string, extern
   expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
 }
 
-/** Redeems, and repeats while a busy machine makes the voucher's other calls wait for a second. */
+/** Redeems a voucher, and repeats while its other calls wait for a second on a busy machine. */
 async function redeem(till: PartnerClient, order: { code: string; externalRef: string }): Promise<Reply> {
   const reply = await till.redeem(order);
   return reply.body.code === "voucher_busy" ? redeem(till, order) : reply;
 }
 
-/** Sends redeems of one voucher at once; with `stuck`, none is decided before all have read the voucher as Active. */
+/**
+ * Sends redeems of one voucher at once. With `stuck`, no call is decided before all have read the voucher as Active.
+ */
 async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
   const send = () => sendAtOnce(tills, count, (till, n) => redeem(till, { code, externalRef: refOf(n) }));
   if (!stuck) return Promise.all(send());

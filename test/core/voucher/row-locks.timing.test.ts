@@ -19,16 +19,17 @@ import { inTime, until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
 /**
- * Vouchers that no test has used. Issued before any lock, so that a test does only what it measures while it holds one.
+ * Unused vouchers. The file issues them before any lock, so that a test does only the measured work while it holds a
+ * lock.
  */
 let unused: IssuedVoucher[];
 
-/** Concurrent jobs of each of the two workers: few, so that one voucher can occupy them all. */
+/** Concurrent jobs of each of the two workers: so few that one voucher can occupy them all. */
 const CONCURRENCY = 8;
-/** How long a redeem waits for a locked row. An answer after twice this time would have waited twice. */
+/** How long a redeem waits for a locked row. An answer after twice this time means two waits. */
 const REDEEM_LOCK_MS = 5_000;
 
-// The wait is long enough that a busy machine answers every redeem.
+// The wait is so long that a busy machine answers every redeem.
 const env = { REDEEM_WAIT_MS: "60000", WORKER_CONCURRENCY: String(CONCURRENCY) };
 const { servers, partner, stranger, worker, workers, till, rival, foreign, issue } = useService({
   workers: [env, env],
@@ -37,7 +38,7 @@ const { servers, partner, stranger, worker, workers, till, rival, foreign, issue
 
 beforeAll(async () => {
   unused = await issueVouchers(servers.db, partner, 2_000);
-  // Opens the processes' connections. On a busy machine, the first calls may fail because that takes too long.
+  // Opens the processes' connections. On a busy machine, the first calls may fail because this takes too long.
   await untilStarted(() => Promise.all([redeemOthers(), reserveOthers()]).catch(() => false));
 });
 
@@ -165,7 +166,7 @@ describe("while many vouchers' rows are locked", () => {
       locked.map(({ id }) => id),
       async () => {
         const redemptions = locked.map(({ id }) => redeemDirectly(id));
-        // Decided in the same batch, which has then skipped the others.
+        // This voucher is decided in the same batch, which has then skipped the others.
         expect(await redeemDirectly(free.id)).toMatchObject({ reply: { kind: "redeemed" } });
         return { redemptions };
       },
@@ -184,8 +185,8 @@ describe("while many vouchers' rows are locked", () => {
         const startedAt = performance.now();
         const redemptions = redeemLocked(ids.slice(0, CONCURRENCY));
         await until(() => settled >= CONCURRENCY - quarter);
-        // While the first jobs wait, at most another quarter of the jobs may try again in a later batch. The job of the
-        // free voucher is in the same batch as these.
+        // While the first jobs wait, at most another quarter of the jobs may try again in a later batch. That batch
+        // contains the free voucher's job.
         redemptions.push(...redeemLocked(ids.slice(CONCURRENCY)));
         await redeemDirectly(free.id);
         await until(() => settled > CONCURRENCY - quarter);
@@ -229,7 +230,7 @@ describe("while many vouchers' rows are locked", () => {
       const times = answers.map(({ tookMs }) => tookMs);
       return { shortestMs: Math.min(...times.filter((ms) => ms > REDEEM_LOCK_MS)), longestMs: Math.max(...times) };
     };
-    // A call waits for the lock once. On a busy machine, its job may wait for a worker before that.
+    // A call waits for the lock once. On a busy machine, its job may first wait for a worker.
     await expectFairRound(
       3,
       measure,
@@ -245,7 +246,7 @@ describe("while many vouchers' rows are locked", () => {
       return whileLocked(servers.db, ids, async () => {
         const reserves = locked.map(({ code }) => timed(till.reserve(code)));
         const waiting = [await untilWaitingOr(Promise.all(reserves), servers.db, 2, "api")];
-        // The other connections are for other organizations.
+        // The other connections are reserved for other organizations.
         reserves.push(timed(foreign.reserve(neighbours.code)));
         waiting.push(await untilWaitingOr(Promise.all(reserves), servers.db, 3, "api"));
         await reserveOthers();
@@ -327,7 +328,7 @@ async function reserveOthers(): Promise<void> {
   expect(released.map(({ body }) => body.released)).toEqual(others.map(() => true));
 }
 
-/** Does `work` while a voucher's row is locked. Null if that took longer than a call waits for the lock. */
+/** Runs `work` while a voucher's row is locked. Returns null if that took longer than a call waits for the lock. */
 function whileBrieflyLocked<T>(lockWaitMs: number, id: string, work: () => Promise<T>): Promise<T | null> {
   return inTime(lockWaitMs, () => whileLocked(servers.db, [id], work));
 }
@@ -339,7 +340,7 @@ async function lookUpOthers(): Promise<void> {
   expect(replies.map(outcome)).toEqual(others.map(() => "200"));
 }
 
-/** Submits a redeem to the first worker's group committer, bypassing the queue. */
+/** Submits a redeem directly to the first worker's group committer, without the queue. */
 function redeemDirectly(voucherId: string) {
   return worker.ctx.redeemCommitter.submit({
     ...redeemJob(partner, "key", voucherId, newRef()),
@@ -348,7 +349,7 @@ function redeemDirectly(voucherId: string) {
   });
 }
 
-/** A call for a voucher, which can be repeated. To be released, the voucher is reserved first. */
+/** A repeatable call for a voucher. A voucher for a release is reserved first. */
 async function prepareCall(kind: "redeem" | "reserve" | "release", code: string): Promise<() => Promise<Reply>> {
   const externalRef = newRef();
   if (kind === "redeem") return () => till.redeem({ code, externalRef });
