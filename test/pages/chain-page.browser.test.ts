@@ -16,7 +16,10 @@ interface Chained {
 
 const { api, worker, db, till, issue } = useService();
 const visit = useBrowser();
-/** Issued and redeemed; 53 sealed events; issued, then claimed with a pending event; redeemed and erased. */
+/**
+ * Four vouchers: issued and redeemed; with 53 sealed events; issued and claimed with a Pending event; redeemed and
+ * erased.
+ */
 let redeemed: Chained;
 let long: Chained;
 let pending: Chained;
@@ -101,7 +104,7 @@ it("the verification page shows each time once to a reader in UTC", async () => 
 
 it("the verification page collapses hashes, and copies each hash and the voucher's id on a click", async () => {
   const { page, complaints } = await visit("about:blank", { permissions: ["clipboard-read", "clipboard-write"] });
-  // The page says "Copied" for two seconds, which pass only when the test says so.
+  // The page says "Copied" for two seconds of a clock that the test moves.
   await page.clock.install();
   await page.goto(addressOf(redeemed));
   await page.clock.pauseAt(Date.now() + 60_000);
@@ -186,7 +189,7 @@ it.each<[what: string, forge: (markup: string) => string, says: string]>([
   expect(await page.locator(".mark.bad").count()).toBe(1);
 });
 
-/** What a dishonest server makes of the entry that erased entry 2, and what the page says. */
+/** Changes by a dishonest server of the entry that erased entry 2, and the page's message for each. */
 it.each<[what: string, forge: (markup: string) => string, says: string]>([
   [
     "no entry erases it",
@@ -255,7 +258,7 @@ it("the verification page is amber while an entry is pending, and reloads until 
 it("the verification page does not reload while a hash is expanded or a payload is pasted", async () => {
   const { page } = await visit("about:blank");
   await page.clock.install();
-  // The time of the clicks does not count: on a busy machine, they take longer than the page waits.
+  // The clicks do not use up the page's time: on a busy machine, they take longer than the page waits.
   await page.clock.pauseAt(Date.now() + 1_000);
   await page.goto(addressOf(pending));
   let loads = 0;
@@ -400,7 +403,7 @@ it.each(
   await unknown.page.waitForURL(`${api.url}/`);
 });
 
-/** Opens a chain's page with markup that a dishonest server has changed. */
+/** Opens a chain's page in which a dishonest server has changed the markup. */
 async function visitForged(chain: Chained, forge: (markup: string) => string, options: BrowserContextOptions = {}) {
   const visited = await visit("about:blank", options);
   await visited.page.route(addressOf(chain), async (route: Route) => {
@@ -414,7 +417,7 @@ async function visitForged(chain: Chained, forge: (markup: string) => string, op
   return visited;
 }
 
-/** Pastes a text into the page and waits for this part of the page's verdict. */
+/** Pastes a text into the page and waits for this part of the page's message. */
 async function paste(page: Page, text: string, says: string) {
   await page.getByLabel("Payload of one entry").fill(text);
   await page.getByRole("button", { name: "Hash and compare" }).click();

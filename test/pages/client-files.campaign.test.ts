@@ -7,7 +7,7 @@ import { makeServiceCall } from "#conformance/service.ts";
 import { startProgram } from "../support/child-process.ts";
 import { type PartnerRequest, startPartnerServer } from "../support/partner-server.ts";
 
-// Runs the files that the guides offer against servers that answer what a proxy or a gateway may answer.
+// Runs the files from the guides against servers whose answers are like those of a proxy or a gateway.
 
 const directory = mkdtempSync(join(tmpdir(), "voucher-client-files-"));
 
@@ -23,13 +23,13 @@ const text =
   (status: number, body: string, headers: Record<string, string> = {}): Answer =>
   (response) =>
     response.writeHead(status, headers).end(body);
-/** Half of a refusal: the connection breaks while the client reads it. */
+/** Half of a refusal: the connection breaks while the client reads the response. */
 const cut: Answer = (response) => {
   response.writeHead(403, { "content-length": "200" });
   response.write('{"error":"x","code":"voucher_used"', () => response.socket?.destroy());
 };
 const refusal = (status: number, code: string) => text(status, JSON.stringify({ error: "No.", code, requestId: "r" }));
-/** What the service answers to each call of the programs here. */
+/** The service's answer to each call of the programs here. */
 const ANSWERED = {
   id: "bat_1",
   items: [{ code: "a code" }],
@@ -39,7 +39,7 @@ const ANSWERED = {
   voucherInstanceId: "vch_1",
 };
 
-/** Answers that are not the service's, and prove nothing. */
+/** Answers from other servers than the service, which prove nothing. */
 const ODD: [name: string, answer: Answer][] = [
   ["a page", text(404, "<h1>Not Found</h1>")],
   ["a gateway's message", text(403, '{"message":"Forbidden"}')],
@@ -54,7 +54,7 @@ const ODD: [name: string, answer: Answer][] = [
   ["a cut refusal", cut],
 ];
 
-/** Answers with `odd` the first call that has a body, and the others as the service would, with the call's number. */
+/** Answers the first call with a body with `odd`, and the others like the service. `odd` gets the call's number. */
 const oddOnce = (odd: Answer) => {
   let calls = 0;
   return (response: ServerResponse, { body }: PartnerRequest) => {
@@ -193,7 +193,7 @@ it.each([
   }
 });
 
-/** Programs that redeem with each client and print the redeem code, or the name and the code of the error. */
+/** Programs that redeem with each client. They print the redeem code, or the name and code of the error. */
 const REDEEMS = {
   "redeem.mjs": [
     'import { voucherClient } from "./voucher-client.mjs";',
@@ -219,7 +219,7 @@ const REDEEMS = {
   ],
 };
 
-/** Runs `work` with the address of a server that answers so. */
+/** Runs `work` with the address of a server that gives these answers. */
 async function against<T>(
   answer: (response: ServerResponse, request: PartnerRequest) => unknown,
   work: (url: string) => Promise<T>,
@@ -228,7 +228,7 @@ async function against<T>(
   return work(`http://127.0.0.1:${port}`).finally(close);
 }
 
-/** Starts a file of the folder, as its reader would. */
+/** Starts a file of the folder, like a reader of the guide. */
 const start = (program: string, args: readonly string[], url: string, env: Record<string, string> = {}) =>
   startProgram(program, args, { API: url, KEY: "pvk_x", RUN: "1", CODE: "x", PATIENCE: "40", ...env }, directory).ended;
 

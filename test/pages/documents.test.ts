@@ -66,7 +66,7 @@ it("no document has more than 1 500 words", () => {
   expect(["SECURITY.md", ...globSync("docs/**/*.md")].filter((file) => countWords(file) > 1_500)).toEqual([]);
 });
 
-/** The anchors that GitHub makes of a document's headings. */
+/** The anchors that GitHub creates for a document's headings. */
 function anchorsOf(file: string): string[] {
   return Array.from(read(file).matchAll(/^#+ (.+)$/gm), ([, heading = ""]) =>
     heading
@@ -117,7 +117,7 @@ describe("connections to Postgres", () => {
 describe("docs/scaling.md", () => {
   const scaling = read("docs/scaling.md");
   const numbersOf = (text: string) => text.split("|").map((cell) => Number(cell.replaceAll(/[ *]/g, "")));
-  /** The part of its core that a process may use. */
+  /** The share of a core that a process may use. */
   const UTILIZATION = 0.6;
   const CLUSTER_FACTOR = 1.8;
   const [, heads = "", measured = ""] =

@@ -5,7 +5,7 @@ import { hasProgram } from "../support/has-program.ts";
 const PAGES = ["integration", "clients", "orders", "settlement", "history", "going-live"];
 /** The code blocks of the guide. */
 export const SNIPPETS = PAGES.flatMap((page) => readSnippets(`docs/${page}.md`));
-/** What runs a snippet, by its language. */
+/** The program for each language's snippets. */
 export const PROGRAM_OF: Record<string, string> = {
   bash: "bash",
   js: process.execPath,
@@ -13,15 +13,15 @@ export const PROGRAM_OF: Record<string, string> = {
   python: "python3",
   php: "php",
 };
-/** The examples of the guide that have a file of their own. */
+/** The guide's examples that have their own file. */
 const EXAMPLES: Snippet[] = [
   { language: "python", name: "checkout.py" },
   { language: "php", name: "checkout.php" },
   { language: "js", name: "several-vouchers.mjs" },
 ].map((example) => ({ ...example, code: readFileSync(`docs/${example.name}`, "utf8") }));
-/** The snippets and examples that a program runs. */
+/** The snippets and examples of one program. */
 export const RUNNABLE = [...SNIPPETS, ...EXAMPLES].filter(({ language }) => language in PROGRAM_OF);
-/** Whether the programs that a language needs are installed. */
+/** Whether a language's programs are installed. */
 export const HAS = {
   bash: hasProgram("curl") && hasProgram("jq"),
   js: true,
@@ -29,7 +29,7 @@ export const HAS = {
   php: hasProgram("php", "php-cli"),
 };
 
-/** The files that the guide offers for a checkout, by language, and a refund that says that it was called. */
+/** The guide's files for a checkout, by language, and a refund that reports its call. */
 export const CLIENTS = [
   {
     language: "php",

@@ -18,7 +18,7 @@ const HISTORIES: HostileVector[] = [
   })),
 ];
 
-/** Run a script of the guide for each history, in one process. After each, a line begins with `==`. */
+/** Runs a script of the guide for each history, in one process. After each history, one line begins with `==`. */
 const DRIVERS = {
   js: `const [script, count] = process.argv.slice(1);
 process.exit = () => { throw "BROKEN"; };

@@ -24,8 +24,7 @@ import { useService } from "../support/use-service.ts";
 import { voidVoucher } from "../support/void-voucher.ts";
 import { CLIENTS, HAS, PROGRAM_OF, RUNNABLE, SNIPPETS, VERIFIERS } from "./guide-programs.ts";
 
-// Runs every snippet of the guide, and the files that it offers, as its reader would, in an empty folder, against a
-// running service.
+// Runs every snippet and every file of the guide like a reader, in an empty folder, against a running service.
 
 const { db, api } = useService();
 let partner: TestPartner;
@@ -78,12 +77,12 @@ describe.runIf(HAS.bash)("the checkout in the shell", () => {
   });
 });
 
-/** Answers with an error of the service, or without a code with a page of a proxy. */
+/** Answers with an error of the service, or without a code with a proxy's page. */
 type Refusal = [status: number, code: string | null];
 
-// Without its program a language's tests are reported as skipped, with a warning that says why.
+// Reports a language's tests as skipped if its program is missing, with a warning.
 describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, externalRef, tellsRefund }) => {
-  // Each test is a new order and needs a new reference.
+  // Each test is a new order with a new reference.
   beforeEach(async (context) => {
     context.skip(!HAS[language], `${language} is not installed`);
     await openShop();
@@ -94,8 +93,8 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
     const { id, code } = await issue();
     const requests: string[] = [];
     const redeems = () => requests.filter(isRedeem).length;
-    // The first call arrives too slowly, the second is rate-limited, the response of the first redeem is lost, and the
-    // second redeem finds the service unavailable. The third meets a proxy without the service.
+    // The first call arrives too slowly, and the second is rate-limited. The response to the first redeem is lost, the
+    // second redeem meets an unavailable service, and the third a proxy without the service.
     const unreliable = passOn(
       (path): Refusal | undefined => {
         requests.push(path);
@@ -117,7 +116,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
 
   it(`the client in ${language} repeats the redeem after a crash, and shows the first redeem code`, async () => {
     const { id, code } = await issue();
-    // The first run is killed after its redeem has succeeded and before the response arrives.
+    // The first run is killed after its redeem has succeeded but before the response arrives.
     const { promise: redeemed, resolve } = Promise.withResolvers<void>();
     const silent = passOn(
       () => undefined,
@@ -152,7 +151,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
       const { exitCode, stdout, stderr } = await serving(refusing, (url) =>
         run(language, checkout, { CODE: code, API: url }),
       );
-      // A sentence, and no stack.
+      // One sentence without a stack trace.
       expect({ exitCode, stdout, stderr }, refusal[1]).toEqual({
         exitCode: 1,
         stdout: "",
@@ -177,7 +176,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
 
   it(`the client in ${language} refunds the payment after a crash if the voucher is gone`, async () => {
     const { code } = await issue();
-    // The first run charged the customer and was killed before it stored that.
+    // The first run charged the customer, and was killed before it stored the charge.
     const order = { externalRef, code, paid: false };
     writeFileSync(join(directory, `order-${externalRef}.json`), JSON.stringify(order));
     expect((await shop.redeem({ code, externalRef: "another-order" })).status).toBe(200);
@@ -194,7 +193,7 @@ describe.for(CLIENTS)("the client in $language", ({ language, checkout, settle, 
   it(`the client in ${language} delivers nothing if the order's reference redeemed another voucher`, async () => {
     const [first, second] = [await issue(), await issue()];
     expect((await shop.redeem({ code: first.code, externalRef })).status).toBe(200);
-    // Either sign is enough: the field, or the voucher's id.
+    // Either sign is enough: the field or the voucher's id.
     const onlyField = passOn(
       () => undefined,
       (text) => text.replaceAll(first.id, second.id),
@@ -328,7 +327,7 @@ describe("an order with several vouchers", () => {
 });
 
 describe("the client in TypeScript, installed from its package", () => {
-  /** Packs the client as its reader would, and unpacks it where npm installs packages. */
+  /** Packs the client like its publisher, and unpacks it where npm installs packages. */
   beforeAll(async () => {
     const packages = join(directory, "node_modules");
     mkdirSync(packages);
@@ -422,7 +421,7 @@ it("this file runs every snippet of the guide", () => {
   ]);
 });
 
-/** Creates a new organization, for which the snippets run from now on. */
+/** Creates a new organization, which the snippets use from now on. */
 async function openShop(): Promise<void> {
   partner = await makePartner(db);
   const [shopKey, tillKey] = await Promise.all([
@@ -433,12 +432,12 @@ async function openShop(): Promise<void> {
   shop = partnerClient(api.url, keys.shop);
 }
 
-/** The file of a snippet: the one that it names, if any. */
+/** The file of a snippet, if the snippet names one. */
 function fileOf(name: string): string {
   return /^[\w-]+\.(mjs|ts|py|php|sh)/.exec(name)?.[0] ?? `${name.replaceAll(/\W+/g, "-")}.sh`;
 }
 
-/** Starts a file of the folder, as its reader would. */
+/** Starts a file of the folder, like a reader of the guide. */
 const start = (language: string, file: string, env: Record<string, string>) =>
   startProgram(PROGRAM_OF[language] ?? "", [file], { API: api.url, KEY: keys.shop, ...env }, directory);
 
@@ -468,8 +467,8 @@ async function serving<T>(listener: RequestListener, work: (url: string) => Prom
 }
 
 /**
- * Passes calls on to the service, unless `before` refuses them, and changes the text of the answers. Null: the answer
- * is lost.
+ * Passes calls on to the service unless `before` refuses them, and changes the answers' text. Null means that the
+ * answer is lost.
  */
 const passOn =
   (

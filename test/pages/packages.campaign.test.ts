@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { useService } from "../support/use-service.ts";
 
-// What a partner does in an empty folder, with nothing but the service.
+// Uses the packages like a partner in an empty folder, with only the service.
 
 const { api } = useService({ workers: [] });
 const NAMES = ["partner-voucher-client", "partner-voucher-conformance", "partner-voucher-tlog"];

@@ -10,7 +10,7 @@ import { startApi, startApiUnready } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
 import { useService } from "../support/use-service.ts";
 
-/** What browsers send when they open an address. */
+/** The headers of a browser that opens an address. */
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
 const NOTE = "Tisch 4 & <b>";
 const REFERENCE = "order-of-pages-test";
@@ -40,7 +40,7 @@ it.each([
   for (const accept of accepts) {
     for (const path of [chainPath(voucher.id), "/"]) {
       const { status, headers, kind } = await open(path, accept);
-      // The start page is the same for everyone, so it is compressed.
+      // The start page is the same for every reader, so it is compressed.
       const page = path === "/" ? "Accept, Accept-Encoding" : "Accept, Accept-Language";
       const vary = what === "page" ? page : "Accept";
       expect([status, headers.get("vary"), kind], String(accept)).toEqual([200, vary, what]);
@@ -486,7 +486,7 @@ it("a referrer's link in a browser exists only for a known code with a contract 
   }
 });
 
-/** Opens an address of the service; with a browser's Accept unless told otherwise. */
+/** Opens an address of the service, by default with a browser's Accept header. */
 async function open(
   path: string,
   accept: string | null = BROWSER,
@@ -494,7 +494,7 @@ async function open(
   url = api.url,
   body: URLSearchParams | string | null = null,
 ) {
-  // Without the header, fetch sends Accept: */*.
+  // Without a header, fetch sends Accept: */*.
   const headers: Record<string, string> = accept === null ? {} : { accept };
   const response = await fetch(`${url}${path}`, { method, headers, body, redirect: "manual" });
   const type = response.headers.get("content-type") ?? "";

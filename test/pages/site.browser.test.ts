@@ -12,7 +12,7 @@ import { signUser } from "../support/user-tokens.ts";
 
 const PORT = String(await findSteadyPort());
 const OPS_TOKEN = "the token of the operators";
-/** The reference page sends requests to BASE_URL only. */
+/** The reference page sends requests only to BASE_URL. */
 const env = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, OPS_TOKEN };
 const { api, db, issue, issuer, keys } = useService({ apis: [env], workers: [], users: true });
 const visit = useBrowser();
@@ -20,7 +20,7 @@ const DOCUMENTS = allDocuments(REFERENCE.documents);
 const PAGES = DOCUMENTS.filter(({ sentAs }) => sentAs === null).map(({ path }) => path);
 
 describe.each(LOOKS)("on a %s", (look, options) => {
-  // All documents have one frame, so each is shown in one look, and these in both.
+  // All documents have the same page frame. So the test shows each in one theme, and these in both.
   const own = PAGES.filter((_, at) => LOOKS[at % LOOKS.length]?.[0] === look);
   const paths = new Set(["/", "/docs/guide", "/docs/clients", "/docs/search", ...own]);
   it.each([
@@ -44,7 +44,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     expect(await field.inputValue()).toBe("7Q4K-9MZX-2HTB-W8RC");
     expect(await field.getAttribute("aria-invalid")).toBe("true");
     expect(await visited.page.getByRole("alert").innerText()).toContain("A voucher's code cannot be checked here");
-    // The console reports the status 400.
+    // The browser's console reports the status 400.
     await expectSound(visited, `check, ${look}`, "400");
   });
 
@@ -119,7 +119,7 @@ it("the start page links to the reference, the OpenAPI document, health and the 
 it("the guide has a button that copies each program without changes", async () => {
   const { page } = await visit(`${api.url}/docs/clients`, { permissions: ["clipboard-read", "clipboard-write"] });
   const programs = readSnippets("docs/clients.md");
-  // The checkout is also in tabs for Python and PHP, of which one is shown.
+  // The checkout is also in tabs for Python and PHP, and one tab is visible.
   expect(await page.locator("pre > .copy").count()).toBe(programs.length + 2);
   await page.getByRole("button", { name: "Copy checkout.mjs" }).click();
   await page.getByText("Copied", { exact: true }).waitFor();

@@ -14,8 +14,8 @@ const ASSET = ASSETS.swaggerScript;
 const SCRIPT = `/assets/${ASSET.fileName}`;
 
 /**
- * Every kind of public file, and two files that compression makes hardly smaller: one that is compressed already, and
- * one of a few bytes.
+ * Every kind of public file, and two files that compression hardly makes smaller: a compressed one, and one of a few
+ * bytes.
  */
 const COMPRESSED = [
   SCRIPT,
@@ -120,7 +120,7 @@ it("a public file is compressed once for concurrent requests, and again after a 
   expect(made).toBe(2);
 });
 
-/** Asks without what `fetch` adds, and does not decompress. */
+/** Sends a request without the headers that `fetch` adds, and does not decompress the response. */
 function ask(path: string, headers: Record<string, string>, method = "GET") {
   return new Promise<{ status?: number; headers: Record<string, unknown>; body: Buffer }>((resolve, reject) => {
     const asked = request(api.url + path, { method, headers, agent: false }, async (response) => {

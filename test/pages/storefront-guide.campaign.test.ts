@@ -9,7 +9,7 @@ import { makeReferral, newPayment, newUser, offerBatch } from "../support/market
 import { useService } from "../support/use-service.ts";
 import { signUser } from "../support/user-tokens.ts";
 
-// Runs the calls of docs/marketplace.md as its reader would.
+// Runs the calls of docs/marketplace.md like a reader.
 
 const { api, db, partner, issuer } = useService({ users: true });
 const GUIDE = "docs/marketplace.md";

@@ -244,7 +244,7 @@ it.each([
   expect(complaint).not.toContain("pa55");
 });
 
-/** Values of CORS_ORIGINS that no browser sends as an origin, or that would let every page in. */
+/** Values of CORS_ORIGINS that no browser sends as an origin, or that would admit every page. */
 const HOSTILE_ORIGINS = [
   ...`* null , true shop.example //shop.example https:// https://* https://*.example https://shop.example/
     https://shop.example/path https://shop.example?x https://shop.example#x https://shop.example:443
@@ -291,7 +291,7 @@ it.each<[name: string, ...values: string[]]>([
     ..."2001:db8::/129 10.0.0 10.0.0.10-10.0.0.19 proxy.internal 10.0.0.1,true".split(" "),
     "10.0.0.1 10.0.0.2",
   ],
-  // The whole world, which true would mean.
+  // All addresses, which is the meaning of true.
   ["TRUST_PROXY", "0.0.0.0/0", "::/0", "10.0.0.1,0.0.0.0/0"],
   ["WEBHOOK_SECRET", "s".repeat(31)],
   [
@@ -529,7 +529,7 @@ function read(env: Environment = {}) {
   return readConfig({ ...REQUIRED, ...env });
 }
 
-/** The lines of the error that an environment stops the start with. */
+/** The lines of the error with which an environment prevents the start. */
 function complaints(env: Environment, read: (env: Environment) => unknown = readConfig): string[] {
   try {
     read({ ...REQUIRED, ...env });

@@ -20,7 +20,7 @@ const waits = {
   message: expect.stringContaining("Another server of this deployment makes marks"),
 };
 
-/** A process that has not reached a database yet, with a clock that a test lets pass. */
+/** A process that has not reached a database yet, with a clock that the test moves. */
 function openFence(store: SharedMemory) {
   let nowMs = 0;
   const deployment = new DatabaseFence(log, store, new DatabaseClock(() => nowMs));
@@ -143,7 +143,7 @@ it("a mark counts once Redis has it or is unreachable, and never replaces a newe
   expect(shared.written.map(({ newest }) => newest?.id)).toEqual(["b"]);
 });
 
-/** A process that uses a server, and makes and shares marks on it until it is closed. */
+/** A process that uses a server, and makes and shares marks there until it is closed. */
 async function startOn(server: Server, store: SharedMemory) {
   const { deployment, clock } = openFence(store);
   const connection = new Connection(server);
@@ -176,14 +176,14 @@ it.concurrent.each<[string, string, string[], number]>([
     await until(() => shared.memory?.newest?.id === mark);
     clock.passMs(SERVER_GONE_MS - 1);
     await expect(admitCopy()).rejects.toMatchObject(waits);
-    // Each process puts back what it has read last, so that the copy's is no first one.
+    // Each process writes its last read marks back, so that the copy's mark is not the first one.
     shared.empty();
     await expect(admitCopy()).rejects.toMatchObject(waits);
     await until(() => shared.memory?.newest?.id === mark);
   }
   expect(shared.written.every(({ started }) => started === "1")).toBe(true);
   await onOriginal.admit();
-  // The original's disk hangs, and its processes run on.
+  // The original's disk hangs, and its processes continue.
   onOriginal.connection.held = new Promise(() => undefined);
   if (Number.isFinite(forMs)) {
     clock.passMs(forMs - 1);
@@ -326,7 +326,7 @@ it("a mark that is confirmed during a change of servers is not remembered", asyn
   expect(deployment.memory?.newest).toBeNull();
 });
 
-/** The answer to a query. */
+/** The result of a query. */
 const resultOf = (row: object) => ({
   rows: [Object.values(row)],
   fields: Object.keys(row).map((name) => ({ name })),
@@ -355,7 +355,7 @@ class Server {
     };
     const { timeline, started } = this;
     const clock = { trustedAt: null, closedUntil: new Date(0), now: new Date() };
-    // The columns have the order of the statements, in which their readers may have found them already.
+    // The columns are in the statements' order, because readers may already have found them there.
     if (name === "identify_database") {
       const host = `host ${started}`;
       const identity = { deploymentId: "d", readOnly: false, isCopy: false, database: "db", timeline, started, host };
@@ -380,7 +380,7 @@ class Connection extends EventEmitter {
     },
   });
   readonly #server: Server;
-  /** What its answers wait for. */
+  /** The promise for which its answers wait. */
   held: Promise<void> | undefined;
 
   constructor(server: Server) {
@@ -406,7 +406,7 @@ class Connection extends EventEmitter {
   }
 }
 
-/** Redis with what another process remembers of a start of a server. It keeps what is written. */
+/** A Redis in which another process has stored its memory of a server's start. It stores all writes. */
 function shareOf(newest: Mark | null, started = "0", lasting: Mark | null = null, timeline = "00000001") {
   const seen = (mark: Mark, started: string): Memory => {
     const server = { deploymentId: "d", timeline, started, host: `host ${started}` };

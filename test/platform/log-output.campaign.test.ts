@@ -3,8 +3,8 @@ import { type Started, startProgram } from "../support/child-process.ts";
 import { until } from "../support/until.ts";
 
 /**
- * Writes 20 MB of lines, reports the longest stall of its event loop and the lines dropped on standard error, and ends
- * at SIGTERM.
+ * A program that writes 20 MB of lines and ends at SIGTERM. On standard error, it reports the longest stall of its
+ * event loop and the dropped lines.
  */
 const WRITER = `
   import { openLogger, droppedLines } from "./src/platform/logger.ts";
@@ -52,7 +52,7 @@ it.each([
   const { started, pid, stallMs, dropped } = await run(command);
   try {
     expect(dropped).toBeGreaterThan(1_000);
-    // A write that waited for its reader would last a minute.
+    // A write that waits for its reader would last a minute.
     expect(stallMs).toBeLessThan(20_000);
     process.kill(pid, "SIGTERM");
     await until(() => /^exit 0$/m.test(started.output()));
@@ -79,6 +79,6 @@ async function run(command: string) {
 }
 
 function endGroup({ child }: Started): void {
-  // Without exit code, some of the group still run.
+  // Without an exit code, some processes of the group still run.
   if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
 }

@@ -23,12 +23,12 @@ interface Line {
 
 const { servers, partner, keys, issuer } = useService({ apis: [], workers: [] });
 let processes: [api: Started, worker: Started];
-/** What the processes wrote, once they have ended. */
+/** The processes' output after their end. */
 let [apiLines, workerLines]: [Line[], Line[]] = [[], []];
 let everything = "";
-/** What no line may contain. */
+/** The texts that no line may contain. */
 const secrets: string[] = [SECRET];
-/** Every request that was sent, by its id, and what its line must say. */
+/** Every request by its id, with the expected content of its line. */
 const requests = new Map<string, Record<string, unknown>>();
 
 beforeAll(async () => {
@@ -109,12 +109,12 @@ it("the log of the API and worker says that each process worked, drained at SIGT
     [apiLines, "listening"],
     [workerLines, "working"],
   ] as const) {
-    // A sweep that is under way at SIGTERM is finished, and reported, while the worker drains.
+    // A sweep that is running at SIGTERM is finished and reported while the worker drains.
     const told = lines.map(({ msg }) => msg).filter((msg) => msg !== "sweep finished");
     expect(told).toContain(first);
     expect(told.slice(-2)).toEqual(["draining", "drained"]);
   }
-  // The process has no secret of webhooks and no key of the log.
+  // The process has no webhook secret and no log key.
   expect(workerLines.find(({ msg }) => msg === "working")?.queues).toEqual(["redeem", "seal", "sweep"]);
   expect([...apiLines, ...workerLines].filter(({ level }) => level === "error")).toEqual([]);
 });
@@ -130,7 +130,7 @@ function parse(text: string): Line[] {
   });
 }
 
-/** Returns what sends a request, by this key unless told otherwise, and records what its line must say. */
+/** Returns a function that sends a request, by default with this key, and records the expected content of its line. */
 function recordCalls(url: string, key: string) {
   return async (
     method: string,
@@ -140,7 +140,7 @@ function recordCalls(url: string, key: string) {
     { as = key, authorization }: { as?: string; authorization?: string } = {},
   ) => {
     const requestId = `log-test-${requests.size}`;
-    // Operators find each call of a key that has worked in this process, whether or not the route asked for it.
+    // Operators find each call of a key that has worked in this process, even if the route did not require the key.
     const known = { keyId: keys.till.id, organizationId: partner.organizationId };
     requests.set(requestId, { method, ...(as === key && known), ...expected });
     const headers = { "x-request-id": requestId, ...(authorization && { authorization }) };
@@ -151,7 +151,9 @@ function recordCalls(url: string, key: string) {
   };
 }
 
-/** Sends requests of every kind; records what their lines must say and what no line may contain. */
+/**
+ * Sends requests of every kind. Records the expected content of their lines, and the texts that no line may contain.
+ */
 async function use(url: string): Promise<void> {
   const { id: keyId, key } = keys.till;
   const unbound = await makeKey(servers.db, null);

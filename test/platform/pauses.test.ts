@@ -15,7 +15,7 @@ beforeEach(() => {
     },
   };
   watch = new PauseWatch(log, { monotonicMs: () => now.monotonicMs, uptimeMs: () => now.uptimeMs });
-  // The real timer would run ticks of its own.
+  // The real timer would run additional ticks.
   void watch.close();
 });
 

@@ -44,7 +44,7 @@ it("two deployments on one Redis run only their own jobs and keep each other's l
   const [voucher, reserved] = [await issueVoucher(servers.db, partner), await issueVoucher(servers.db, partner)];
   expect(await till.reserve(reserved.code)).toMatchObject({ status: 200 });
   const before = await servers.redis.get(servers.leaseKey(reserved.id));
-  // Old enough to be removed as an orphan.
+  // Old enough that the service would delete it as a lease without a reservation.
   await servers.redis.pexpire(servers.leaseKey(reserved.id), 840_000);
   const worker = await startWorkers(other, { WORKER_QUEUES: "redeem,seal,sweep", SWEEP_INTERVAL_MS: "100" });
   const swept = () => other.redis.zcard(`${other.queuePrefix}:sweep:completed`);
@@ -60,7 +60,7 @@ it("two deployments on one Redis run only their own jobs and keep each other's l
   }
 });
 
-/** Starts an API and a worker on a database, and expects that they become ready only after `repair`. */
+/** Starts an API and a worker on a database, and expects them to be ready only after `repair`. */
 async function expectReadyAfter(
   database: TestServers,
   unready: { postgres: string; error: unknown },
@@ -138,7 +138,7 @@ it("an API is not ready, and workers run no jobs, while the database lacks a mig
   const lagging = await openTestServers();
   const last = "DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING id, name, hash";
   const { rows } = await lagging.db.query(last);
-  // The names of migrations are for the log only.
+  // Only the log shows the names of migrations.
   const sentence = /^The database lacks migrations of this release\. Run: npm run migrate( No answer from Redis\.)?$/;
   const outdated = { postgres: "outdated", error: expect.stringMatching(sentence) };
   await expectReadyAfter(lagging, outdated, async () => {

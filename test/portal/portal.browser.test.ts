@@ -8,7 +8,7 @@ import { avoidMidnight, until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const COUNT = 12;
-/** Names of 200 characters that would change a page that did not escape and isolate them. */
+/** Names of 200 characters. They would change a page that did not escape and isolate them. */
 const NAME = `<img src=x onerror=document.title=1>\u202eلا&quot;`.padEnd(200, "W");
 
 /** A month with more brands, products and keys than its page shows. */
@@ -68,7 +68,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     expect(await visited.page.title()).toMatch(/Partner Voucher API$/);
     expect(await visited.page.locator('img[src="x"]').count()).toBe(0);
     expect(await visited.page.getByText("Sandbox.").count()).toBe(path.startsWith("/portal") ? 1 : 0);
-    // The console reports the status 404.
+    // The browser's console reports the status 404.
     await expectSound(visited, `portal, ${what}, ${look}`, "404");
   });
 });
@@ -158,7 +158,7 @@ it("a month's statement fits on one side of A4, with any number and length of na
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
 });
 
-/** Keeps a final statement as if the service had made it. */
+/** Stores a final statement like the service. */
 async function keepStatement(organizationId: string) {
   const lines = Array.from({ length: 30 }, (_, n) => {
     const [brand, productName, keyLabel] = Array(3).fill(`${n} ${NAME}`);

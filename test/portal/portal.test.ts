@@ -14,19 +14,19 @@ import { useDatabase } from "../support/use-service.ts";
 const HOSTILE = '<b>"Ünïcode"</b>\u202e';
 const DAY = 86_400_000;
 
-// The partner has redemptions of forty days, the stranger one.
+// The partner has redemptions on forty days, the stranger on one.
 const { servers, db, partner, stranger } = useDatabase();
 let api: TestApi;
 let till: PartnerClient;
 let tillKey: string;
 let sandbox: TestPartner;
-/** Keys for people: they can read and not redeem. */
+/** Keys for people: they can read but not redeem. */
 let reader: string;
 let strangerReader: string;
 let sandboxReader: string;
 let order: { code: string; redeemCode: string };
 let foreign: { code: string; redeemCode: string };
-/** The first moment of today, of the database's clock. */
+/** The first moment of today by the database's clock. */
 let today: Date;
 
 beforeAll(async () => {
@@ -99,7 +99,7 @@ describe("the numbers of the portal", () => {
       const { status, text } = await open(next);
       expect(status).toBe(200);
       expect(pages).toBeLessThan(5);
-      // With the style, a page has less than 100 kB.
+      // A page with its style has less than 100 kB.
       expect(text.length).toBeLessThan(75_000);
       expect(text).toContain("<strong>301 redemptions, $5,997.10</strong> on this day.");
       for (const [, query] of text.matchAll(/portal\/orders\?([^"]+)"/g))
@@ -339,7 +339,7 @@ it.each([
   expect(location).toMatch(/^\/portal\/orders\?externalRef=/);
   const { status, text } = await open(location.replace("/portal", ""));
   expect([status, text]).toEqual([200, expect.stringContaining(`<h1>Order <bdi>${escaped(reference)}</bdi></h1>`)]);
-  // There is no log, so there is a redemption and no receipt.
+  // The service has no log, so the redemption has no receipt.
   const receipt = await open(location.replace("/portal/orders", "/receipt"));
   expect(receipt).toMatchObject({ status: 409, text: expect.stringContaining("Not in the log yet") });
 });
@@ -559,7 +559,7 @@ async function redeem(owner: TestPartner, client: PartnerClient, externalRef: st
   return { code, redeemCode: (await client.redeem({ code, externalRef })).body.redeemCode };
 }
 
-/** Redemptions of a batch of their own, from a time on, some milliseconds apart. */
+/** Redemptions of a new batch, from a time on, some milliseconds apart. */
 async function insertRedemptions(priceUsd: string, keyId: string, count: number, from: Date, everyMs: number) {
   const batchId = newId("bat");
   await db.query(
@@ -584,15 +584,15 @@ async function insertRedemptions(priceUsd: string, keyId: string, count: number,
   );
 }
 
-/** Opens a page of the portal as a browser does that is signed in with a key. */
+/** Opens a page of the portal like a browser that is signed in with a key. */
 const open = (path: string, key: string | null = reader, at = api, user = "zoë") =>
   browse(`${at.url}/portal${path}`, { headers: key === null ? {} : basic(key, user) });
 
-/** Searches as the form does. */
+/** Sends a search like the form. */
 const search = (words: string, key: string | null = reader, at = api, headers: Record<string, string> = {}) =>
   browse(`${at.url}/portal`, { form: { words }, headers: { ...(key !== null && basic(key)), ...headers } });
 
-/** All redemptions that the API lists from a day on, for some days. */
+/** All redemptions that the API lists for some days, from a day on. */
 async function listedFrom(
   day: string,
   days: number,
@@ -610,7 +610,7 @@ async function openOverview(): Promise<string> {
   return (await open("")).text;
 }
 
-/** The part of a page from a heading to the next. */
+/** The part of a page from one heading to the next. */
 const sectionOf = (text: string, id: string) => text.split(`<h2 id="${id}">`)[1]?.split("<h2")[0] ?? "";
 
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);

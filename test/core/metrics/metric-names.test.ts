@@ -225,8 +225,8 @@ describe.runIf(checked)("Prometheus", () => {
 });
 
 /**
- * The faults of the selectors in an expression. | @param mayDescribe whether a histogram may lack the suffix of its
- * series
+ * The faults of the selectors in an expression.
+ * @param mayDescribe whether a histogram may lack the suffix of its series.
  */
 function faultsOf(expression: string, mayDescribe = false): string[] {
   return selectorsOf(expression).flatMap(({ metric, matchers }) => {

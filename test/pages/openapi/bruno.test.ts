@@ -10,7 +10,7 @@ import { readRecorded } from "../../support/recorded.ts";
 import { issueVoucher, makeKey } from "../../support/supply.ts";
 import { useService } from "../../support/use-service.ts";
 
-// Reads the collection in docs/bruno with Bruno's own parser, and runs it like Bruno.
+// Reads the collection in docs/bruno with Bruno's own parser, and sends its requests like Bruno.
 
 const read = (file: string) => readFileSync(`docs/bruno/${file}`, "utf8");
 const COLLECTION = bruno.collectionBruToJson(read("collection.bru"));
@@ -28,7 +28,7 @@ type Variables = Map<string, string>;
 type BrunoRequest = (typeof REQUESTS)[number];
 
 it("the Bruno collection has one request for every partner route", () => {
-  // One contract cannot be both declined and accepted, and the collection offers one.
+  // No contract can be both declined and accepted, and the collection offers only one.
   const partner = OPERATIONS.filter(
     ({ tags, operationId }) =>
       tags.some((tag) => ["Partner", "Webhooks", "Issuer"].includes(tag)) && operationId !== "declineContract",
@@ -76,7 +76,7 @@ it("the Bruno collection looks up, reserves, redeems and releases in the order o
   await beginTlog(db, files);
   const sequencer = openSequencer(servers, files);
   for (const request of REQUESTS) {
-    // In production the sequencer runs each second.
+    // In production, the sequencer runs each second.
     if (request.http.url.endsWith("/receipt")) await sequencer.run();
     replies.set(request.meta.name, await run(request, variables));
   }

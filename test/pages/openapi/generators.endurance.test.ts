@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { ALL_ERRORS } from "../../support/all-errors.ts";
 import { DESCRIPTION } from "../../support/api-description.ts";
 
-// What a partner's engineers do with the OpenAPI document. The tools come from the registry, because they are larger
-// than the service.
+// Uses the OpenAPI document like partners' engineers. The tools come from the registry, because they are larger than
+// the service.
 
 const TOOLS = ["@hey-api/openapi-ts@0.95.0", "orval@7.13.2", "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3"];
 const TSC = resolve("packages/client/node_modules/typescript/lib/tsc.js");

@@ -27,18 +27,18 @@ import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 import { voidVoucher } from "../../support/void-voucher.ts";
 
-// Calls each operation of the API reference with valid input, and provokes each error that the reference describes.
+// Calls each operation of the API reference with valid input, and causes each error that the reference describes.
 // `send` checks every response against the reference, here and in every other test.
 
 const WEBHOOK_SECRET = "a root secret of the tests of the reference";
-/** Waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */
+/** An API that waits only a second for a worker, allows each key one miss a minute, and has no webhooks. */
 const HASTY = { REDEEM_WAIT_MS: "1000", MISS_LIMIT_PER_MINUTE: "1" };
-/** Allows each caller one request a second. */
+/** An API that allows each caller one request a second. */
 const STRICT = { WEBHOOK_SECRET, RATE_LIMIT_RPS: "1" };
 const service = useService({ apis: [{ WEBHOOK_SECRET }, HASTY, STRICT], users: true, env: { ISSUER_API: "true" } });
 const { servers, partner, worker, issuer, issue, till: shop, rival } = service;
 const [api, hasty, strict] = service.apis;
-/** Cannot reach a database. */
+/** An API without a database. */
 let stranded: TestApi;
 let sequencer: ReturnType<typeof openSequencer>;
 let sandbox: TestPartner;
@@ -74,7 +74,7 @@ type Offer = Awaited<ReturnType<typeof makeOffer>>;
 
 type Provoke = (operation: Operation, valid: Call) => Promise<Reply>;
 
-// One test for all: each call takes as long as the service waits for a locked row.
+// One test for all operations, because each call takes as long as the service waits for a locked row.
 it("every operation that changes a voucher answers 503 voucher_busy while its row stays locked", async () => {
   const moving = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "voucher_busy"),
@@ -90,7 +90,7 @@ it("every operation that changes a voucher answers 503 voucher_busy while its ro
   );
 });
 
-// One test for all: some calls wait for the database's clock.
+// One test for all operations, because some calls wait for the database's clock.
 it("every operation that needs the database answers 503 unavailable without it", async () => {
   const needing = OPERATIONS.filter((operation) =>
     describedRefusals(operation).some(([, code]) => code === "unavailable"),
@@ -135,7 +135,7 @@ const ofVoucher =
     return withBody(() => ({ code: named }))(operation, valid);
   };
 
-/** Reads of a voucher that was redeemed, and after that this was done. */
+/** Reads of a voucher that was redeemed, after the given change. */
 const ofRedeemed =
   (prepare: (redeemed: { externalRef: string }) => Promise<void>): Provoke =>
   async (operation, valid) => {
@@ -148,7 +148,7 @@ const ofRedeemed =
     return perform(operation, { ...valid, parameters: { ...valid.parameters, ...parameters } });
   };
 
-/** How to provoke each error. */
+/** The way to cause each error. */
 const PROVOKE: Partial<Record<string, Provoke>> = {
   missing_key: withHeaders(() => ({ "x-api-key": "" })),
   unknown_key: withHeaders(() => ({ "x-api-key": "pvk_unheard-of" })),
@@ -270,7 +270,7 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
 
   redeem_unknown: async (operation, valid) => {
     const ref = { organizationId: partner.organizationId, externalRef: String(valid.body?.externalRef) };
-    // Takes the lock like another API process whose commit hangs.
+    // Acquires the lock like another API process whose commit hangs.
     return inTransaction(api.ctx.pool, async (outside) => {
       await lockReferencesToEnd(outside, [ref]);
       return perform(operation, valid, hasty.url);
@@ -282,11 +282,12 @@ const PROVOKE: Partial<Record<string, Provoke>> = {
       return await perform(operation, valid, hasty.url);
     } finally {
       await startWorkers(servers);
-      // The next test expects that the worker takes its job within the wait of `hasty`: its first job may take longer.
+      // The first job of a worker may take long, and the next test expects the worker to run its job within the wait of
+      // `hasty`.
       await redeemed();
     }
   },
-  // Everything that lets only some calls wait refuses; the tests of the batcher and of the bulkhead fill them.
+  // Makes every limit of waiting calls refuse. The tests of the batcher and of the bulkhead fill the real ones.
   overloaded: async (operation, valid) => {
     const { ctx } = api;
     for (const place of ["partnerCalls", "publicReads", "sandboxAdvances"] as const) {
@@ -305,7 +306,7 @@ async function performTwice(operation: Operation, valid: Call): Promise<Reply> {
   return perform(operation, valid);
 }
 
-/** Refusals that are provoked by performing a valid call, or by changing what it needs. */
+/** Refusals of a call that was valid, caused by repeating the call or by changing its data. */
 const USES_UP = new Set<string>([
   "already_exists",
   "wrong_status",
@@ -316,7 +317,7 @@ const USES_UP = new Set<string>([
   "redeem_unknown",
 ]);
 
-/** Codes for which some throwers write their own sentence. */
+/** Codes that some callers throw with their own message. */
 const SENTENCE_VARIES = /^not_found|already_exists|wrong_status|invalid_[jr]|missing_scope|webhook_limit|overloaded/;
 
 describe.each(
@@ -324,7 +325,7 @@ describe.each(
 )("%s", (operationId, operation) => {
   const codes = describedRefusals(operation).filter(([, code]) => !["voucher_busy", "unavailable"].includes(code));
 
-  /** A valid call that the refused ones share, because they do not use it up. */
+  /** A valid call that all refused ones share, because they do not use it up. */
   let shared: Promise<Call> | undefined;
 
   it(`${operationId} answers a valid call with 200`, async () => {
@@ -367,14 +368,14 @@ function perform(operation: Operation, { headers, parameters, query, body }: Cal
   });
 }
 
-/** A voucher that is redeemed. */
+/** A redeemed voucher. */
 async function redeemed() {
   const [voucher, externalRef] = [await issue(), newOrder()];
   expect((await shop.redeem({ code: voucher.code, externalRef })).status).toBe(200);
   return { ...voucher, externalRef };
 }
 
-/** A call about an endpoint of an organization of its own. Its address is refused at once. */
+/** A call about an endpoint of its own organization. Its address is refused at once. */
 async function makeWebhook() {
   const { organizationId } = await makePartner(servers.db);
   const { key } = await makeKey(servers.db, organizationId, { scopes: ["voucher.webhook"] });
@@ -427,7 +428,7 @@ async function makeVoucherCall(operation: Operation) {
   return { operation, voucherId: (await shop.lookUp(named)).body.voucher.id, call };
 }
 
-/** A call to each operation that succeeds, on data of its own. */
+/** A successful call to each operation, each with its own data. */
 const VALID: Record<string, () => Promise<Call>> = {
   reserveVoucher: async () => ({ headers: asShop(), body: { code: (await issue()).code } }),
   redeemVoucher: async () => ({
@@ -556,7 +557,7 @@ const asIssuer = () => ({ "x-api-key": keys.issuer });
 
 const newBatch = async () => (await issueTestBatch(servers.db, partner, 2)).batchId;
 
-/** A new contract of the partner's brand, offered or moved further. */
+/** A new contract of the partner's brand, offered or in a later state. */
 async function newContract(move?: string): Promise<string> {
   const post = async (path: string, body: object) => {
     const reply = await send("POST", `${api.url}/issuer/${path}`, { key: keys.issuer, body });

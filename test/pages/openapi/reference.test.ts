@@ -36,12 +36,12 @@ it("the API's description has exactly the mounted addresses of the API", () => {
   expect(described).toHaveLength(ENDPOINTS.length);
   for (const { address } of OUTSIDE) {
     const isThere = layers.some(({ route }) => route !== undefined && `${route.path}/`.startsWith(`${address}/`));
-    // The dashboard is a router of its own; test/console/dashboard.test.ts calls it.
+    // The dashboard is a separate router, which test/console/dashboard.test.ts calls.
     expect(isThere || ["/", "/ops"].includes(address), address).toBe(true);
   }
 });
 
-/** Codes that no endpoint of the API answers with, and where they come from. */
+/** Codes that no endpoint of the API returns, with their source. */
 const OUTSIDE_CODES: Partial<Record<string, string>> = {
   missing_password: "the dashboard",
   wrong_password: "the dashboard",

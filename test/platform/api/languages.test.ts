@@ -77,7 +77,7 @@ it("a success without text is the same for every reader, and does not vary by la
   expect([headers.get("content-language"), headers.get("vary")]).toEqual([null, null]);
 });
 
-/** Requests with every kind of wrong input, and how many fields each must name. */
+/** Requests with every kind of wrong input, and the number of fields that each must name. */
 const WRONG: [method: string, path: string, body: unknown, named: readonly string[]][] = [
   ["POST", "/partner/vouchers/redeem", {}, ["externalRef", "code", "ticket"]],
   ["POST", "/partner/vouchers/redeem", { code: "a", ticket: "b" }, ["externalRef", "code", "ticket"]],
@@ -197,7 +197,7 @@ it("a long Accept-Language header is ignored, so that no list of thousands is co
   expect(await get(long)).toEqual(["text/html", "en"]);
 });
 
-/** The answer to a partner's request of a reader with this header; of one without it for null. */
+/** The answer to a partner's request with this Accept-Language header. Null sends none. */
 function ask(method: string, path: string, accepted: string | null, body?: unknown, id = "languages"): Promise<Reply> {
   const headers = { "x-request-id": id, ...(accepted !== null && { "accept-language": accepted }) };
   return send(method, `${api.url}${path}`, { key: keys.till.key, headers, ...(body !== undefined && { body }) });

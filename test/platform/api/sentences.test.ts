@@ -29,7 +29,7 @@ it("parametersOf finds parameters in the forms for each number, and numbers by t
   });
 });
 
-/** The errors that a till or a shop may show. Those of webhooks are for developers. */
+/** The errors that a till or a shop may show. Errors of webhooks are for developers. */
 const SHOWN = [
   ...(["lookUpVoucher", "reserveVoucher", "redeemVoucher", "releaseReservation"] as const),
   ...(["readRedemption", "readPublicEvents"] as const),
@@ -115,7 +115,7 @@ it("the scripts of pages use exactly the sentences that belong to them", () => {
     }
   }
   const ofScripts = Object.entries(sentencesOf("en")).filter(([key]) => key.startsWith("script."));
-  // The scripts know no other part of the syntax of sentences than {name}.
+  // The scripts support only {name} of the syntax of sentences.
   const namesIn = (sentence: string) => Array.from(sentence.matchAll(/\{(\w+)\}/g), ([, name]) => name);
   expect(Object.fromEntries(said)).toEqual(Object.fromEntries(ofScripts.map(([key, text]) => [key, namesIn(text)])));
   for (const [key, text] of ofScripts) expect(namesIn(text), key).toEqual([...parametersOf(text).keys()]);

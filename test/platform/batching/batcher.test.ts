@@ -172,7 +172,7 @@ it.each([
   while (ended.length < items.length) {
     const batch = await next();
     await settle();
-    // One after another: the next one begins when this one has ended.
+    // Batches run one after another: the next one begins when this one has ended.
     expect(begun.at(-1)).toBe(batch);
     const poison = batch.items.find((item) => item.startsWith("poison"));
     if (poison === undefined) batch.succeed();
@@ -289,14 +289,14 @@ it("close resolves for every waiter, also when the last batch fails", async () =
   await failed;
 });
 
-/** A batch that has been handed over and waits for the test to end it. */
+/** A batch that runs until the test ends it. */
 interface Batch {
   items: string[];
   succeed(results?: (string | PromiseLike<string>)[]): void;
   fail(error: unknown): void;
 }
 
-/** A batcher whose batches end when the test says so. `next` yields the batches in the order in which they began. */
+/** A batcher whose batches end when the test says so. `next` yields the batches in the order of their start. */
 function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   const begun: Batch[] = [];
   const unseen: Batch[] = [];
@@ -320,7 +320,7 @@ function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   return { batcher, begun, next };
 }
 
-/** Submits items to a batcher that divides batches which fail because of poison. Returns the outcomes and the runs. */
+/** Submits items to a batcher that splits batches which fail because of poison. Returns the outcomes and the runs. */
 async function submitAll(items: string[], findError: (batch: string[], run: number) => string | null) {
   const runs: string[] = [];
   const run = async (batch: string[]) => {
@@ -338,12 +338,12 @@ function resultOf(item: string): string {
   return `done ${item}`;
 }
 
-/** A few turns of the event loop settle everything that does not depend on the test. */
+/** A few turns of the event loop complete everything that does not wait for the test. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Tells whether a promise has an outcome yet. */
+/** Returns whether a promise has an outcome yet. */
 function watch(promise: Promise<unknown>): { settled: boolean } {
   const watched = { settled: false };
   const settledNow = () => {

@@ -41,7 +41,7 @@ it("a shard has its share of the waiting jobs, and room for a burst with any num
   expect(sharesOf(1)).toEqual([1, 1, 1]);
 });
 
-/** Takes as many places as there are for the owner, and returns how many. */
+/** Takes all free places for the owner, and returns their number. */
 function fill(shares: Shares, owner: string): number {
   let taken = 0;
   for (; shares.hasRoom(owner); taken += 1) shares.take(owner);

@@ -66,7 +66,7 @@ it("redemptions_closed and reference_generation have one row each, with whole mi
   await rejected(CHECK, "redemptions_complete_in_milliseconds", closing);
 });
 
-/** Rows of tables, and the changes with which Postgres rejects them, by the constraint. */
+/** Rows of tables, and the changes that Postgres rejects, by the constraint. */
 const CHANGED: [table: string, row: () => Row, changes: Record<string, Row[]>][] = [
   [
     "products",
@@ -300,10 +300,10 @@ const HEADS = [
   "last_sequence = 0",
 ];
 
-/** Makes a statement about a new voucher. */
+/** Creates a statement about a new voucher. */
 type Make = (voucherId: string) => Query | Promise<Query>;
 
-/** A redemption by a reservation that has ended. */
+/** A redemption that names an ended reservation. */
 const endedRedemption = (state: string) => async (id: string) => {
   const ended = reservationRow(id, { state, ended_at: NOON });
   await accepted(...insert("reservations", ended));
@@ -357,7 +357,7 @@ const purchase = (changes: Row) => (voucher_id: string) =>
     ...changes,
   });
 
-/** A batch of leaves, whose id the statement draws unless `id` is another expression. */
+/** A batch of leaves. The statement draws its id unless `id` is another expression. */
 const logBatch =
   (changes: Row, id = "nextval('log_batch_ids')") =>
   (): Query => {
@@ -365,7 +365,7 @@ const logBatch =
     return [text.replace("(", "(id, ").replace("VALUES (", `VALUES (${id}, `), values];
   };
 
-/** A sealed event's columns, each with what its constraint rejects. */
+/** A sealed event's columns, with the values that the column's constraint rejects. */
 const INCOMPLETE = ["previous_hash", "record_hash", "payload"].flatMap((column): Make[] => [
   sealed({ [column]: null }),
   (id) => insert("voucher_events", pendingRow(id, 2, { [column]: sealedRow(id, 2)[column] })),
@@ -417,7 +417,7 @@ const REJECTED: Record<string, Make[]> = {
     "redeemed_at = now()",
     "status = 'Voided', redeemed_at = now()",
   ].map(voucher),
-  // Expired is not stored.
+  // The status Expired is not stored.
   vouchers_status_check: [voucher("status = 'Expired'")],
   vouchers_chain_head_consistent: HEADS.map(voucher),
   vouchers_sealed_hash_check: [voucher("sealed_hash = 'too short'")],
@@ -569,7 +569,7 @@ it.each([
     `DELETE FROM voucher_events; DELETE FROM voucher_events WHERE seal_status = 'Pending'; TRUNCATE voucher_events;
      TRUNCATE voucher_events CASCADE`,
   ],
-  // Postgres chooses which of the dependent tables rejects first.
+  // Postgres chooses the dependent table that rejects first.
   [
     "is not allowed",
     `TRUNCATE vouchers CASCADE; TRUNCATE batches CASCADE; TRUNCATE products CASCADE; TRUNCATE brands CASCADE;
@@ -634,10 +634,10 @@ it.each([
 
 /** SQLSTATEs of rejected statements (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 
-/** References that are compared byte by byte. */
+/** References that Postgres compares byte by byte. */
 const ALIKE = ["order-é", "order-e\u0301"].map((external_ref) => ({ external_ref }));
 
-/** A second row with the same key is rejected, and one with other values is accepted. */
+/** A second row with the same key is rejected, and a row with other values is accepted. */
 it.each<[what: string, constraint: string, make: (changes: Row) => Make, key: Row, others: () => Row[]]>([
   ["a ticket", "reservations_pkey", reservation, { ticket: "rsv_twice" }, () => [{ ticket: "rsv_once" }]],
   [
@@ -786,7 +786,7 @@ describe("the events of a chain", () => {
     await accepted(update(`${SEAL}, log_slot = 4098`), [await pendingEvent()]);
   });
 
-  /** A different value for every column that sealing does not set. Most of them violate no other constraint. */
+  /** A different value for every column that a seal does not set. Most values violate no other constraint. */
   const CHANGES: Record<string, string> = {
     occurred_at: "occurred_at = occurred_at + interval '1 microsecond'",
     sequence: "sequence = sequence + 1",
@@ -875,7 +875,7 @@ describe("vouchers and batches", () => {
     const id = await newBatch();
     const change = "UPDATE batches SET audience = 'ReferrerOnly' WHERE id = $1";
     await rejected(TRIGGER, "the audience of a batch", change, [id]);
-    // An update that leaves the audience unchanged is allowed.
+    // An update that does not change the audience is allowed.
     await accepted("UPDATE batches SET audience = audience, usage_unit_label = 'ride' WHERE id = $1", [id]);
   });
 
@@ -911,7 +911,7 @@ describe("vouchers and batches", () => {
     await accepted(...(await window({ batch_id, kind: "claim" })()));
   });
 
-  /** A voucher that issuing has put into its windows. */
+  /** A voucher whose issue has put it into its batch's windows. */
   async function newPickable(): Promise<string> {
     const id = newId("vch");
     await accepted(...(await copyOf({ id, serial: 2, pickable: true })(await newVoucher())));
@@ -967,7 +967,7 @@ describe("referrer contracts", () => {
   const STATUSES = ["Offered", "Active", "Ended", "Declined"];
   const MOVE = "UPDATE referrer_contracts SET status = $2 WHERE id = $1";
 
-  /** Creates a contract and moves it to a status by legal transitions. */
+  /** Creates a contract and moves it to a state by legal transitions. */
   async function contractIn(status: string, changes: Row = {}): Promise<string> {
     const row = contractRow(changes);
     await accepted(...insert("referrer_contracts", row));
@@ -1136,7 +1136,7 @@ it("the log's name changes, and a checkpoint is withdrawn, only with a recorded 
 
 /**
  * Expects Postgres itself to reject a statement with this SQLSTATE and this constraint, or part of the message. Appends
- * the table and the constraint to the file SEEN_CONSTRAINTS, if it is set.
+ * the table and the constraint to the file SEEN_CONSTRAINTS if it is set.
  */
 async function rejected(code: string, by: string, text: string, values: unknown[] = []): Promise<void> {
   const error = await db.query(text, values).then(

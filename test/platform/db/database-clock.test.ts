@@ -3,10 +3,10 @@ import { DatabaseClock, type ServerTime } from "../../../src/platform/db/databas
 
 const START = Date.parse("2027-02-14T12:00:00Z");
 const YEAR_MS = 365 * 86_400_000;
-/** How far a decision may be ahead of the process's own time. */
+/** Maximum lead of a decision over the process's own time. */
 const SLACK_MS = 1_000;
 const RIGHT = { decides: 0, steady: 0, ahead: 0 };
-/** A server whose clock was never trusted by an operator, and that has closed no time. */
+/** A server that has no closed time, and whose clock no operator has trusted. */
 const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
 it("the database's clock continues between two readings", () => {
@@ -88,8 +88,8 @@ it("a frozen process that reads its first answer late sees no jump of the clock"
 });
 
 /**
- * A clock, and a function that lets time pass and reads a database that is ahead by as much. All its results are
- * differences from the right time.
+ * A clock, and a function that lets time pass and reads a database whose clock is ahead by the given time. All its
+ * results are differences from the right time.
  */
 function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}, decides = true) {
   let passedMs = 0;

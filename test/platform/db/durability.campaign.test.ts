@@ -11,7 +11,7 @@ import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
 import { openVoucherctl, type Voucherctl } from "../../support/voucherctl.ts";
 
-// Servers of its own: these settings belong to the whole server.
+// Uses its own servers, because these settings apply to the whole server.
 let directory: string;
 let postgres: LocalPostgres;
 let redis: LocalRedis;
@@ -88,7 +88,8 @@ async function onPostgres(...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: postgresUrl(postgres) });
   await client.connect();
   try {
-    // One by one: ALTER SYSTEM does not run inside a transaction. A standby name would make other commits wait.
+    // Sends the statements one by one, because ALTER SYSTEM does not run inside a transaction. A standby name would
+    // make other commits wait.
     for (const statement of ["SET synchronous_commit = local", ...statements]) await client.query(statement);
   } finally {
     await client.end();

@@ -1,6 +1,6 @@
-/** Statements that may read a table without an index, or need none, each with the reason. */
+/** Statements that may read a table without an index, or that need no plan, each with the reason. */
 export const EXEMPT = [
-  // Read a table that has a row for each process, or for each fault.
+  // Read a table with one row for each process, or for each fault.
   "read_processes",
   "answer_canaries",
   "remove_unseen_processes",
@@ -15,17 +15,17 @@ export const EXEMPT = [
   // Read a row of pg_database, and a row for each migration.
   "identify_database",
   "select_applied_migrations",
-  // Reads an index that has only the broken chains.
+  // Reads an index that contains only the broken chains.
   "count_broken_chains",
   // Read an index that has only the batches that wait, or the statements.
   "select_waiting_batches",
   "count_waiting_leaves",
   "find_log_progress",
   "select_statements_to_sign",
-  // Read a table that has a row for each retired log, or for each witness.
+  // Read a table with one row for each retired log, or for each witness.
   "select_log_retirements",
   "delete_witness_sizes",
-  // Reads a table that has a row for each loss that an operator accepted.
+  // Reads a table with one row for each accepted loss.
   "recall_marks",
   // Belong to voucherctl.
   "select_lost_leaves",
@@ -43,14 +43,14 @@ export const EXEMPT = [
   "delete_old_deliveries",
   "delete_deleted_endpoints",
   "select_failing_endpoints",
-  // Read all organizations or open windows, thousands of rows at most, and by index what belongs to each.
+  // Read all organizations or open windows, thousands of rows at most, and their details by index.
   "count_activity",
   "read_stock",
-  // Read counts: a range of times, or once an hour all.
+  // Read counts: a range of times, or once an hour all of them.
   "read_activity",
   "delete_activity",
   "delete_acquired",
-  // Reads an index that has only the broken chains.
+  // Reads an index that contains only the broken chains.
   "select_broken_chains",
   // Reads no table.
   "read_postgres",

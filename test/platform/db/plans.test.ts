@@ -7,7 +7,7 @@ import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
 import { EXEMPT } from "./exempt-statements.ts";
 
 const ROOT = new URL("../../../", import.meta.url);
-/** Statements of administration, some of which read many rows. */
+/** Statements of administration. Some of them read many rows. */
 const ADMINISTRATION = [
   "catalog.sql",
   "audit-entries.sql",
@@ -18,7 +18,7 @@ const ADMINISTRATION = [
 ];
 /** Statements that read catalogs of Postgres, once per connection. */
 const OF_SESSIONS = ["session.sql"];
-/** Statements that may read this table as a whole, because it has thousands of rows at most. */
+/** Statements that may read this whole table, because it has thousands of rows at most. */
 const READS_BRANDS = [
   "select_organizations_with_brands",
   "select_brands_of_organization",
@@ -27,7 +27,7 @@ const READS_BRANDS = [
 
 const OTHERS = [...ADMINISTRATION, ...OF_SESSIONS];
 const files = findStatementFiles().filter((file) => !OTHERS.some((other) => file.endsWith(`/${other}`)));
-/** A benchmark baseline must not be slower because of its plans. */
+/** Checks the benchmark's baselines too, so that they are not slower because of their plans. */
 const BASELINE = new URL("../../proof/bench/baselines/one-transaction.sql", import.meta.url);
 const statements = [...files.map((file) => new URL(file, ROOT)), BASELINE]
   .flatMap((file) => Object.values(readStatements(file)))
@@ -35,7 +35,7 @@ const statements = [...files.map((file) => new URL(file, ROOT)), BASELINE]
 
 const OPEN = { windows: { claim: { opensAt: null, closesAt: null } } };
 
-/** States of the tables at the moment when a connection plans a statement, which it keeps until the next ANALYZE. */
+/** States of the tables when a connection plans a statement. The connection keeps the plan until the next ANALYZE. */
 const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
   "were never filled": async () => undefined,
   "were known to be empty": ({ db }) => db.query("VACUUM (ANALYZE)"),
@@ -47,7 +47,7 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
     await redeem(db, "serial > 9");
     await db.query("VACUUM (ANALYZE)");
   },
-  // The statistics know of nothing that is Live, Pending or in a window, so the planner takes all of it for one row.
+  // The statistics contain no row that is Live, Pending or in a window, so the planner expects one such row.
   "had just got their first rows in progress": async ({ db }) => {
     const partner = await makePartner(db);
     await makeKey(db, partner.organizationId);
@@ -115,7 +115,7 @@ async function insertReservations(db: pg.Pool, which: string, state: string, end
   );
 }
 
-/** Columns of each index, and of all indexes of each table, by name. */
+/** Columns of each index by its name, and of all indexes of a table by the table's name. */
 interface IndexColumns {
   ofIndex: Map<string, string[]>;
   ofTable: Map<string, string[]>;

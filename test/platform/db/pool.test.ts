@@ -20,7 +20,7 @@ it("a lost connection fails its transaction, not the process, and is replaced", 
         const { rowCount } = await servers.db.query("SELECT 1 FROM pg_stat_activity WHERE pid = $1", [rows[0]?.pid]);
         return rowCount === 0;
       });
-      // Waits until the error arrives, while no statement is running.
+      // Waits until the error arrives while no statement is running.
       await new Promise((resolve) => setTimeout(resolve, 100));
       await tx.query("SELECT 1");
     }).catch((error: unknown) => error);
@@ -46,7 +46,7 @@ it("a connection that the server ends at once fails its statement, not the proce
   server.close();
 });
 
-/** Runs the work, during which no error event may lack a listener: it would become an uncaught exception. */
+/** Runs the work, and fails if an error event has no listener, because it would become an uncaught exception. */
 async function withoutUncaught(work: () => Promise<void>): Promise<void> {
   const uncaught: unknown[] = [];
   const recordUncaught = (error: unknown) => void uncaught.push(error);

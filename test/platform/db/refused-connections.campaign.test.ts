@@ -15,7 +15,7 @@ import { withLogin } from "../../support/servers.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-// A server with TLS and a private authority, as managed ones have it.
+// A server with TLS and a private authority, like a managed server.
 
 const { servers, keys, startApi, issue } = useService();
 let folder: string;
@@ -27,7 +27,7 @@ beforeAll(async () => {
   chmodSync(folder, 0o755);
   authority = makeRedisTls(folder).caFile;
   const [certificate, key] = [join(folder, "redis.crt"), join(folder, "redis.key")];
-  // Postgres runs as another user when the tests run as root.
+  // Postgres runs as another user when root runs the tests.
   if (process.getuid?.() === 0) execFileSync("chown", ["postgres", key]);
   const hosts = "listen_addresses=127.0.0.1,127.0.0.2";
   postgres = await openOwnPostgres([hosts, "ssl=on", `ssl_cert_file=${certificate}`, `ssl_key_file=${key}`]);

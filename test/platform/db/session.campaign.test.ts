@@ -21,7 +21,7 @@ import { expectRedeems } from "../../support/redeem-on.ts";
 import { openServicePool, openTestServers, type TestServers } from "../../support/servers.ts";
 import { openVoucherctl } from "../../support/voucherctl.ts";
 
-// A server of its own, whose roles and databases have settings of their own.
+// Uses its own server, whose roles and databases have their own settings.
 
 const OWNER = { name: "keeper", password: "the-owners-own-password" };
 const API = { name: "pva_api", password: "the-processes-own-password" };
@@ -47,7 +47,7 @@ afterAll(async () => {
   rmSync(sockets, { recursive: true });
 });
 
-/** How many databases the tests have made. */
+/** The number of databases that the tests have created. */
 let databases = 0;
 
 it("the list of hostile values covers every setting that the code depends on", () => {
@@ -68,7 +68,7 @@ describe("settings of a database or a role", () => {
     for (const [name, value] of hostile) await run(`${alter(database)} SET ${name} = ${quoted(value)}`);
     for (const use of ["service", "administration", "migration"] satisfies Use[]) {
       const client = await connectClient(ownerOf(database), "test");
-      // The last that the connection has to withstand, because it ends with the first error.
+      // This check is the last of its connection, because the connection ends with the first error.
       expect((await client.query("SHOW DateStyle")).rows).toEqual([{ DateStyle: "German, DMY" }]);
       await prepareSession(client, { use, openAnother: null });
       const wanted = settingsFor(use).filter(({ name }) => known.has(name));
@@ -146,7 +146,7 @@ it.each([
 });
 
 describe("schemas", () => {
-  /** The schemas that have tables or functions of the service. */
+  /** The schemas with tables or functions of the service. */
   async function schemasOf(database: string): Promise<string[]> {
     const { rows } = await onDatabase(database, (client) =>
       client.query<{ name: string }>(
@@ -192,7 +192,7 @@ describe("schemas", () => {
     await runIn(database, "DROP TABLE public.migrations");
     await makeGrantees(owner.href);
     expect(await schemasOf(database)).toEqual([schema]);
-    // The processes need no search_path: they look for the schema of the tables.
+    // The processes need no search_path, because they look for the tables' schema.
     await expectRedeems(servers, { ownerUrl: owner.href, databaseUrl: apiOf(database) });
     expect(await schemasOf(database)).toEqual([schema]);
   });
@@ -332,7 +332,7 @@ it("db check lists each requirement with this server's value, and exits with 1 i
   const { stdout } = await voucherctl.run(["db", "check", "--json"], env);
   const { requirements } = JSON.parse(stdout);
   const settings = settingsFor("service").filter(({ name }) => known.has(name));
-  // Those of durability are in durability.test.ts.
+  // durability.test.ts tests the durability settings.
   expect(requirements.splice(-4).map(({ name }: { name: string }) => name)).toEqual(DURABLE);
   expect(requirements).toEqual(
     [
@@ -390,7 +390,7 @@ it("a process and db check name a table whose row level security hides rows", as
     "ALTER TABLE vouchers ENABLE ROW LEVEL SECURITY",
     "ALTER TABLE organizations ENABLE ROW LEVEL SECURITY",
   );
-  // It hides nothing from the owner.
+  // Row level security hides nothing from the owner.
   expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   const sentence = await processRefusalOf(apiOf(database));
   expect(sentence).toContain("row level security is on for this role in organizations, vouchers. Needed: ");
@@ -436,7 +436,7 @@ async function onDatabase<T>(database: string, work: (client: pg.Client) => Prom
   return work(client).finally(() => client.end());
 }
 
-/** Makes an empty database of the owner, and drops it after the test. Returns its name. */
+/** Creates an empty database of the owner, and drops it after the test. Returns its name. */
 async function makeDatabase(options = ""): Promise<string> {
   databases += 1;
   const name = `vouchers_${databases}`;
@@ -445,13 +445,13 @@ async function makeDatabase(options = ""): Promise<string> {
   return name;
 }
 
-/** Gives the roles their rights, and lets pva_api log in. */
+/** Grants the roles their rights, and lets pva_api log in. */
 async function makeGrantees(ownerUrl: string): Promise<void> {
   const env = { DATABASE_URL: ownerUrl, PVA_API_PASSWORD: API.password };
   expect(await voucherctl.run(["db", "roles"], env)).toMatchObject({ exitCode: 0, stderr: "" });
 }
 
-/** What a migration, a process and voucherctl say to a database that they refuse. All say the same. */
+/** The message of a migration, a process and voucherctl about a refused database. All messages are the same. */
 async function refusalOf(databaseUrl: string): Promise<string> {
   const migration = await migrateDatabase(databaseUrl).catch((error: unknown) => error);
   expect(migration).toBeInstanceOf(UnmetRequirement);
@@ -483,7 +483,7 @@ async function knownSettings(): Promise<Set<string>> {
   return new Set(rows.map(({ name }) => name));
 }
 
-/** A value of each setting that would break or slow down the service. */
+/** For each setting, a value that would break or slow down the service. */
 const HOSTILE: Record<string, string> = {
   client_encoding: "LATIN1",
   DateStyle: "German, DMY",

@@ -9,7 +9,7 @@ import { useDatabase } from "../../support/use-service.ts";
 const ROOT = new URL("../../../", import.meta.url);
 const FILES = findStatementFiles();
 
-/** The statements of each file with the columns and parameters that the module beside it declares. */
+/** The statements of each file, with the columns and parameters that the module beside it declares. */
 const STATEMENTS = await Promise.all(
   FILES.map(async (file) => {
     const { sql }: { sql: Statements } = await import(new URL(file.replace(/\.sql$/, ".ts"), ROOT).href);
@@ -64,7 +64,7 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
     expect(text.match(/\$\d+(?!\d|::)/g) ?? []).toEqual([]);
   });
 
-  // The audit log stores the state of an entity as a whole.
+  // Audit entries store the whole state of an entity.
   it.skipIf(name.startsWith("state_of_"))("a statement returns the columns that its module declares", async () => {
     const fields = await describeResult(text);
     const { rows } = await client.query<{ types: string[] }>(
@@ -77,7 +77,7 @@ describe.each(STATEMENTS)("$file $name", ({ name, text, parameters, columns }) =
   });
 });
 
-/** Has Postgres parse a statement and describe its result, without running it. */
+/** Makes Postgres parse a statement and describe its result without running it. */
 function describeResult(text: string): Promise<{ name: string; dataTypeID: number }[]> {
   return new Promise((resolve, reject) => {
     let fields: { name: string; dataTypeID: number }[] = [];

@@ -14,7 +14,7 @@ import { insertAcquisitions } from "../../../src/marketplace/db/acquisitions.ts"
 import type { PreparedStatements } from "../../../src/platform/db/statements.ts";
 import type { TestPartner } from "../../support/supply.ts";
 
-/** Two vouchers as one transaction has read them, and the key that writes. */
+/** Two vouchers, as one transaction has read them, and the key that writes. */
 export interface Two {
   now: Date;
   both: LockedVoucher[];
@@ -23,14 +23,14 @@ export interface Two {
 }
 
 interface Case {
-  /** What another transaction did to the second voucher after both were read. */
+  /** The change of the second voucher by another transaction after both were read. */
   meanwhile: (two: Two) => PreparedStatements;
   writes: (two: Two) => PreparedStatements;
-  /** The writes are only valid after `meanwhile`. */
+  /** Whether the writes are valid only after `meanwhile`. */
   needsMeanwhile?: true;
 }
 
-/** Writes that were decided on a state of two vouchers, by what they write. */
+/** Writes that were decided on a state of two vouchers, by the written data. */
 export const CASES: Record<string, Case> = {
   "a reservation of a reserved voucher": {
     meanwhile: (two) => openReservations([reservation(two, secondOf(two))]),
@@ -125,7 +125,7 @@ export const CASES: Record<string, Case> = {
   },
 };
 
-/** After the ends of all vouchers of the tests. */
+/** Later than the ends of all vouchers of the tests. */
 const END = new Date("2999-12-31T00:00:00Z");
 
 const reservation = ({ now, partner, keyId }: Two, voucherId: string, ticket = newId("rsv")) => ({
@@ -169,7 +169,7 @@ const sealed = ({ now }: Two, voucherId: string): SealedEvent => ({
   logSlot: 4_096,
 });
 
-/** A claim of one of the vouchers by a user of its own. */
+/** A claim of one of the vouchers by a new user. */
 const claimOf = ({ both, partner }: Two, index: 0 | 1) => {
   const voucher = both[index] as Two["both"][number];
   const { productId: id, brandId, organizationId } = partner;

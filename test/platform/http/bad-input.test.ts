@@ -13,7 +13,7 @@ const BODY_MAX_BYTES = 16 * 1024;
 const service = useService({ env: { ISSUER_API: "true" } });
 const { api, servers } = service;
 let key: string;
-/** Active and not reserved: a request that is wrongly accepted changes it. */
+/** An Active voucher without a reservation: a request that is wrongly accepted changes it. */
 let voucher: IssuedVoucher;
 /** A live reservation of the key, on another voucher. */
 let ticket: string;
@@ -33,7 +33,7 @@ interface PostRoute {
   path: string;
   /** Valid bodies of calls that change something. */
   valid: () => Record<string, unknown>;
-  /** Every known text field and its longest length in code points. */
+  /** Every known text field and its maximum length in code points. */
   fields: Record<string, number>;
   required: string;
 }
@@ -145,15 +145,13 @@ describe.each(POST_ROUTES)("POST $path refuses and writes nothing:", ({ path, va
 
 describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
   const releases = path.endsWith("release");
-  /**
-   * An answer that shows that the body was read and found well-formed: the voucher or ticket it names does not exist.
-   */
+  /** An answer which shows that the body was read and is well-formed: its voucher or ticket does not exist. */
   async function expectUnderstood(body: unknown, headers: Record<string, string> = {}): Promise<void> {
     const reply = await send("POST", url(path), { key, body, headers });
     if (releases) expect(reply).toMatchObject({ status: 200, body: { released: false } });
     else expectError(reply, 404, "voucher_not_found");
   }
-  /** Valid, but about something that does not exist. */
+  /** Valid bodies that name an unknown voucher or ticket. */
   const harmless = () => ({ ...valid(), ...(releases ? { ticket: newId("rsv") } : { code: "0000-0000-0000-0000" }) });
   expectNothingWritten();
 
@@ -206,7 +204,7 @@ describe.each(POST_ROUTES)("POST $path takes", ({ path, valid, fields }) => {
 
   it(`POST ${path} accepts every text field at its maximum length in supplementary characters`, async () => {
     for (const [field, max] of Object.entries(fields)) {
-      // A code or ticket of such symbols is unknown; anything else goes with a voucher that is.
+      // A code or ticket of such symbols is unknown. The other fields go with a known voucher.
       const { code: _, ...rest } = harmless() as Record<string, unknown>;
       const base = field === "ticket" ? rest : harmless();
       await expectUnderstood({ ...base, [field]: "😀".repeat(max) });
@@ -295,7 +293,7 @@ describe("a wrong method", () => {
         }
       }
     }
-    // A fixed path is no code.
+    // A fixed path is not read as a code.
     expectError(await send("GET", url("/partner/vouchers/reserve/events"), { key }), 404, "voucher_not_found");
   });
 
@@ -401,7 +399,7 @@ describe("requests that reach no route", () => {
   });
 });
 
-/** Nothing that is refused, or unknown, or merely read, writes a row. */
+/** Requests that are refused, or unknown, or only read must write no row. */
 function expectNothingWritten(): void {
   afterEach(async () => expect(await dumpRows(servers.db)).toEqual(before));
 }
@@ -410,7 +408,7 @@ function expectNothingWritten(): void {
 const sendRaw = (line: string, headers: string[] = [], body = "") =>
   exchange(api.url, [`${line} HTTP/1.1`, "Host: x", "Connection: close", ...headers, "", body].join("\r\n"));
 
-/** Expects a refusal in the one form that all have. */
+/** Expects a refusal in the common form. */
 function expectError(
   reply: Reply | RawReply,
   status: number,
@@ -437,12 +435,12 @@ function expectError(
 const withBytes = (json: string, ...bytes: number[]) =>
   Buffer.concat([Buffer.from(`${json.slice(0, -1)},"unknown":"`), Buffer.from(bytes), Buffer.from('"}')]);
 
-/** A valid body that is too large, unless it is compressed. */
+/** A valid body that is too large without compression. */
 const bomb = (json: string, size = 1_000_000) => `${json.slice(0, -1)},"pad":"${"x".repeat(size - json.length - 9)}"}`;
 
 type Refused = [what: string, body: (json: string) => string | Buffer, headers?: Record<string, string>];
 
-/** Bodies that are refused on every route, made from the JSON of a valid one, by the answer. */
+/** Bodies that every route refuses, made from the JSON of a valid body, by the answer. */
 const REFUSED: Record<string, Refused[]> = {
   "400 invalid_json": [
     ["JSON that is cut off", (json) => json.slice(0, -2)],

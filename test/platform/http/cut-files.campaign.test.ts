@@ -10,13 +10,13 @@ import { useService } from "../../support/use-service.ts";
 
 const { api, db, partner } = useService({ apis: [{ ISSUER_API: "true" }], workers: [] });
 
-/** The ways on which a file reaches curl. As it is installed, nginx speaks HTTP/1.0 to the service. */
+/** The ways by which a file reaches curl. By default, nginx uses HTTP/1.0 to the service. */
 const WAYS = (["HTTP/1.1", "HTTP/1.0", "nginx as it is installed"] as const).filter(
   (way) => hasProgram("curl") && (way.startsWith("HTTP") || hasProgram("nginx")),
 );
 /** The size of the file of `serve-large-file.ts`. */
 const WHOLE = 32 * 2 ** 20;
-/** curl's status for a file with fewer bytes than its length. */
+/** curl's exit status for a file with fewer bytes than its Content-Length. */
 const PARTIAL = 18;
 
 it.each(WAYS)("a client can detect a truncated file after the process was killed: %s", async (way) => {
@@ -28,7 +28,7 @@ it.each(WAYS)("a client can detect a truncated file after the process was killed
   expect(await download(way, url)).toMatchObject({ exitCode: 0, stdout: `200 ${WHOLE}` });
   const stopped = relay.stopNext(2 ** 20);
   const cut = download(way, url);
-  // The process has sent what the kernel takes, and waits.
+  // The process has sent as much as the kernel accepts, and waits.
   const goOn = await stopped;
   server.child.kill("SIGKILL");
   await server.ended;
@@ -66,7 +66,7 @@ async function openWay(way: (typeof WAYS)[number], url: string): Promise<string>
   return nginx.url;
 }
 
-/** Passes connections on to a port. It can stop the next one after a number of bytes of the response. */
+/** Passes connections on to a port. It can stop the next connection after a number of response bytes. */
 async function openRelay(port: number) {
   let left = Number.POSITIVE_INFINITY;
   let stop = (_goOn: () => void) => {};
@@ -87,7 +87,7 @@ async function openRelay(port: number) {
   onTestFinished(() => void relay.close());
   return {
     url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
-    /** Resolves when the next connection has stopped, with what lets it go on. */
+    /** Resolves when the next connection has stopped, with a function that continues it. */
     stopNext(bytes: number): Promise<() => void> {
       left = bytes;
       return new Promise((resolve) => {

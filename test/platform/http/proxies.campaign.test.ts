@@ -9,7 +9,7 @@ import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** The longest that the service allows. */
+/** The maximum that the service allows. */
 const REDEEM_WAIT_MS = 60_000;
 
 const ORIGIN = "https://vouchers.test";
@@ -22,9 +22,9 @@ const { servers, partner, keys, issue } = useService({ apis: [], workers: [] });
 interface Running {
   /** The proxy's address with the service's path. */
   url: string;
-  /** How many connections to the API the proxy has opened. */
+  /** The number of connections to the API that the proxy has opened. */
   connections(): number;
-  /** The answer to a redeem that no worker takes, and how long it took. */
+  /** The answer to a redeem that no worker runs, and its duration. */
   slow: { reply: Awaited<ReturnType<typeof call>>; tookMs: number };
 }
 
@@ -42,8 +42,7 @@ beforeAll(async () => {
       OPS_TOKEN,
     };
     const { url } = await startApi(servers, env);
-    // HAProxy sends nothing to an API whose first check fails, and a process that has just started may still open its
-    // queue.
+    // HAProxy sends no request to an API whose first check fails, and a new process may still be opening its queue.
     await until(async () => (await fetch(`${url}/readyz`)).ok);
     apis.set(path, url);
   }
@@ -59,7 +58,7 @@ beforeAll(async () => {
     const slow = { reply, tookMs: performance.now() - startedAt };
     running.set(example.name, { url, connections: counter.accepted, slow });
   };
-  // Without workers, each redeem waits until its time is over.
+  // Without workers, each redeem waits for its whole time limit.
   await Promise.all(runnable.map(open));
   await startWorkers(servers);
 });
@@ -81,10 +80,10 @@ it("the examples in docs/proxies.md close idle connections before the service do
   expect(Math.max(...kept) * 1_000).toBeLessThan(testConfig(servers).keepAliveMs);
 });
 
-/** An address of a caller, other than that of the proxy. */
+/** A caller's address, which differs from the proxy's. */
 const ELSEWHERE = "127.0.0.7";
 
-/** References that some proxy changes in a path, and one that none does. */
+/** References that some proxy changes in a path, and one that no proxy changes. */
 const REFERENCES = [
   ...["10001-1", "10001/1", "a//b", "../b", "a/../b", "50%", "%2F", "a+b", "a b", "a#b", "a?b=c&d=e", "a;b", "a\\b"],
   ...["Größe", "№1", "'\"<>"],
@@ -107,7 +106,7 @@ describe.each(runnable)("$name", (example) => {
       const { redeemCode } = (await redeem(url, { code, externalRef })).body;
       const read = await call(url, `/partner/redemptions?${inQuery(externalRef)}`);
       expect([reference, read.status, read.body.redemptions[0].redeemCode]).toEqual([reference, 200, redeemCode]);
-      // There is no log, so there is a redemption and no receipt.
+      // The service has no log, so the redemption has no receipt.
       expect((await call(url, `/partner/redemptions/receipt?${inQuery(externalRef)}`)).body.code).toBe(
         "not_logged_yet",
       );
@@ -144,7 +143,7 @@ describe.each(runnable)("$name", (example) => {
     const { url, connections } = of(example);
     const before = connections();
     for (let count = 0; count < 50; count++) expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    // HAProxy also checks the API's health on new connections.
+    // HAProxy also uses new connections to check the API's health.
     expect(connections() - before).toBeLessThan(10);
   });
 
@@ -180,7 +179,7 @@ describe.each(runnable)("$name", (example) => {
       "/openapi.json",
     ];
     const paths = new Set([...starts.map((path) => example.path + path), verifyUrl.replace(ORIGIN, "")]);
-    // The links of these pages are followed, and no others.
+    // The test follows the links of these pages only.
     for (const page of [...paths]) {
       const { text } = await visit(page);
       for (const [, link = ""] of text.matchAll(/\s(?:href|src|action)="(\/[^"#]*)/g))
@@ -189,7 +188,7 @@ describe.each(runnable)("$name", (example) => {
     expect(paths.size).toBeGreaterThan(30);
     for (const path of paths) {
       expect(path.startsWith(`${example.path}/`), path).toBe(true);
-      // A browser forgets the password when it is refused.
+      // A browser forgets a password that is refused.
       const expected = path.endsWith("/ops/sign-out") ? 401 : 200;
       expect([path, (await visit(path)).status]).toEqual([path, expected]);
     }
@@ -201,7 +200,7 @@ describe.each(runnable)("$name", (example) => {
     for (const reference of REFERENCES) {
       const externalRef = `${reference} in the portal of ${example.name}`;
       await redeem(url, { code: (await issue()).code, externalRef });
-      // A browser without Sec-Fetch-Site sends the origin of the page.
+      // A browser without Sec-Fetch-Site sends the page's origin.
       const headers = { ...basic(reader), origin };
       const found = await browse(`${url}/portal`, { headers, form: { words: externalRef } });
       expect([reference, found.status, found.location.split("?")[0]]).toEqual([
@@ -221,7 +220,7 @@ async function call(url: string, path: string, body?: unknown, key = keys.till.k
   const headers = { "x-api-key": key, accept: "application/json" };
   const response = await fetch(url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
-  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape, also a proxy's own page.
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape, including a proxy's own page.
   const answer: any = isJson ? await response.json() : await response.text();
   return { status: response.status, headers: response.headers, body: answer };
 }

@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 
 type Parts = () => AsyncIterable<string>;
 
-/** A folder of its own, to see what stays in it. */
+/** A separate folder, which shows the files that remain. */
 const folder = mkdtempSync(join(tmpdir(), "voucher-files-"));
 beforeAll(() => void vi.stubEnv("TMPDIR", folder));
 afterAll(() => {
@@ -32,7 +32,7 @@ it("a file response begins when the file is complete, has its length, and logs n
     yield "id,code\n";
     yield "1,é\n";
   });
-  // The caller keeps the connection: one that closes it with the last byte may be logged as having left.
+  // The caller keeps the connection. If it closed the connection with the last byte, the log might say that it left.
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
   const { response, text } = await open({ agent });
@@ -83,7 +83,7 @@ it.each([
   const { response, text } = await open();
   expect(response.statusCode).toBe(status);
   expect(JSON.parse(await text())).toMatchObject({ code, error: expect.stringMatching(sentence) });
-  // The place is left when the part that hangs has come.
+  // The place is free when the hanging part has arrived.
   hanging.open();
   await isFree();
 });
@@ -150,7 +150,7 @@ it("a file is refused at once if its sign-in ends while a part is read", async (
   await isFree();
 });
 
-/** More than the kernel keeps for a reader who reads nothing. */
+/** More than the kernel buffers for a reader that reads nothing. */
 const MEGABYTES = 16;
 const large: Parts = async function* () {
   for (let made = 0; made < MEGABYTES; made += 1) yield "x".repeat(2 ** 20);
@@ -194,14 +194,14 @@ it("a stalled reader uses little memory", async () => {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc");
 
-/** What is reachable on the heap and in buffers. */
+/** The reachable memory on the heap and in buffers. */
 function bytesInUse(): number {
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Reads the beginning of a file and then stops. */
+/** Reads the start of a file and then stops. */
 async function readAndStop(port: number, sockets: Set<{ destroy(): void }>) {
   const socket = connect(port, "127.0.0.1");
   sockets.add(socket);
@@ -257,9 +257,9 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
     signOut() {
       isSignedIn = false;
     },
-    /** The log's line of the first request. */
+    /** The log line of the first request. */
     line: () => until(() => lines()[0]),
-    /** Waits until a file has a place and is sent. */
+    /** Waits until a file has a place and is being sent. */
     isFree: () =>
       until(async () => {
         const { response, text } = await open({ headers: { reader: "a", small: "yes" } });
@@ -270,7 +270,7 @@ async function serve(parts: Parts, limits: Partial<typeof FILE_LIMITS> = {}, con
   };
 }
 
-/** As large a file as the limits above allow. */
+/** A file of the maximum size for the limits above. */
 async function* small() {
   yield "id,code\n";
 }

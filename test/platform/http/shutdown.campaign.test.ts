@@ -11,13 +11,13 @@ import { findSteadyPort } from "../../support/steady-port.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** Longer than all other steps of closing take together, on a busy machine too. */
+/** Longer than all other steps of closing take together, even on a busy machine. */
 const REDEEM_WAIT_MS = 5_000;
 
 const { servers, keys, issue } = useService({ apis: [], workers: [] });
 
 it("a stopping API answers running requests, then closes their connections", async () => {
-  // No worker runs, so the redeem is under way until its wait is over.
+  // No worker runs, so the redeem lasts until the end of its wait.
   const api = await startApi(servers, { REDEEM_WAIT_MS: String(REDEEM_WAIT_MS) });
   const { code } = await issue();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -37,7 +37,7 @@ it("an API process that gets SIGTERM answers all requests of 64 clients on open 
   await expectFairRound(3, stopUnderLoad, (failures) => failures.length === 0);
 });
 
-/** Stops an API process while 64 clients send. Returns the failures of those that got no answer. */
+/** Stops an API process while 64 clients send. Returns the failures of clients without an answer. */
 async function stopUnderLoad(): Promise<string[]> {
   const port = await findSteadyPort();
   const api = startNode(["src/main.ts"], {
@@ -56,7 +56,7 @@ async function stopUnderLoad(): Promise<string[]> {
     }
   };
   const clients = Promise.allSettled(Array.from({ length: 64 }, sendUntilClosed));
-  // Early enough that the process has not accepted all of their connections yet.
+  // So early that the process has not accepted all connections yet.
   await until(() => answered > 100);
   api.child.kill("SIGTERM");
   const failures = (await clients).filter((client) => client.status === "rejected").map(({ reason }) => String(reason));
@@ -68,7 +68,7 @@ it("an API process that gets Ctrl-C twice first answers running requests, includ
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const QUEUE_SHARDS = String(servers.queueShards[0]);
-  // Longer than the process may close.
+  // Longer than the time limit for closing.
   const settings = { PORT: String(port), REDEEM_WAIT_MS: "60000", QUEUE_SHARDS };
   const api = startNode(["src/main.ts"], { DATABASE_URL, REDIS_URL, ...settings });
   await untilStarted(async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null))?.ok);
@@ -99,7 +99,7 @@ it("a stopping API answers the first request of an open connection, then closes 
   const { hostname, port } = new URL(api.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");
-  // When the server has answered a request on a later connection, it has accepted this one.
+  // When the server has answered a request on a later connection, it has accepted this connection.
   await (await fetch(`${api.url}/healthz`)).text();
   const closed = api.close();
   let text = "";
@@ -137,7 +137,7 @@ interface Answer {
   connection: string | undefined;
 }
 
-/** Sends a request on a kept connection. */
+/** Sends a request on a reused connection. */
 function send(agent: Agent, url: string, method: string, body?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, agent, headers: { "x-api-key": keys.till.key } }, (answer) => {

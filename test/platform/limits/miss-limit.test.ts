@@ -12,7 +12,7 @@ const service = useService({ apis: [{}, {}], env: { MISS_LIMIT_PER_MINUTE: Strin
 const { api, servers, partner } = service;
 const other = service.apis[1];
 
-/** Codes that name nothing: they lack a symbol. */
+/** Codes that belong to no voucher, because they lack a symbol. */
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8R";
 
 it("a key may try unknown codes up to the limit, and then no code is looked up for it", async () => {
@@ -98,7 +98,7 @@ it("a burst of misses does not reveal a valid code after them", async () => {
   const replies = await Promise.all(names.map((name) => client.reserve(name)));
   const { "404 voucher_not_found": misses, "200": hits = 0 } = countOutcomes(replies);
   expect(misses).toBe(LIMIT);
-  // The server may meet them in any order, but a hit is answered only before the last permitted miss.
+  // The server may process them in any order, but it answers a hit only before the last permitted miss.
   if (hits === 0) expect(replies[150]?.body.code).toBe("too_many_misses");
   const { rows } = await servers.db.query(
     `SELECT count(*)::int AS reservations
@@ -165,7 +165,7 @@ it("MISS_LIMIT_PER_MINUTE=0 disables the miss limit", async () => {
   expect(countOutcomes(replies)).toEqual({ "404 voucher_not_found": 200 });
 });
 
-/** The clients of one new key at both processes. */
+/** One new key's clients at both processes. */
 async function newClients(): Promise<[PartnerClient, PartnerClient]> {
   const { key } = await makeKey(servers.db, partner.organizationId);
   return [partnerClient(api.url, key), partnerClient(other.url, key)];
@@ -179,7 +179,7 @@ const callsWith = (client: PartnerClient): ((code: string) => Promise<Reply>)[] 
   (code) => client.redeem({ code, externalRef: "by code" }),
 ];
 
-/** Misses until look-ups by code are refused. */
+/** Misses until the API refuses look-ups by code. */
 async function useUp(client: PartnerClient): Promise<void> {
   const replies = await Promise.all(Array.from({ length: 3 * LIMIT }, () => client.lookUp(UNKNOWN)));
   expect(countOutcomes(replies)["404 voucher_not_found"]).toBe(LIMIT);

@@ -26,7 +26,7 @@ it.each([
 
 it("a miss limit withholds a hit after the last miss of a burst", async () => {
   const { burst } = await open(counting.newName(), { limit: 10 });
-  // Two hits before the tenth miss, which is the twelfth look-up, and one after it.
+  // Two hits come before the tenth miss, which is the twelfth look-up, and one after it.
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));
 });
 
@@ -80,7 +80,7 @@ it.each([2, 4])("a miss limit is shared: a burst at %i processes gets as many mi
     const later = await Promise.all(limiters.map(({ guard }) => guard(true)));
     return { sum: answered.reduce((sum, count) => sum + count, 0), later: later.filter(({ allowed }) => allowed) };
   };
-  // A process counts alone for a while when Redis is late, as on a busy machine.
+  // A process counts alone for a while if Redis is late, as on a busy machine.
   await expectFairRound(3, measure, ({ sum, later }) => sum === LIMIT && later.length === 0);
 });
 
@@ -91,7 +91,7 @@ it("a miss limit of several processes applies in another process from its first 
     await one.misses(300);
     return other.burst(100, (n) => n !== 5);
   };
-  // A process counts alone for a while when Redis is late, as on a busy machine.
+  // A process counts alone for a while if Redis is late, as on a busy machine.
   await expectFairRound(3, measure, (answered) => answered.every((allowed, n) => allowed === n < 5));
 });
 
@@ -120,7 +120,7 @@ itOnOneRedis("a used miss limit stays used when Redis fails during the window, a
   expect(await misses(300)).toBe(10);
 });
 
-/** A limiter with a connection of its own, as each process has, and look-ups with a count of those that ran. */
+/** A limiter with its own connection, as in each process, and look-ups that count their runs. */
 async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, redisUrl = "" } = {}) {
   const openCounter = await counting.openCounts(redisUrl || undefined);
   const limiter = new MissLimiter(limit, openCounter(name, seconds));
@@ -136,10 +136,10 @@ async function open(name = counting.newName(), { limit = LIMIT, seconds = 60, re
       () => lookUp(hit),
       (found) => !found,
     );
-  /** Makes look-ups at once, of which those at some places are hits, and returns whether each is answered. */
+  /** Makes look-ups at once, with hits at some positions, and returns whether each is answered. */
   const burst = async (count: number, isHit: (n: number) => boolean, id?: string) =>
     (await Promise.all(times(count).map((n) => guard(isHit(n), id)))).map(({ allowed }) => allowed);
-  /** Makes misses at once, and returns how many are answered. */
+  /** Makes misses at once, and returns the number of answered ones. */
   const misses = async (count: number, id?: string) =>
     (await burst(count, () => false, id)).filter((allowed) => allowed).length;
   return { limiter, seen, guard, burst, misses };

@@ -6,7 +6,7 @@ import { itOnOneRedis } from "../../support/servers.ts";
 import { until } from "../../support/until.ts";
 
 const LIMIT = 200;
-/** Long enough for a test to be over before its window is. */
+/** Longer than a test. */
 const LONG_S = 60;
 
 const counting = useCounting();
@@ -30,7 +30,7 @@ it("a rate limiter returns the remaining calls: one less for each call, 0 for a 
   expect(left).toEqual([...Array.from({ length: 40 }, (_, i) => 39 - i), 0, 0]);
 });
 
-/** Tolerated error of a process, in either direction: one and a half twentieths of the limit. */
+/** Tolerated error of a process in either direction: one and a half twentieths of the limit. */
 const SLACK = 15;
 
 it.each([2, 4])("rate limiters of %i processes keep a shared limit to within a thirteenth each", async (processes) => {
@@ -38,10 +38,10 @@ it.each([2, 4])("rate limiters of %i processes keep a shared limit to within a t
     const name = counting.newName();
     const limiters = await Promise.all(Array.from({ length: processes }, () => openLimiter(name)));
     const allowed = await Promise.all(limiters.map((limiter) => burst(limiter, 2 * LIMIT)));
-    // No process keeps the others from their part of the limit.
+    // Each process gets its part of the limit.
     return { sum: allowed.reduce((total, one) => total + one, 0), least: Math.min(...allowed) };
   };
-  // A process counts alone for a while when Redis is late, as on a busy machine.
+  // A process counts alone for a while if Redis is late, as on a busy machine.
   await expectFairRound(3, measure, ({ sum, least }) => Math.abs(sum - LIMIT) <= processes * SLACK && least >= 10);
 });
 
@@ -53,7 +53,7 @@ it("rate limiters of several processes keep one shared limit for sequential call
     for (let i = 0; i < 2 * LIMIT; i++) if ((await limiters[i % 2]?.take("caller"))?.allowed) allowed += 1;
     return allowed;
   };
-  // A process counts alone for a while when Redis is late, as on a busy machine.
+  // A process counts alone for a while if Redis is late, as on a busy machine.
   await expectFairRound(3, measure, (allowed) => Math.abs(allowed - LIMIT) <= 2 * SLACK);
 });
 
@@ -64,7 +64,7 @@ it("after one process has used up the limit, others allow only calls already gra
     expect(await burst(first, LIMIT)).toBe(LIMIT);
     return burst(second, LIMIT);
   };
-  // A process counts alone for a while when Redis is late, as on a busy machine.
+  // A process counts alone for a while if Redis is late, as on a busy machine.
   await expectFairRound(3, measure, (allowed) => allowed <= SLACK);
 });
 
@@ -84,7 +84,7 @@ it("a rate limiter calls Redis for a twentieth of the calls at full rate, and fo
   for (let call = 0; call < LIMIT; call++) await limiter.take("caller");
   const asked = await counting.monitor.count(`limit:${name}`);
   expect(asked).toBeGreaterThan(0);
-  // The count includes the script's own commands: up to five for each call.
+  // The number includes the script's own commands: up to five for each call.
   expect(asked / 5).toBeLessThanOrEqual(20);
   for (let call = 0; call < 1_000; call++) expect((await limiter.take("caller")).allowed).toBe(false);
   expect(await counting.monitor.count(`limit:${name}`)).toBe(asked);
@@ -122,7 +122,7 @@ it("a rate limiter's memory is bounded, however many addresses call", async () =
   expect(await burst(limiter, 3 * LIMIT)).toBe(LIMIT);
 });
 
-// Each of them waits for its own window to end.
+// Each of these tests waits for the end of its own window.
 describe.concurrent("a rate limiter whose window ends", () => {
   it("a rate limiter says when its window ends, then leaves nothing in Redis and admits the caller", async () => {
     const name = counting.newName();
@@ -142,7 +142,7 @@ async function openLimiter(name = counting.newName(), { limit = LIMIT, seconds =
   return new RateLimiter(name, limit, openCounter(name, seconds));
 }
 
-/** Makes calls at once, and returns how many are allowed. */
+/** Makes calls at once, and returns the number of allowed ones. */
 async function burst(limiter: RateLimiter, calls: number, id = "caller"): Promise<number> {
   return countAllowed(await Promise.all(Array.from({ length: calls }, () => limiter.take(id))));
 }

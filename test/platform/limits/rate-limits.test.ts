@@ -9,10 +9,10 @@ import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 
-/** A limit so low that a storm of calls exceeds it on the slowest machine. */
+/** A limit so low that many calls exceed it even on the slowest machine. */
 const RPS = 3;
 const STORM = 30;
-/** Far above what these tests call in a second. */
+/** Far above the number of calls that these tests make in a second. */
 const AMPLE = 100_000;
 const UNKNOWN = "7Q4K-9MZX-2HTB-W8RC";
 
@@ -57,7 +57,7 @@ describe("the rate limit headers", () => {
 
   it("the rate limit headers count down with each request", async () => {
     const client = partnerClient(api.url, await newKey());
-    // Two windows at most: within one of them the numbers fall one by one.
+    // Two windows at most. Within a window, the numbers fall one by one.
     const left: number[] = [];
     for (let i = 0; i < 3; i++) {
       const { headers } = await client.lookUp(UNKNOWN);
@@ -91,7 +91,7 @@ describe("a key's limit", () => {
     for (const { code } of vouchers) {
       await limited(() => client.lookUp(code));
       const flood = storm(() => client.lookUp(code));
-      // A move has its whole limit, as none was made in the last second.
+      // A change has its whole limit, because the key made none in the last second.
       expect((await client.redeem({ code, externalRef: `move ${code}` })).status).toBe(200);
       expect((await calm.lookUp(code)).status).toBe(200);
       await flood;
@@ -114,7 +114,7 @@ describe("a key's limit", () => {
     const other = await service.startApi({ RATE_LIMIT_RPS: String(RPS) });
     const key = await newKey();
     const lookUp = (url: string) => partnerClient(url, key).lookUp(UNKNOWN);
-    // The other process gets one call at a time and refuses it for what was called here.
+    // The other process gets one call at a time, and refuses it because of the calls here.
     await until(async () => {
       await storm(() => lookUp(api.url));
       return isLimited(await lookUp(other.url));
@@ -238,7 +238,7 @@ describe("the address that a limit counts", () => {
     expect(isLimited(await unknownPath(api, newAddress()))).toBe(false);
   });
 
-  // caller-network.test.ts has the other spellings.
+  // caller-network.test.ts tests the other spellings.
   it.each([
     ["an IPv4 address in IPv6 notation and with a port", "203.0.113.7", "::FFFF:cb00:7107", "203.0.113.7:51234"],
     ["all addresses of a /64", "2001:db8:1:2::1", "[2001:db8:1:2:ffff:ffff:ffff:ffff]:1024"],
@@ -299,7 +299,7 @@ function policyOf({ headers }: Reply): string | undefined {
   return /^"([a-z]+)"/.exec(headers.get("ratelimit-policy") ?? "")?.[1];
 }
 
-/** Repeats the call until one is refused by the rate limit. */
+/** Repeats the call until the rate limit refuses one. */
 function limited(call: () => Promise<Reply>): Promise<Reply> {
   return until(async () => (await storm(call)).find(isLimited));
 }

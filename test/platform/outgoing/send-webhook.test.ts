@@ -23,7 +23,7 @@ it("a healthy endpoint gets the exact body and headers on reused connections", a
   const send = makeSender();
   expect(await send(receiver.url, '{"name":"ä"}')).toEqual(OK);
   for (let count = 1; count < 5; count++) expect(await send(receiver.url)).toEqual(OK);
-  // The client may open a second one while it frees the first.
+  // The client may open a second connection while it frees the first.
   expect(receiver.connections).toBeLessThanOrEqual(2);
   expect(receiver.received.map(({ body }) => body)).toEqual(['{"name":"ä"}', "{}", "{}", "{}", "{}"]);
   expect(receiver.received[0]?.headers).toMatchObject({
@@ -98,7 +98,7 @@ it("a working address is used although the name has many unreachable ones of the
 
 it("a private address from a name's second look-up is never connected to", async () => {
   const secret = await receive();
-  // The same port at an address that nothing else uses.
+  // The same port at an address that no other program uses.
   const good = await receive({
     host: "127.0.0.2",
     port: secret.port,
@@ -200,7 +200,7 @@ const FAILURES: Record<HostileKind, string> = {
   close: "connection",
 };
 
-/** Answers with these headers and then with chunks as fast as they are read. */
+/** Answers with these headers and then with chunks, as fast as the client reads them. */
 function pourBody(response: ServerResponse): void {
   response.writeHead(200);
   const pour = () => {
@@ -221,7 +221,7 @@ it("an endless response is read up to 16 kB, and its status counts", async () =>
     },
   });
   expect(await makeSender()(receiver.url)).toMatchObject({ status: 200, failure: null });
-  // The buffers of both kernels hold less than this; a reader without a limit would take many megabytes.
+  // The buffers of both kernels hold less than this. A reader without a limit would read many megabytes.
   expect(written).toBeLessThan(20_000_000);
 });
 
@@ -231,10 +231,10 @@ it.each(
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
-  // A busy machine may be late to find another failure than the end of the time.
+  // A busy machine may first see the end of the time limit instead of another failure.
   const attemptMaxMs = FAILURES[kind] === "timeout" ? 1_500 : 60_000;
   const { failure } = (await makeSender({ attemptMaxMs })(receiver.url)) ?? {};
-  // Most answers would go on for ever.
+  // Most of these answers never end.
   expect(performance.now() - startedAt).toBeLessThan(attemptMaxMs + 3_500);
   expect(failure).toBe(FAILURES[kind]);
   expect(receiver.requests()).toBe(1);
@@ -272,7 +272,7 @@ it("an attempt ends at the connection time limit if TLS or DNS does not respond"
   expect(await lost("http://hooks.test/")).toEqual(failed("timeout"));
 });
 
-/** A sender that may connect to loopback, unless the options say otherwise. */
+/** A sender that may connect to loopback, unless the options forbid it. */
 function makeSender(options: SenderOptions = {}) {
   const webhookSender = openWebhookSender({
     allowPrivate: true,

@@ -10,7 +10,7 @@ import {
 
 const ROOT = "a root secret of at least 32 characters";
 const ENDPOINT = { id: "whk_1", signingVersions: [2, 1] };
-/** A published request: the signature was made by another implementation. */
+/** A published request, signed by another implementation. */
 const VECTOR = {
   id: "vch_01jzbq0000e00a4g0g0000002b-2",
   timestampSeconds: 1_800_000_000,

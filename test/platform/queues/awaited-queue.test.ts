@@ -18,13 +18,13 @@ import { until, untilStarted } from "../../support/until.ts";
 import { deployment, SHARD, type Sum, type SumReply, sumQueue } from "./sum-queue.ts";
 
 const log = openLogger("silent", "test");
-/** Jobs that a worker runs at once. */
+/** The number of jobs that a worker runs at once. */
 const CONCURRENCY = 16;
-/** Longer than a test may take. */
+/** Longer than any test. Milliseconds. */
 const NO_TIMEOUT_MS = 600_000;
 
 let servers: TestServers;
-/** The proxy for the commands of the calling process. Its replies use a second proxy, and the workers use none. */
+/** The proxy for the calling process's commands. Replies use a second proxy, and the workers use none. */
 let proxy: TcpProxy;
 let redis: RedisClient;
 let replyProxy: TcpProxy;
@@ -141,7 +141,7 @@ it("a job runs again after its worker crashed three times, and fails after the f
     const id = newJobId();
     const asked = awaited.addAndWait(id, { a: deaths, b: 0 }, NO_TIMEOUT_MS);
     await untilQueued(1);
-    // As the last of these workers has left it.
+    // The state in which the last of these workers leaves the job.
     const keyOf = (name: string) => `${PREFIX}:sum:${name}`;
     await servers.redis
       .multi()
@@ -177,7 +177,7 @@ it("replies arrive again within seconds after their connection was lost without 
   const asked = call(1, 2);
   await until(() => replyProxy.accepted() >= 2);
   await untilListening(2);
-  // Sooner than the queue's record is read, for which each call would wait a second.
+  // Sooner than a read of the queue's record, for which each call would wait a second.
   await until(async () => {
     const startedAt = performance.now();
     expect(await call(3, 4)).toMatchObject(isReply(7));
@@ -192,7 +192,7 @@ it("a caller gets a late reply although Redis lost the job while a worker ran it
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await gate.reached;
   await servers.redis.del(`${PREFIX}:sum:${jobId}`);
-  // The first check comes after one second or two, the second one a second later.
+  // The first check comes after one or two seconds, and the second one a second later.
   const pipeline = redis.pipeline.bind(redis);
   const checks = vi.spyOn(redis, "pipeline").mockImplementation((commands) => {
     gate.open();
@@ -219,7 +219,7 @@ it("a caller whose job Redis has lost soon gets unknown", async () => {
   expect(await asked).toMatchObject(isUnknown("Redis no longer has the job"));
 });
 
-/** Any job's data: all jobs are in one shard. */
+/** Data of any job, because all jobs are in one shard. */
 const SUM = { a: 1, b: 2 };
 
 it.each([
@@ -295,8 +295,8 @@ it("callers count and ignore replies of a worker on a copy of the database", asy
 });
 
 /**
- * Counts the connections that block on this queue's marker: other test files have blocked connections to the same
- * server.
+ * Counts the connections that wait on this queue's marker, because other test files have waiting connections to the
+ * same server.
  */
 const blocked = async () => {
   const clients = String(await servers.redis.client("LIST")).split("\n");
@@ -305,16 +305,16 @@ const blocked = async () => {
 };
 
 it("an idle worker soon runs a job whose wake-up went to a killed worker", async () => {
-  // This connection blocks first, so it gets the marker and ignores it, like a dying process.
+  // This connection waits first, so it gets the marker and ignores it, like a process that is killed.
   const killed = servers.redis.duplicate();
   const marker = killed.bzpopmin(`${PREFIX}:sum:marker`, 60);
   await until(async () => (await blocked()) === 1);
   work(add);
-  // All fetchers of the worker are blocked.
+  // All fetchers of the worker wait.
   await until(async () => (await blocked()) === 1 + 8);
   const addedAt = performance.now();
   expect(await call(1, 2)).toMatchObject(isReply(3));
-  // The fetchers are blocked for ten seconds, if nothing wakes them.
+  // The fetchers wait for ten seconds unless a job wakes them.
   expect(performance.now() - addedAt).toBeLessThan(5_000);
   expect(await marker).toMatchObject([`${PREFIX}:sum:marker`, "0", expect.anything()]);
   killed.disconnect();
@@ -445,10 +445,10 @@ it("a process that was blocked beyond its timeouts first reads the reply that ha
     const redis = new Redis(${JSON.stringify(servers.redisUrl)});
     await redis.spublish(${JSON.stringify(own.channel)}, ${JSON.stringify(JSON.stringify([end]))});
     redis.disconnect();`;
-  // The event loop looks at its timers after this, before it reads.
+  // The event loop runs its timers before it reads.
   await new Promise(setImmediate);
   const asked = blocked.addAndWait(jobId, SUM, 1);
-  // The child ends after the wait.
+  // The child process ends after the wait.
   execFileSync(process.execPath, ["--input-type=module", "--eval", reply]);
   expect(await asked).toMatchObject(isReply(3));
   await blocked.close();
@@ -567,7 +567,7 @@ async function openAwaited(commandMaxMs?: number): Promise<void> {
   await untilStarted(() => awaited.hasOpened);
 }
 
-/** Opens the queue again, with the usual time limit of commands. */
+/** Opens the queue again, with the usual time limit for commands. */
 async function reopenAwaited(): Promise<void> {
   await awaited.close();
   redis.disconnect();
@@ -583,7 +583,7 @@ function newJobId(): string {
   return `job-${jobs}-${crypto.randomUUID()}`;
 }
 
-/** The resources of a process that an awaited queue uses. */
+/** The resources that an awaited queue uses in a process. */
 function resourcesOn(connection: RedisClient): AwaitedResources {
   const endRuns = closing.signal;
   return { redis: connection, inbox, shards: 1, deployment, log, endRuns, onForeignReply: () => void foreignReplies++ };
@@ -606,7 +606,7 @@ function work(process: (jobId: string, data: Sum) => Promise<object>, of = deplo
 /** Adds two numbers through the queue. */
 const call = (a: number, b: number) => awaited.addAndWait(newJobId(), { a, b }, NO_TIMEOUT_MS);
 
-/** A call whose wait ends when the test says so, however slow the machine is. */
+/** A call whose wait ends when the test says so, on any machine. */
 function callUntil(jobId: string, data = SUM) {
   const timers = vi.spyOn(globalThis, "setTimeout");
   const asked = awaited.addAndWait(jobId, data, NO_TIMEOUT_MS);
@@ -616,7 +616,7 @@ function callUntil(jobId: string, data = SUM) {
   return { asked, endWait };
 }
 
-/** Starts a worker whose jobs wait at a gate, except one, and counts those that have come there. */
+/** Starts a worker whose jobs wait at a gate, except one, and counts the jobs at the gate. */
 function workAtGate(process: typeof add = add, shards = 1, free = "") {
   const gate = { ...makeGate(), started: 0 };
   work(
@@ -641,10 +641,10 @@ function workAndRecord(of = deployment): string[] {
   return ran;
 }
 
-/** Resolves when so many jobs wait. */
+/** Resolves when this number of jobs waits. */
 const untilQueued = (count: number) => until(async () => (await queue.getWaitingCount()) === count);
 
-/** Resolves when so many connections listen for replies. */
+/** Resolves when this number of connections listens for replies. */
 const untilListening = (count: number) =>
   until(async () => (await servers.redis.pubsub("SHARDNUMSUB", inbox.channel))[1] === count);
 

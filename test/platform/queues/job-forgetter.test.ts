@@ -17,7 +17,7 @@ const personalQueue = { ...sumQueue, isPersonal: true as const, shown: { data: [
 let servers: TestServers;
 let redis: RedisClient;
 let queue: Queue;
-/** What the forgetter of a test has sent, and how the calls end. */
+/** The commands that a test's forgetter has sent, and the outcomes of the calls. */
 let sent: string[][];
 let answer: () => Promise<unknown>;
 let warned: string[];
@@ -48,7 +48,7 @@ it("a job that is unreadable or that BullMQ fails keeps only data that operators
   const data = { a: 1, note: "for Ada Lovelace", origin: deployment.serverId };
   const unreadable = await queue.add("sum", { ...data, b: "two" });
   const unheard = await queue.add("sum", { ...data, b: 2 });
-  // As BullMQ marks a job whose workers have died too often.
+  // The form in which BullMQ marks a job whose workers have crashed too often.
   await servers.redis.hset(`${SHARD.prefix}:sum:${unheard.id}`, "defa", "job stalled more than allowable limit");
   const done = await queue.add("sum", { ...data, b: 3 });
   const options = { redisUrl: servers.redisUrl, deployment, queueShards: [1], workerShards: null, concurrency: 4, log };
@@ -126,10 +126,10 @@ it("at most 50 000 ended jobs of a shard wait for Redis, with a limited number o
 
 const jobOf = (id: string) => ({ id, queueQualifiedName: "q", data: { a: 1, note: "for Ada" } });
 
-/** Lets the time pass in which a forgetter runs once. */
+/** Waits until a forgetter has run once. */
 const untilRun = () => vi.advanceTimersByTimeAsync(1_000);
 
-/** A forgetter whose Redis answers as the test says, and whose time passes when the test says. */
+/** A forgetter whose Redis answers as the test says, and whose clock the test moves. */
 function openForgetter(): JobForgetter {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "setTimeout", "clearTimeout"] });
   const fake = {

@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => redis.close());
 
-/** Servers that answer and take no writes. */
+/** Servers that answer but accept no writes. */
 const REFUSALS: [kind: string, words: RegExp, begin: () => Promise<unknown>, end: () => Promise<unknown>][] = [
   [
     "too few replicas",
@@ -88,7 +88,7 @@ it.each(
   await untilWell();
   await begin();
   try {
-    // A refusal by a replica also closes the connection, which the next probe may meet.
+    // A replica also closes the connection when it refuses, and the next probe may find it closed.
     const { error } = await until(async () => {
       const body = await readiness();
       return words.test(body.error) ? body : null;

@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 it("every process uses Redis over TLS, as a user with the documented rights", async () => {
-  // The processes read NODE_EXTRA_CA_CERTS when they start, as the command below does.
+  // The processes read NODE_EXTRA_CA_CERTS when they start, like the command below.
   setDefaultCACertificates([...authorities, readFileSync(tls.caFile, "utf8")]);
   const { REDIS_URL } = environment();
   const { url } = await startApi(servers, { REDIS_URL });
@@ -57,7 +57,7 @@ it("every process uses Redis over TLS, as a user with the documented rights", as
   const code = voucher?.code ?? "";
   expect((await till.reserve(code)).status).toBe(200);
   expect((await till.redeem({ code, externalRef: "tls" })).status).toBe(200);
-  // A connection is the default user's until it has sent its password.
+  // A connection belongs to the default user until it has sent its password.
   const users = await until(async () => {
     const found = Array.from(String(await operator.client("LIST")).matchAll(/ user=(\S+)/g), ([, user]) => user);
     return found.includes("default") ? null : found;

@@ -14,7 +14,7 @@ const [INTERNAL, SERVER, PRODUCER, CONSUMER] = [1, 2, 4, 5];
 
 const { servers, partner, keys, issuer, issue } = useService({ apis: [], workers: [] });
 let collector: TraceCollector;
-/** All spans, complete once both processes have ended: until then they are buffered for a minute. */
+/** All spans. The list is complete once both processes have ended, because they buffer spans for a minute. */
 let spans: ReceivedSpan[];
 let apiEnded: Ended;
 let workerEnded: Ended;
@@ -106,7 +106,7 @@ it("traces contain each request's status and error code", () => {
   });
   const refused = spanOf(chosen.refused, REDEEM);
   expect(refused.attributes).toMatchObject({ "http.response.status_code": 409, "error.type": "voucher_used" });
-  // The caller's error, not the service's.
+  // The error is the caller's, not the service's.
   expect(refused.failed).toBe(false);
   expect(spans.filter(({ traceId, name }) => traceId === chosen.refused && name === "send redeem")).toEqual([]);
 });
@@ -212,7 +212,7 @@ function stop({ api, worker }: { api: Started; worker: Started }): Promise<[Ende
   return Promise.all([api.ended, worker.ended]);
 }
 
-/** Posts a body after the server has read the headers and started the request; resolves to the status. */
+/** Posts a body after the server has read the headers and started the request. Resolves to the status. */
 function sendBodyLate(url: string, key: string, body: string, traceId: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -232,7 +232,7 @@ function sendBodyLate(url: string, key: string, body: string, traceId: string): 
   });
 }
 
-/** The one span of a trace with this name. */
+/** The only span of a trace with this name. */
 function spanOf(traceId: string, name: string): ReceivedSpan {
   const found = spans.filter((span) => span.traceId === traceId && span.name === name);
   expect(found, `${name} of ${traceId}`).toHaveLength(1);

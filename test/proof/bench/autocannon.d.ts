@@ -11,20 +11,20 @@ declare module "autocannon" {
    * One step of the requests that each connection repeats. `Context` lasts from a connection's first step to its last.
    */
   interface Step<Context> extends Request {
-    /** Makes the request; null goes back to the first step. */
+    /** Makes the request. Null returns to the first step. */
     setupRequest: (request: Request, context: Context) => Request | null;
     onResponse: (status: number, body: string, context: Context) => void;
   }
 
   interface Options<Context> {
-    /** Connections are spread over them. */
+    /** The number of threads for the connections. */
     url: string[];
     connections: number;
     /** Seconds. */
     duration: number;
     /** Seconds. */
     timeout: number;
-    /** How often it checks whether the time is over. Milliseconds. */
+    /** How often it checks whether the time has passed. Milliseconds. */
     sampleInt: number;
     requests: Step<Context>[];
   }

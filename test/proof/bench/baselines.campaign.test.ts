@@ -15,7 +15,7 @@ import { type ContenderId, type RunningContender, startContender } from "./conte
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-// A comparison makes sense only with baselines that do the same work as the service.
+// A comparison is meaningful only if the baselines do the same work as the service.
 describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
   let servers: TestServers;
   let directory: string;
@@ -41,7 +41,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
   });
 
   /**
-   * Sends the same requests to the service and the baseline, with vouchers of their own. The answers must be alike,
+   * Sends the same requests to the service and the baseline, each with its own vouchers. The answers must be alike,
    * with these statuses.
    */
   async function expectSame(statuses: number[], play: (client: PartnerClient, codes: string[]) => Promise<Reply[]>) {
@@ -119,7 +119,7 @@ it("a second run of an attempt gets the first answer, and another attempt gets a
 });
 
 /**
- * The comparable part of an answer; the rest is random or depends on the time. Baselines do not mark a reused
+ * The comparable part of an answer. The rest is random or depends on the time. Baselines do not mark a reused
  * reference.
  */
 function shape({ status, body: { otherVoucher: _, ...body } }: Reply) {

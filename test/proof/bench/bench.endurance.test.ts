@@ -69,7 +69,8 @@ it("a round that used up its vouchers does not count, and is repeated with twice
   const options = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say: () => undefined };
   const servers = { postgresPid: process.pid } as BenchServers;
   const [series] = await playCase(servers, loadCase, 4, [player], options).finally(() => server.close());
-  // The part that was cut, its repetition, the lead and the measured turn, whose supply is made before the lead.
+  // The calls are the turn that ran out of vouchers, its repetition, the lead-in and the measured turn, whose vouchers
+  // exist before the lead-in.
   expect([series?.rounds.length, played, wanted.length]).toEqual([1, 4, 3]);
   expect(wanted.slice(0, 2)).toEqual([1_008, 2_008]);
   expect(pauses).toEqual(["resume", "pause"]);
@@ -119,7 +120,7 @@ it(
         const { rows } = await stage.db.query("SELECT code, status FROM vouchers WHERE id = $1", [id]);
         expect(rows).toEqual([{ code, status: "Active" }]);
       }
-      // The CPU time of what serves another database is not this one's.
+      // The CPU time for another database does not count for this one.
       expect(await isCounted(servers, "filled", stage.databaseUrl)).toBe(true);
       expect(await isCounted(servers, "filled", servers.postgresUrl())).toBe(false);
       await stage.close();
@@ -145,7 +146,7 @@ it("npm run bench stops its servers and exits with the error if a response is un
   const folder = mkdtempSync(join(tmpdir(), "voucher-bench-test-"));
   chmodSync(folder, 0o755);
   try {
-    // A working copy whose API answers every request with 200 and no JSON.
+    // A working copy whose API answers every request with 200 but without JSON.
     const copy = join(folder, "copy");
     mkdirSync(join(copy, "src"), { recursive: true });
     for (const path of ["node_modules", "workers", "src/cli"]) symlinkSync(join(ROOT, path), join(copy, path));
@@ -181,7 +182,7 @@ function runBench(args: readonly string[], env: Record<string, string> = {}) {
   return ended;
 }
 
-/** Whether the process that serves a connection counts for a database. */
+/** Whether the server process of a connection counts for a database. */
 async function isCounted({ postgresPid }: BenchServers, database: string, connectionString: string): Promise<boolean> {
   const client = new pg.Client({ connectionString });
   await client.connect();

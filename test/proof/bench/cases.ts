@@ -9,21 +9,21 @@ export interface Case {
   contenders: readonly ContenderId[];
   connections: readonly number[];
   supply: Supply;
-  /** Null when the case only reads, so that its subjects can be reused. */
+  /** Null if the case only reads, so that its subjects can be reused. */
   proof: Proof | null;
-  /** Whether the last response of a unit is correct. */
+  /** Whether a unit's last response is correct. */
   isRight: (unit: Unit) => boolean;
   steps: (stage: Stage) => Step[];
   /**
-   * Milliseconds that a unit takes. Then there is no load: one unit follows another, and its last step, if it has any,
-   * makes the request at its end.
+   * The duration of a unit in milliseconds, for cases without load: one unit follows another, and its last step, if
+   * any, makes the request at its end.
    */
   everyMs?: number;
-  /** Undoes effects on the next turn. */
+  /** Undoes the effects on the next turn. */
   afterwards?: (stage: Stage, redisUrl: string) => Promise<void>;
 }
 
-/** Compares answers with the database. */
+/** Compares the answers with the database. */
 export interface Proof {
   receipt: (unit: Unit) => string;
   /** Reads `subject` and `receipt` for the subject ids in `$1`. */
@@ -47,9 +47,9 @@ const READ = { connections: [64], supply: "samples", proof: null } as const;
 
 const basic = (user: string, password: string) => ({ Authorization: `Basic ${btoa(`${user}:${password}`)}` });
 const DAY_MS = 86_400_000;
-/** What is measured in filled databases only. One connection: these calls are few. */
+/** The cases for filled databases only. They use one connection, because these calls are rare. */
 const OF_FILLED = { ...READ, connections: [1], contenders: FILLED } as const;
-/** A default page of the list of redemptions. */
+/** A page of the list of redemptions with the default size. */
 const LISTED = 100;
 
 const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
@@ -67,7 +67,7 @@ const REDEMPTION: Pick<Case, "proof" | "isRight"> = {
   },
 };
 
-/** The cases in which contenders are compared. */
+/** The cases that compare contenders. */
 export const CASES = {
   "look-up": {
     title: "Look-up by code",
@@ -107,7 +107,7 @@ export const CASES = {
     supply: "users",
     proof: {
       receipt: ({ body }) => JSON.parse(body).voucher.id,
-      // All claims of these vouchers, so that a voucher with two users appears twice.
+      // All claims of these vouchers. A voucher with two users appears twice.
       sql: `SELECT user_id AS subject, voucher_id AS receipt FROM claims
              WHERE voucher_id IN (SELECT voucher_id FROM claims WHERE user_id = ANY ($1::text[]))`,
     },
@@ -119,7 +119,7 @@ export const CASES = {
   events: {
     title: "Read a voucher's events",
     ...READ,
-    // One connection shows the latency of an idle service. At most 54 of one organization run or wait.
+    // One connection shows the latency of an idle service. At most 54 calls of one organization run or wait.
     connections: [1, 32],
     contenders: ["service"],
     isRight({ subject, body }) {
@@ -132,7 +132,7 @@ export const CASES = {
     title: "Verification page",
     ...READ,
     contenders: ["service"],
-    // Below the limit of concurrent public reads of one visitor, beyond which the API answers 503.
+    // Below one visitor's limit of concurrent public reads, beyond which the API answers 503.
     connections: [1, 24],
     isRight: ({ subject, body }) => body.startsWith("<!doctype html>") && body.includes(subject.id),
     steps: () => [({ subject }) => get(`/integrity/events/VoucherInstance/${subject.id}`, { Accept: "text/html" })],
@@ -165,7 +165,7 @@ export const CASES = {
   overview: {
     title: "Operators' overview, with all that runs in three seconds",
     ...OF_FILLED,
-    // A process shows what it has read for three seconds.
+    // A process reuses its last read for three seconds.
     everyMs: 3_100,
     isRight: ({ body }) => Array.isArray(JSON.parse(body).attention),
     steps: () => [() => get("/ops/overview.json", basic("bench", BENCH_OPS_TOKEN))],

@@ -9,12 +9,12 @@ import type { Stage } from "./stage.ts";
 
 const FUNCTION = new URL("contenders/stored-function.sql", import.meta.url);
 
-/** pgbench's connections at a fixed rate: more than calls in progress. */
+/** pgbench's connections at a fixed rate: more than running calls. */
 const RATE_CLIENTS = "64";
-/** pgbench runs for so long before and after the measured time: its connections open, plan and close. Seconds. */
+/** pgbench runs this long before and after the measured time, to open its connections, plan and close. Seconds. */
 const WARM_UP_SECONDS = 1;
 const TAIL_SECONDS = 1;
-/** What a turn takes besides its length, with less than a second because pgbench's are whole. */
+/** The time of a turn besides its length, with up to a second because pgbench's times are whole. */
 export const EXTRA_SECONDS = WARM_UP_SECONDS + TAIL_SECONDS + 1;
 
 /** A turn of contender (i). */
@@ -22,7 +22,7 @@ interface CeilingTurn {
   pace: Pace;
   seconds: number;
   nextUnit: () => Prepared | undefined;
-  /** The calls that are prepared. Vouchers that the turn does not use return to the stage. */
+  /** The prepared calls. Vouchers that the turn does not use return to the stage. */
   calls: number;
 }
 
@@ -35,11 +35,11 @@ interface LoggedCall {
 }
 
 /**
- * Redeems with `pgbench -M prepared`, which calls one stored function and is the only client. The meters are read while
- * it runs, so that neither the table of its calls nor the start of its connections is measured; only calls between the
- * two readings are units. pgbench discards the results, so the answers are read from the database: each call that
- * pgbench counts must have redeemed its voucher.
- * @throws Error when a call failed, or redeemed nothing.
+ * Redeems with `pgbench -M prepared`, which calls one stored function and is the only client. Reads the meters while
+ * pgbench runs, so that preparing the calls and opening connections are not measured. Only calls between the two
+ * readings are units. pgbench discards results, so the answers come from the database: each call that pgbench counts
+ * must have redeemed its voucher.
+ * @throws Error if a call failed or redeemed nothing.
  */
 export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMeters: () => Promise<Meters>) {
   const { db, databaseUrl, directory } = stage;
@@ -79,7 +79,7 @@ export async function runCeiling<Meters>(stage: Stage, turn: CeilingTurn, readMe
   }
 }
 
-/** Fills the table of the calls, and loads the function. */
+/** Fills the table of calls, and loads the function. */
 async function prepareCalls({ db, partner }: Stage, prepared: readonly Prepared[]): Promise<void> {
   await db.query(readFileSync(FUNCTION, "utf8"));
   await db.query("TRUNCATE bench_calls");
@@ -108,7 +108,7 @@ async function readAround<Meters>(seconds: number, readMeters: () => Promise<Met
   return { before, after, fromMs, untilMs };
 }
 
-/** Reads pgbench's log, in the order in which the calls ended. */
+/** Reads pgbench's log, in the order of the calls' ends. */
 function readLog(folder: string): LoggedCall[] {
   const logs = readdirSync(folder).filter((name) => name.startsWith("pgbench_log"));
   const lines = logs.flatMap((name) => readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean));

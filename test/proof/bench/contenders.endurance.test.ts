@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 const say = () => undefined;
 const PLAY = { rounds: 1, seconds: 1, warmUpSeconds: 0.5, signal, say };
 
-/** Why the packages cannot be installed, or null. */
+/** The reason why the packages cannot be installed, or null. */
 const missing = await installLibraries().then(
   () => null,
   (error: Error) => error,
@@ -58,7 +58,7 @@ it("the contenders' code matches the types of their packages", async ({ skip }) 
   expect(stdout).toBe("");
 });
 
-/** One more than (a) has victims. */
+/** One more than the number of victims of (a). */
 const KILLS = 5;
 
 it("contender a loses nothing when its processes and servers are killed", async () => {
@@ -72,7 +72,7 @@ it.for(LIBRARIES)("contender %s redeems nothing twice when its processes and ser
 }) => {
   if (missing !== null) skip(`the contenders' packages cannot be installed: ${missing.message}`);
   const verdict = await playKills(id, { kills: 2, seed: 1, root: ROOT, signal, say });
-  // A stored answer calls a repeated order new.
+  // A stored answer reports a repeated order as new.
   const untrue = verdict.violations.filter(({ rule }) => rule !== NEW_ONCE);
   expect({ ...verdict, untrue }).toMatchObject({ untrue: [], redeemedTwice: 0 });
   expectKills(verdict, 2);

@@ -12,14 +12,14 @@ import type { BenchRedis, Stage } from "./stage.ts";
 
 /** Time for a process to drain before it is killed. Milliseconds. */
 const END_MS = 20_000;
-/** Processes are idle when they use less than this share of a core for this long. Milliseconds. */
+/** Processes are idle if they use less than this share of a core for this long. Milliseconds. */
 const IDLE_SHARE = 0.2;
 const IDLE_MS = 500;
-/** Processes that do not get idle are stopped after so many looks. */
+/** Processes that do not become idle are stopped after this number of checks. */
 const IDLE_LOOKS_MAX = 20;
 /**
- * Time without load after a stop, in which timers catch up. For a second after a pause, the service redeems nothing,
- * because a request may be old. Milliseconds.
+ * Time without load after a stop, so that delayed timers can run. For a second after a pause, the service redeems
+ * nothing, because a request may be old. Milliseconds.
  */
 const SETTLE_MS = 2_000;
 
@@ -43,8 +43,8 @@ const library = (name: string) => `test/proof/bench/contenders/${name}.ts`;
 const GRAPHILE_WORKER = library("graphile-worker");
 
 /**
- * The service and its alternatives. `2x4` is the service with two APIs and four workers. Such a contender, and those
- * that need more than `npm ci` installs, take part only when named.
+ * The service and its alternatives. `2x4` is the service with two APIs and four workers. Such contenders, and
+ * contenders that need more than `npm ci` installs, take part only if named.
  */
 export const CONTENDERS = {
   service: { title: "this service, 1 API + 1 worker", ...SERVICE },
@@ -68,19 +68,19 @@ export const CONTENDERS = {
 
 export type ContenderId = keyof typeof CONTENDERS;
 
-/** The contenders whose packages are in a workspace of their own. */
+/** The contenders with packages in their own workspace. */
 export const LIBRARIES = ["e", "f", "g", "h"] as const satisfies ContenderId[];
-/** Those whose databases are filled. They are compared only with each other. */
+/** The contenders with filled databases. They are compared only with each other. */
 export const FILLED = ["large", "small"] as const satisfies ContenderId[];
-/** Whether a contender takes part only when it is named. */
+/** Whether a contender takes part only if it is named. */
 export const isOptional = (id: ContenderId) =>
   /^\dx\d$/.test(id) || id === "i" || [...LIBRARIES, ...FILLED].some((other) => other === id);
 
 const WORKSPACE = fileURLToPath(new URL("contenders", import.meta.url));
 
 /**
- * Installs the packages of the workspace, in the versions that its package.json names.
- * @throws Error when that fails.
+ * Installs the workspace's packages in the versions of its package.json.
+ * @throws Error if that fails.
  */
 export async function installLibraries(): Promise<void> {
   await promisify(execFile)("npm", ["install", "--no-package-lock", "--workspaces=false"], { cwd: WORKSPACE });
@@ -95,13 +95,13 @@ export interface RunningContender extends BenchRedis {
   ports: number[];
   apiPids: number[];
   workerPids: number[];
-  /** Where each process reports, in the order of their start: workers first. */
+  /** The address at which each process reports, in the order of their start, workers first. */
   metricsPorts: number[];
-  /** @throws Error when one of its processes has exited. */
+  /** @throws Error if one of its processes has exited. */
   check(): void;
-  /** Stops its processes once they are idle, so that they use no CPU and Redis while others take their turns. */
+  /** Stops its processes once they are idle, so that they use no CPU and no Redis during the turns of others. */
   pause(): Promise<void>;
-  /** Lets them continue. Resolves once every API is ready again. */
+  /** Continues the processes. Resolves once every API is ready again. */
   resume(): Promise<void>;
   end(): Promise<void>;
 }
@@ -155,7 +155,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
       const port = await findSteadyPort();
       running.apiPids.push(await start(script, { PORT: String(port) }));
       running.ports.push(port);
-      // One after another: the first one makes the tables of its library.
+      // One after another, because the first process creates its library's tables.
       await untilReady(port);
     }
     return running;
@@ -165,7 +165,7 @@ export async function startContender(id: ContenderId, setup: Setup): Promise<Run
   }
 }
 
-/** What each of a contender's processes gets besides ports. */
+/** The variables of each of a contender's processes, besides ports. */
 export function environmentOf(setup: Pick<Setup, "databaseUrl" | "redisUrl" | "env" | "directory">) {
   const { databaseUrl, redisUrl, env, directory } = setup;
   return { NODE_ENV: "production", DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, TMPDIR: directory, ...env };
@@ -176,7 +176,7 @@ function startProcess(script: string, logFile: string, setup: Setup, own: Record
   const child = spawn(process.execPath, [script], {
     cwd: setup.root,
     env: { PATH: process.env.PATH ?? "", ...environmentOf(setup), ...own },
-    // The channel tells the process when this one is killed.
+    // The channel tells the process when this process is killed.
     stdio: ["ignore", log, log, "ipc"],
     detached: true,
   });
@@ -186,17 +186,17 @@ function startProcess(script: string, logFile: string, setup: Setup, own: Record
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
-/** Sends a signal to a process and to those that it has started. */
+/** Sends a signal to a process and to its child processes. */
 function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (hasEnded(child)) return;
   try {
     process.kill(-(child.pid as number), signal);
   } catch {
-    // It has just ended, which `check` reports.
+    // The process has just ended, which `check` reports.
   }
 }
 
-/** Waits until processes have done the work that they began. */
+/** Waits until processes have finished their current work. */
 async function untilIdle(pids: readonly number[]): Promise<void> {
   for (let looks = 0; looks < IDLE_LOOKS_MAX; looks++) {
     const read = () => readCpuMicros(pids.flatMap(withChildren));
@@ -211,7 +211,7 @@ async function endProcess(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return;
   const exit = once(child, "exit");
   const killer = setTimeout(() => child.kill("SIGKILL"), END_MS);
-  // A stopped process gets no other signal.
+  // A stopped process reacts to no other signal.
   signalGroup(child, "SIGCONT");
   child.kill("SIGTERM");
   await exit;

@@ -11,7 +11,7 @@ const FUNCTIONS = Object.keys(sql).filter((name) => name.startsWith("make_"));
 const TABLES = ["vouchers", "voucher_events", "redemptions", "reservations", "claims", "log_batches"];
 /** Rows of one statement. A multiple of the leaves of a batch. */
 const CHUNK = 20_000;
-/** Odd primes, with which numbers take each place once, in an order that looks random. */
+/** Odd primes. Numbers multiplied by them reach each place once, in an order that looks random. */
 const STRIDES = [611_953, 611_957];
 /** Time between two redemptions: 10 000 a day. Milliseconds. */
 const REDEMPTION_MS = 8_640;
@@ -19,13 +19,13 @@ const DAY_MS = 86_400_000;
 /** Connections that load: one for each core of a small server. */
 const LOADERS = 2;
 
-/** How many vouchers a database begins with, and how many of these are redeemed: at most three in eight. */
+/** The number of vouchers at the start, and how many of them are redeemed: at most three in eight. */
 export interface Filling {
   vouchers: number;
   redeemed: number;
 }
 
-/** Makes a stage whose database has the rows of years. Its subjects are vouchers of all of them. */
+/** Creates a stage whose database has rows as after years of service. Its subjects are vouchers of all these years. */
 export async function openFilledStage(
   servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,
@@ -84,7 +84,7 @@ function strideOf(places: number): number {
   return STRIDES.find((stride) => places % stride !== 0) as number;
 }
 
-/** What filled-stage.sql makes its rows of. */
+/** The values from which filled-stage.sql creates its rows. */
 async function planOf({ partner }: Stage, { vouchers, redeemed }: Filling) {
   const bulk = vouchers - Math.floor(vouchers / 4);
   if (2 * redeemed > bulk) throw new Error("at most three in eight vouchers can be redeemed");
@@ -106,7 +106,7 @@ async function planOf({ partner }: Stage, { vouchers, redeemed }: Filling) {
 
 type Plan = Awaited<ReturnType<typeof planOf>>;
 
-/** The number whose product with another one is 1 modulo `modulus` (extended Euclid). */
+/** The number whose product with another number is 1 modulo `modulus` (extended Euclid). */
 function inverseOf(value: number, modulus: number): number {
   let [r0, r1, t0, t1] = [modulus, value % modulus, 0, 1];
   while (r1 !== 0) {
@@ -134,7 +134,7 @@ async function fill(
 ): Promise<void> {
   const [loader] = loaders as [pg.Client];
   const startedAt = performance.now();
-  // Pages are written once, and a server that loses power during the load has nothing to lose.
+  // Each page is written once, and a power loss during the load loses nothing of value.
   await configure(db, "full_page_writes = off", "autovacuum = off");
   const dropped = [];
   for (const name of ["select_constraints", "select_indexes"]) {

@@ -16,9 +16,11 @@ import { CONTENDERS, type Contender, type ContenderId, environmentOf, LIBRARIES 
 import { openStage, type Stage } from "./stage.ts";
 import { formatTable, markBest } from "./table.ts";
 
-/** Callers at once. */
+/** The number of concurrent callers. */
 const CALLERS = 8;
-/** Pause of a caller between two orders, of the kills, and of a killed process before its next start. Milliseconds. */
+/**
+ * Pauses of a caller between two orders, between kills, and of a killed process before its next start. Milliseconds.
+ */
 const THINKING_MS = { min: 20, max: 100 };
 const KILL_PAUSE_MS = { min: 500, max: 2_500 };
 const DOWN_MS = { min: 0, max: 1_000 };
@@ -30,12 +32,12 @@ const PATIENCE_MS = 60_000;
 const REDEEM_WAIT_MS = 10_000;
 /** The relative frequency of each order. */
 const ORDERS = { redeem: 8, severalRefsOnOneVoucher: 1, sameRefOnTwoVouchers: 1 };
-/** Designs that may redeem long after a 503: only the service gives each attempt a deadline. */
+/** Contenders that may redeem long after a 503, because only the service gives each attempt a deadline. */
 const WITHOUT_DEADLINE: readonly ContenderId[] = ["a", ...LIBRARIES];
-/** A library that returns a stored answer returns `alreadyConfirmed: false` again. Counted apart. */
+/** A library that repeats a stored answer repeats `alreadyConfirmed: false`. Such answers are counted separately. */
 export const NEW_ONCE = "a reference is new once";
 
-/** What a contender lost. */
+/** A contender's losses. */
 export interface KillsVerdict {
   contender: ContenderId;
   /** Number of kills by victim. */
@@ -58,12 +60,12 @@ interface Victim {
 type How = { kills: number; seed: number; root: string; signal: AbortSignal; say: (line: string) => void };
 
 /**
- * Kills the processes of a contender and its servers at random, one at a time, while callers repeat each request with
- * the same reference until they get an answer other than a 5xx. Then compares all answers with the database.
+ * Kills a contender's processes and servers at random, one at a time, while callers repeat each request with the same
+ * reference until they get an answer below 500. Then compares all answers with the database.
  */
 export async function playKills(contender: ContenderId, how: How): Promise<KillsVerdict> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-kills-"));
-  // Postgres runs as another user when this runs as root.
+  // Postgres runs as another user when root runs this program.
   chmodSync(directory, 0o755);
   const postgres = new FaultPostgres(join(directory, "postgres"), await findSteadyPort());
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort());
@@ -109,7 +111,7 @@ export async function playKills(contender: ContenderId, how: How): Promise<Kills
   }
 }
 
-/** How long after its first read an attempt may redeem. Milliseconds. */
+/** Maximum time from an attempt's first read to its redemption. Milliseconds. */
 const deadlineOf = (id: ContenderId) => (WITHOUT_DEADLINE.includes(id) ? Number.POSITIVE_INFINITY : REDEEM_WAIT_MS);
 
 /** Adds the contender's processes to `processes`. Resolves with its APIs once they are ready. */
@@ -119,7 +121,7 @@ async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string
   mkdirSync(logs);
   const start = async (name: string, script: string, own: Record<string, string>) => {
     const env = { ...environmentOf(setup), METRICS_PORT: String(await findSteadyPort()), ...own };
-    // An accident is an end like a kill: the process starts again, and only answers count.
+    // An unexpected exit counts like a kill: the process starts again, and only answers count.
     const process = new ServiceProcess({ name, script, env, logFile: join(logs, `${name}.log`) }, () => undefined);
     processes.push(process);
     process.start();
@@ -136,7 +138,7 @@ async function startProcesses(id: ContenderId, setup: Stage & { redisUrl: string
   return started;
 }
 
-/** Kills one victim after another, and starts each again. Returns the number of kills by victim. */
+/** Kills one victim after another, and restarts each. Returns the number of kills by victim. */
 async function killAtRandom(victims: readonly Victim[], { kills, signal, say }: How, random: SeededRandom) {
   const counts: Record<string, number> = {};
   for (let done = 1; done <= kills; done++) {
@@ -208,7 +210,7 @@ export function showKills(verdicts: readonly KillsVerdict[]): string {
       ...[total, redeems, confirmed, untrue, newTwice, redeemedTwice, unanswered].map(String),
     ];
   });
-  // The numbers of orders depend on other load: only losses are compared.
+  // The numbers of orders depend on other load, so only losses are compared.
   const best = [null, null, null, null, "lowest", "lowest", "lowest", "lowest"] as const;
   const table = formatTable(
     head,

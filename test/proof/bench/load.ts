@@ -5,7 +5,7 @@ import type { Subject } from "./stage.ts";
 /** A slower response ends the run. Seconds. */
 const TIMEOUT_SECONDS = 30;
 const SAMPLE_MS = 100;
-/** Refusals in the error message. */
+/** Maximum number of refusals in the error message. */
 const REFUSALS_SHOWN = 3;
 
 /** The steps of one connection for one subject. */
@@ -23,8 +23,8 @@ export interface Unit {
 export type Step = (unit: Unit) => Request;
 
 /**
- * How a load sends: on so many connections, each of which begins the next unit when the last one has ended, or so many
- * units per second at even intervals, however many are in progress.
+ * The pace of a load: a number of connections, each of which begins the next unit when the last one has ended, or a
+ * number of units per second at even intervals, with any number in progress.
  */
 export type Pace = { connections: number } | { rate: number };
 
@@ -33,17 +33,17 @@ export interface Load {
   pace: Pace;
   seconds: number;
   steps: readonly Step[];
-  /** Undefined when the supply is used up. */
+  /** Undefined if no voucher is left. */
   nextUnit: () => Pick<Unit, "subject" | "reference"> | undefined;
   signal: AbortSignal;
-  /** Whether a 503, which says that nothing is decided, is counted instead of ending the load. */
+  /** Whether a 503 without a decision is counted instead of ending the load. */
   mayBeBusy?: boolean;
 }
 
 /**
- * Plays the steps, unit after unit. Ends early when the supply is used up: `isCut` is true then.
+ * Plays the steps, unit after unit. Ends early if no voucher is left; then `isCut` is true.
  * @returns the completed units and the duration of the load.
- * @throws Error when a status is not 200, a connection fails, or a step throws. See `mayBeBusy`.
+ * @throws Error if a status is not 200, a connection fails, or a step throws. See `mayBeBusy`.
  */
 export async function runLoad(load: Load) {
   const record = new LoadRecord(load);
@@ -55,7 +55,7 @@ export async function runLoad(load: Load) {
   return { ...record.read(errors), seconds: duration };
 }
 
-/** The units of a load, and what went wrong. */
+/** The units of a load and its failures. */
 class LoadRecord {
   readonly #load: Load;
   readonly #units: Unit[] = [];
@@ -71,26 +71,26 @@ class LoadRecord {
     this.ending = AbortSignal.any([load.signal, this.#own.signal]);
   }
 
-  /** Begins the next unit, or ends the load when the supply is used up. */
+  /** Begins the next unit, or ends the load if no voucher is left. */
   begin(): Unit | undefined {
     const next = this.#load.nextUnit();
     if (next === undefined) this.#own.abort();
     return next && { ...next, startedAt: performance.now(), latencyMs: 0, body: "" };
   }
 
-  /** Makes the request of a step, or ends the load when the step throws. */
+  /** Makes the request of a step, or ends the load if the step throws. */
   prepare(step: Step, unit: Unit): Request | undefined {
     try {
       return step(unit);
     } catch (error) {
-      // An error that left a callback of autocannon would end the process, and leave its servers running.
+      // An error that leaves a callback of autocannon would end the process, and its servers would keep running.
       this.#failures.push(error);
       this.#own.abort();
       return undefined;
     }
   }
 
-  /** Records the response of a step. Returns whether the unit goes on. */
+  /** Records a step's response. Returns whether the unit continues. */
   receive(unit: Unit, index: number, status: number, body: string): boolean {
     unit.body = body;
     if (status !== 200) {
@@ -104,7 +104,7 @@ class LoadRecord {
     return false;
   }
 
-  /** @throws what a step threw, or Error when a response or connection failed. */
+  /** @throws the error of a step, or Error if a response or connection failed. */
   read(connectionErrors: number) {
     if (this.#failures.length > 0) throw this.#failures[0];
     if (this.#refusals.length + connectionErrors > 0) {
@@ -117,14 +117,14 @@ class LoadRecord {
   }
 }
 
-/** Sent between the end of the supply, or an error, and the end of the load. */
+/** The request between the last voucher, or an error, and the end of the load. */
 const noUnit = (): Request => ({ method: "GET", path: "/readyz", headers: {} });
 
 /** Keeps one request running on each connection. */
 async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: number, record: LoadRecord) {
   const prepare = (step: Step, index: number, context: { unit?: Unit | undefined }): Request | null => {
     if (index === 0) context.unit = record.begin();
-    // A unit that was refused at an earlier step begins anew.
+    // A unit that was refused at an earlier step begins again.
     else if (context.unit === undefined) return null;
     const request = context.unit && record.prepare(step, context.unit);
     if (request === undefined) context.unit = undefined;
@@ -151,7 +151,7 @@ async function sendWhenAnswered({ ports, seconds, steps }: Load, connections: nu
 
 /**
  * Begins units at even intervals, whether or not earlier ones have ended, so that a slow response delays no other unit.
- * autocannon sends the requests of each second all at its start.
+ * autocannon would send all requests of a second at its start.
  */
 async function sendAtRate({ ports, seconds, steps }: Load, rate: number, record: LoadRecord) {
   let errors = 0;
@@ -192,8 +192,8 @@ const QUIET_UNITS = 4;
 const NO_SUBJECT: Subject = { id: "", code: "", token: "" };
 
 /**
- * Waits as long as some units take, and sends the request of each at its end.
- * @throws Error when a status is not 200.
+ * Waits for the units' duration, and sends each unit's request at its end.
+ * @throws Error if a status is not 200.
  */
 export async function runQuietly({ ports, steps, signal }: Load, everyMs: number) {
   const units: Unit[] = [];

@@ -21,14 +21,14 @@ import { readCpuMicros } from "./process-usage.ts";
 import { openBenchServers, openStage } from "./stage.ts";
 import { formatTable, quantile } from "./table.ts";
 
-// `node test/proof/bench/log.ts` measures the log, on servers of its own: the events per second of an audit, the leaves
-// per second of the sequencer, and the time from a redemption until the served checkpoint covers it. It writes progress
-// to standard error and tables to standard output.
+// `node test/proof/bench/log.ts` measures the log on its own servers: the events per second of an audit, the leaves per
+// second of the sequencer, and the time from a redemption until the served checkpoint covers it. It writes progress to
+// standard error and tables to standard output.
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 /**
- * Leaves of the batches: of a redemption, of the smallest one with the promised rate, of a full group commit, of an
- * issue.
+ * The numbers of leaves in batches: of a redemption, of the smallest batch with the promised rate, of a full group
+ * commit, of an issue.
  */
 const BATCHES = [1, 16, 64, 1_000];
 const WARM_UP_SECONDS = 10;
@@ -59,7 +59,7 @@ try {
   const settings = await readTlogSettings(config);
   await initTlog({ pool: db, randomBytes, audited: auditedCommand("bench log", {}) }, settings, false);
 
-  /** Gives every waiting leaf its place, and returns their number. */
+  /** Gives every waiting leaf its position, and returns their number. */
   const placeAll = async (pool: pg.Pool): Promise<number> => {
     const tree = await findTlogTree(pool);
     for (let head: TreeHead | null = tree; head !== null && tree !== null; ) {
@@ -70,7 +70,7 @@ try {
     return 0;
   };
 
-  /** Compares issued events with their leaves, as `voucherctl log audit` does. */
+  /** Compares issued events with their leaves, like `voucherctl log audit`. */
   const measureAudit = async () => {
     await stage.ensure("vouchers", events);
     await placeAll(db);
@@ -142,7 +142,7 @@ try {
         }
       })();
       const { units, seconds: took } = await load(seconds);
-      // Everything is covered after two passes at most, unless the log cannot keep up.
+      // Two passes cover every event, unless the log cannot keep up.
       await sleep(5_000);
       isOver = true;
       await watching;
@@ -168,7 +168,7 @@ try {
   };
 
   try {
-    // First, because the leaves of the sequencer's part have no events.
+    // This part comes first, because the leaves of the sequencer's part have no events.
     if (events > 0) await measureAudit();
     if (leaves > 0) await measureSequencer();
     if (seconds > 0) await measureLatency();

@@ -5,7 +5,7 @@ import { CAN_READ_USAGE, readCpuMicros, withChildren } from "./process-usage.ts"
 import { judgeGrowth, type Measured } from "./soak-growth.ts";
 import { median, quantile, type Round, showCase } from "./table.ts";
 
-// The functions on which the benchmark's numbers rest.
+// Tests of the functions that compute the benchmark's numbers.
 
 it("the median and quantiles interpolate between values", () => {
   expect([median([5, 1, 3]), median([4, 1, 3, 2]), median([])]).toEqual([3, 2.5, Number.NaN]);

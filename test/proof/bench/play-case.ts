@@ -21,7 +21,7 @@ export interface PlayOptions {
    * more CPU time. Seconds.
    */
   warmUpSeconds: number;
-  /** Units per second of each turn, after a warm-up that sends as many as `connections` allow. */
+  /** Units per second of each turn, after a warm-up at the maximum rate of `connections`. */
   rate?: number | undefined;
   signal: AbortSignal;
   say: (line: string) => void;
@@ -29,31 +29,31 @@ export interface PlayOptions {
 
 /** Load right before each measured turn, until connections are open and caches are filled. */
 const LEAD_SECONDS = 1;
-/** The warm-up load is played in parts of this length, each of which gets its supply at the rate of the last one. */
+/** The warm-up consists of parts of this length. Each part gets vouchers for the rate of the previous one. */
 const PART_SECONDS = 2;
-/** Length of the first part, whose rate is only assumed. */
+/** Length of the first part, whose rate is assumed. */
 const FIRST_PART_SECONDS = 0.5;
 /** Assumed units per second of a first part. */
 const FIRST_RATE = 1_000;
-/** Supply for a turn as a multiple of what the previous one used. */
+/** Vouchers for a turn as a multiple of the previous turn's use. */
 const SUPPLY_FACTOR = 2;
 
-/** What the turns of a case have in common. */
+/** The common data of a case's turns. */
 interface Game extends Omit<PlayOptions, "rounds"> {
   servers: BenchServers;
   loadCase: Case;
   connections: number;
 }
 
-/** A player in a case. */
+/** A contender in a case. */
 interface Entrant {
   player: Player;
   rounds: Round[];
-  /** Units per second that it made at last without a given rate. */
+  /** Its last units per second without a given rate. */
   rate: number;
 }
 
-/** One turn. The responses of a lead are not measured, and may be 503 after a pause. */
+/** One turn. Responses of a lead-in are not measured, and may be 503 after a pause. */
 interface Turn {
   seconds: number;
   pace: Pace;
@@ -61,12 +61,12 @@ interface Turn {
 }
 
 let turns = 0;
-/** Reads of all turns, so that each turn reads other subjects than its lead. */
+/** The reads of all turns, so that each turn reads other subjects than its lead-in. */
 let reads = 0;
 
 /**
- * Lets contenders take turns, round after round, so that other load on the machine affects all of them alike. Each is
- * paused except in its turns: a caller pauses all that run.
+ * Runs contenders in turn, round after round, so that other load on the machine affects all of them alike. Each
+ * contender is paused except in its own turns. The caller first pauses all running contenders.
  * @throws Error on a wrong answer.
  */
 export async function playCase(
@@ -84,7 +84,7 @@ export async function playCase(
       await running.resume();
       const played = await playRound(game, entrant, round === 1);
       entrant.rounds.push(played);
-      // So that autovacuum has nothing to do in this database during the turns of others.
+      // Vacuums now, so that autovacuum does nothing in this database during the turns of others.
       if (loadCase.proof !== null) await tidy(stage);
       await running.pause();
       options.say(`${loadCase.title}, ${connections}, round ${round}, ${running.id}: ${Math.round(played.rate)}/s`);
@@ -93,7 +93,7 @@ export async function playCase(
   return entrants.map(({ player, rounds }) => ({ contender: player.running.id, rounds }));
 }
 
-/** Plays a contender's part of a round: the warm-up if it is the first one, the lead and the measured turn. */
+/** Runs a contender's part of a round: the warm-up if it is the first round, the lead-in and the measured turn. */
 async function playRound(game: Game, entrant: Entrant, isFirst: boolean): Promise<Round> {
   const { loadCase, connections, seconds, warmUpSeconds, rate } = game;
   const lead = (leadSeconds: number): Turn => ({ seconds: leadSeconds, pace: { connections }, isLead: true });
@@ -108,8 +108,8 @@ async function playRound(game: Game, entrant: Entrant, isFirst: boolean): Promis
 }
 
 /**
- * Plays turns one after another, with supply that is made before the first of them. When it does not last, because the
- * contender got faster, none of them counts, and they are repeated with twice the supply.
+ * Runs turns one after another, with vouchers that exist before the first one. If the vouchers run out because the
+ * contender became faster, no turn counts, and all are repeated with twice as many.
  */
 async function playInSupply(game: Game, entrant: Entrant, wanted: readonly Turn[]): Promise<Round> {
   const { loadCase, connections } = game;
@@ -118,7 +118,7 @@ async function playInSupply(game: Game, entrant: Entrant, wanted: readonly Turn[
   const seconds = wanted.reduce((sum, turn) => sum + turn.seconds + extra, 0);
   for (;;) {
     const { rate } = entrant;
-    // (c) uses nothing up.
+    // (c) uses no vouchers.
     const count = running.id === "c" ? 1 : rate * seconds * SUPPLY_FACTOR + 2 * connections;
     await stage.ensure(loadCase.supply, Math.ceil(count));
     let played: (Round & { isCut: boolean }) | undefined;
@@ -182,13 +182,13 @@ async function playTurn(game: Game, player: Player, turn: Turn): Promise<Round &
   };
 }
 
-/** What the servers and processes have used so far. */
+/** The resources that the servers and processes have used so far. */
 export interface Meters {
   walBytes: number;
   cpu: Round["cpu"];
 }
 
-/** Without a connection to Redis, whose own housekeeping is not their cost. */
+/** Uses no connection to Redis, because Redis's own housekeeping does not count. */
 const WITHOUT_REDIS: readonly ContenderId[] = ["c", "i"];
 
 /** The CPU time used so far, in microseconds. NaN for a Redis in a container. */
@@ -197,7 +197,7 @@ function readUsage({ postgresPid }: BenchServers, { running, stage }: Player): R
   const redisPids = WITHOUT_REDIS.includes(running.id) ? null : running.redisPids;
   return {
     api: readCpuMicros(running.apiPids),
-    // Some contenders start a server of their own.
+    // Some contenders start their own server.
     worker: readCpuMicros(running.workerPids.flatMap(withChildren)),
     redis: redisPids?.length === 0 ? Number.NaN : readCpuMicros(redisPids ?? []),
     postgres: readCpuMicros(processesFor(postgresPid, new URL(stage.databaseUrl).pathname.slice(1))),
@@ -221,7 +221,7 @@ async function checkAnswers(
   const wrong = units.find((unit) => !isRight(unit));
   if (wrong !== undefined) throw new Error(`${title}, ${id}: about ${wrong.subject.id}: ${wrong.body}`);
   if (proof === null) return;
-  // The tables may have been empty when their statistics were read last. Then this join takes minutes.
+  // The tables may have been empty when Postgres last collected their statistics. Then this join takes minutes.
   await db.query("ANALYZE");
   const { rows } = await db.query<Receipt>(proof.sql, [asked.map((subject) => subject.id)]);
   const answered = units.map((unit) => ({ subject: unit.subject.id, receipt: proof.receipt(unit) }));
@@ -229,7 +229,7 @@ async function checkAnswers(
   if (contradiction !== null) throw new Error(`${title}, ${id}: ${contradiction}`);
 }
 
-/** A subject and what it received, which only one subject may have: a redeem code, a ticket or a voucher. */
+/** A subject and its unique result: a redeem code, a ticket or a voucher. */
 interface Receipt {
   subject: string;
   receipt: string;

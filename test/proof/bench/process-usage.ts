@@ -21,7 +21,7 @@ export function withChildren(pid: number): number[] {
   return [pid, ...others.filter((other) => Number(statFields(other)[1]) === pid)];
 }
 
-/** The processes of a Postgres server without those that serve or vacuum other databases than the given one. */
+/** The processes of a Postgres server, without processes that serve or vacuum other databases. */
 export function processesFor(postgresPid: number, database: string): number[] {
   return withChildren(postgresPid).filter((pid) => {
     const [, served, vacuumed] =
@@ -30,7 +30,7 @@ export function processesFor(postgresPid: number, database: string): number[] {
   });
 }
 
-/** The title that a process has given itself. Empty when it has ended. */
+/** The title that a process has given itself, or an empty text if it has ended. */
 function readTitle(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8");
@@ -39,9 +39,7 @@ function readTitle(pid: number): string {
   }
 }
 
-/**
- * Reads the fields after the name in parentheses, which may contain any character. Empty when the process has ended.
- */
+/** Reads the fields after the name in parentheses, which may contain any character. Empty if the process has ended. */
 function statFields(pid: number): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -11,15 +11,15 @@ interface CpuProfile {
   timeDeltas: number[];
 }
 
-/** Parts below this share of a process's time are one row together. */
+/** Parts below this share of a process's time are combined in one row. */
 const SHOWN_SHARE = 0.01;
 
-/** Node's options that make a process write its profile when it exits. */
+/** Node's options that make a process write its profile at its exit. */
 export const profileOptions = (directory: string) => `--cpu-prof --cpu-prof-dir=${directory}`;
 
 /**
  * Shows where processes spend their own time, each row as a share of the time in which the process was not idle.
- * @param processes names by process id; profiles of other processes are left out.
+ * @param processes names by process id. Profiles of other processes are omitted.
  */
 export function showProfiles(directory: string, processes: ReadonlyMap<number, string>): string {
   const columns = readdirSync(directory).flatMap((file): { name: string; shares: Map<string, number> }[] => {

@@ -23,8 +23,8 @@ import { playSoak, SOAK_MINUTES_MIN } from "./soak.ts";
 import { type BenchServers, openBenchServers, openStage, type Stage } from "./stage.ts";
 import { showCase } from "./table.ts";
 
-// `npm run bench` compares the service with its alternatives, on servers of its own. It writes progress to standard
-// error and tables to standard output. Ctrl-C stops everything.
+// `npm run bench` compares the service with its alternatives on its own servers. It writes progress to standard error
+// and tables to standard output. Ctrl-C stops everything.
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const CASE_IDS = Object.keys(CASES) as CaseId[];
@@ -32,9 +32,9 @@ const ALL_IDS = Object.keys(CONTENDERS) as ContenderId[];
 const CONTENDER_IDS = ALL_IDS.filter((id) => id !== "against");
 const isScaled = (id: ContenderId) => /^\dx\d$/.test(id);
 
-/** With which a larger database is compared. */
+/** The small database, with which a larger one is compared. */
 const SMALL: Filling = { vouchers: 100_000, redeemed: 33_000 };
-/** The cases of filled databases. Redeems come last, because they use the vouchers up. */
+/** The cases of filled databases. Redeems come last, because they use up the vouchers. */
 const FILLED_CASES: CaseId[] = ["look-up", "list", "day", "reserve", "claim", "sweep", "overview", "redeem"];
 
 const program = new Command("npm run bench --")
@@ -110,9 +110,9 @@ function workingCopy(folder: string): string {
 
 const interrupted = new AbortController();
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
-// Outside a turn, too, a failure must not leave the servers running.
+// A failure outside a turn must also stop the servers.
 process.on("uncaughtException", (error) => interrupted.abort(error));
-// The reader of the output has closed it.
+// The output's reader has closed it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupted.abort());
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const print = (text: string) => void process.stdout.write(`${text}\n`);
@@ -133,14 +133,14 @@ try {
   process.exitCode = isInterrupted ? 130 : 1;
 }
 
-/** Installs what these contenders need. */
+/** Installs the packages of these contenders. */
 async function install(contenders: readonly ContenderId[]): Promise<void> {
   if (!contenders.some((id) => LIBRARIES.some((library) => library === id))) return;
   say("Installing the contenders' packages");
   await installLibraries();
 }
 
-/** Kills each contender that redeems, one after another, on servers of its own. */
+/** Kills each contender that redeems, one after another, each on its own servers. */
 async function killAll(contenders: readonly ContenderId[], kills: number, seed: number): Promise<void> {
   const verdicts: KillsVerdict[] = [];
   for (const id of contenders.filter((id) => playsIn(CASES.redeem, id) && id !== "c" && id !== "i")) {
@@ -150,7 +150,7 @@ async function killAll(contenders: readonly ContenderId[], kills: number, seed: 
   print(`\n${showKills(verdicts)}`);
 }
 
-/** Exits with status 1 when something grows without a bound. */
+/** Exits with status 1 if something grows without a limit. */
 async function soak(minutes: number): Promise<void> {
   const servers = await openBenchServers(say);
   try {
@@ -198,7 +198,7 @@ async function bench(
       stageOf.small = await open("small", ROOT, SMALL);
       stageOf.large = await open("large", ROOT, { vouchers, redeemed });
     } else {
-      // Each has a database of its own, so that the service's worker has no work of others.
+      // Each has its own database, so that the service's worker has no work of others.
       for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT);
       if (against !== undefined) stageOf.against = await open("of_against", against);
     }
@@ -222,7 +222,7 @@ async function bench(
   if (profile !== undefined) print(`\n${showProfiles(resolve(profile), namesOfProcesses(players))}`);
 }
 
-/** Lets the players that know a case take turns in it, and prints a table for each number of connections. */
+/** Runs the contenders of a case in turn, and prints a table for each number of connections. */
 async function playAndShow(
   servers: BenchServers,
   loadCase: Case,
@@ -233,7 +233,7 @@ async function playAndShow(
   if (playing.length === 0) return;
   const { rate } = play;
   const all = connections === undefined ? loadCase.connections : [connections];
-  // With a rate, the connections are only those of the warm-up.
+  // With a rate, the connections are only for the warm-up.
   for (const connections of rate === undefined ? all : all.slice(0, 1)) {
     const series = await playCase(servers, loadCase, connections, playing, play);
     const pace = rate === undefined ? `${connections} connections` : `${rate} a second`;
@@ -250,7 +250,7 @@ function namesOfProcesses(players: readonly Player[]): Map<number, string> {
   );
 }
 
-/** Another working copy, other databases, and other numbers of processes, take part wherever the service does. */
+/** Another working copy, other databases and other numbers of processes take part in every case of the service. */
 function playsIn({ contenders }: Case, id: ContenderId): boolean {
   const isService = id === "against" || isScaled(id) || FILLED.some((filled) => filled === id);
   return contenders.includes(id) || (isService && contenders.includes("service"));

@@ -3,13 +3,13 @@ import { formatTable, median } from "./table.ts";
 /** A size at one moment. */
 export interface Measured {
   kind: "table" | "key" | "memory" | "heap";
-  /** What decides whether it may grow: the table of an index, the pattern of a key, the process. */
+  /** The thing that decides whether the size may grow: an index's table, a key's pattern, or the process. */
   owner: string;
   name: string;
   value: number;
 }
 
-/** All sizes at one moment, and what had been done by then. */
+/** All sizes at one moment, with the number of calls so far. */
 export interface Sample {
   hours: number;
   calls: number;
@@ -18,21 +18,21 @@ export interface Sample {
 
 export interface Growth {
   name: string;
-  /** Medians of the first and of the last part of the samples; of heaps, the lowest. */
+  /** Medians of the first and last part of the samples, or the minimum for heaps. */
   first: number;
   last: number;
-  /** What an hour and a thousand calls add, by least squares. */
+  /** The growth per hour and per thousand calls, by least squares. */
   perHour: number;
   perThousandCalls: number;
-  /** Why it may grow, or null. */
+  /** The reason why it may grow, or null. */
   reason: string | null;
   isUnbounded: boolean;
 }
 
-/** Records are kept for good, and each call adds its own. */
+/** Records are kept forever, and each call adds some. */
 const KEPT = "is kept";
 const REPORTED = "minutes are kept for two hours, hours for 50";
-/** What may grow, and until when. Everything else must not. */
+/** Sizes that may grow, with their limits. No other size may grow. */
 const MAY_GROW: readonly (readonly [RegExp, string])[] = [
   [/^(vouchers|voucher_events|redemptions|claims|log_batches|audit_entries)$/, KEPT],
   [/^reservations$/, "is kept; unused ones for RESERVATION_RETENTION_DAYS"],
@@ -43,12 +43,12 @@ const MAY_GROW: readonly (readonly [RegExp, string])[] = [
   [/:events$/, "1 000 entries of each queue, about"],
   [/:overview\}:(minute|hour|jobs):\*$/, REPORTED],
 ];
-/** The share of the samples that the first and the last part have: a whole number of loads of both kinds. */
+/** The share of the samples in the first and the last part: a whole number of loads of both kinds. */
 const PART = 0.25;
 /**
- * A growth within the run is noise unless it exceeds this share of the size, and these amounts. A process takes memory
- * in large pieces in its first quarter of an hour, so a leak shows in the heap: in half an hour, one of a kilobyte a
- * call.
+ * A growth within the run is noise unless it exceeds this share of the size and these amounts. A process allocates
+ * memory in large pieces in its first quarter of an hour, so a leak shows in the heap: within half an hour if it is a
+ * kilobyte a call.
  */
 const NOISE_SHARE = 0.1;
 const NOISE: Record<Measured["kind"], number> = {
@@ -61,7 +61,7 @@ const NOISE: Record<Measured["kind"], number> = {
 /** The same for counts. */
 const NOISE_COUNT = 200;
 
-/** Tells apart, for each size, what time has added and what the calls have, and whether it may have. */
+/** Separates, for each size, growth with time from growth with calls, and says whether the size may grow. */
 export function judgeGrowth(samples: readonly Sample[]): Growth[] {
   const series = new Map<string, { of: Measured; points: [hours: number, calls: number, value: number][] }>();
   for (const { measured } of samples)

@@ -5,7 +5,7 @@ import { withChildren } from "./process-usage.ts";
 import type { Measured } from "./soak-growth.ts";
 import type { BenchServers, Stage } from "./stage.ts";
 
-/** Every table, index and out-of-line table of the service, by the table that it belongs to. */
+/** Every table, index and TOAST table of the service, by the table to which it belongs. */
 const RELATIONS = `
   SELECT coalesce(o.relname, t.relname, c.relname)::text AS owner, c.relname::text AS name,
          pg_relation_size(c.oid)::float8 AS bytes, (s.n_live_tup)::float8 AS rows
@@ -18,10 +18,10 @@ const RELATIONS = `
      AND coalesce(o.relnamespace, t.relnamespace, c.relnamespace) = 'public'::regnamespace`;
 /** Keys read in one round trip. */
 const SCAN_COUNT = 1_000;
-/** Ids, numbers and random parts of a Redis key. */
+/** The ids, numbers and random parts of a Redis key. */
 const VARIABLE = /(?:[a-z]{3}_)?[0-9a-hjkmnp-tv-z]{26}|[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{12,}|\d+/g;
 
-/** Opens what reads the sizes of everything that the service stores, and the memory of its processes. */
+/** Opens a reader of the sizes of all data that the service stores, and of its processes' memory. */
 export async function openSizes({ db }: Stage, running: RunningContender, { postgresPid }: BenchServers) {
   const redis = new Redis(running.redisUrl);
   // The next reading reports it.
@@ -59,7 +59,7 @@ async function readKeys(redis: Redis): Promise<Measured[]> {
   ]);
 }
 
-/** The memory of each process, and the heaps of those that run on Node. Of Postgres, what is not shared. */
+/** The memory of each process, and the heaps of Node processes. For Postgres, only memory that is not shared. */
 async function readMemory(running: RunningContender, postgresPid: number): Promise<Measured[]> {
   const of = (kind: Measured["kind"], name: string, value: number): Measured => ({ kind, owner: name, name, value });
   const memory = (whose: string, pids: readonly number[], field: string) =>
@@ -82,7 +82,7 @@ async function readMemory(running: RunningContender, postgresPid: number): Promi
   ];
 }
 
-/** A field of proc_pid_status(5) in bytes; 0 when the process has ended. */
+/** A field of proc_pid_status(5) in bytes, or 0 if the process has ended. */
 function readStatus(pid: number, field: string): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

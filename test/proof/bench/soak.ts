@@ -5,7 +5,7 @@ import { judgeGrowth, type Measured, type Sample, showGrowth } from "./soak-grow
 import { openSizes } from "./soak-sizes.ts";
 import { type BenchServers, openStage, type Stage } from "./stage.ts";
 
-/** Calls a second of each case while the load is whole. */
+/** Calls a second of each case at full load. */
 const RATES: Partial<Record<CaseId, number>> = {
   "look-up": 40,
   redeem: 10,
@@ -14,19 +14,22 @@ const RATES: Partial<Record<CaseId, number>> = {
   events: 4,
   list: 2,
 };
-/** The run has so many parts. Loads are whole and a quarter in turn, so that work and time are told apart. */
+/**
+ * The number of parts of a run. Full load and a quarter of it alternate, so that growth with time and growth with calls
+ * can be separated.
+ */
 const PARTS = 12;
 const LOW = 0.25;
-/** Parts before growth counts: caches and connections fill, and the first finished jobs reach their age. */
+/** Parts that do not count: caches and connections fill, and the first finished jobs reach their age. */
 const PARTS_BEFORE = 4;
 /** Samples of each part. */
 const SAMPLES = 10;
 /** The share of calls that a busy machine may answer with 503. */
 const BUSY_SHARE = 0.01;
-/** Shortest run, in which a part has ten seconds. */
+/** Minimum run, in which a part has ten seconds. */
 export const SOAK_MINUTES_MIN = 2;
 
-/** What has been asked so far. */
+/** The number of calls so far. */
 interface Done {
   calls: number;
   busy: number;
@@ -40,8 +43,8 @@ interface How {
 }
 
 /**
- * Runs the service under a steady mixed load for some minutes, and measures what it stores and uses.
- * @returns a table, and the names of what grew without a bound.
+ * Runs the service under a steady mixed load for some minutes, and measures its stored data and its resources.
+ * @returns a table, and the names of sizes that grew without a limit.
  * @throws Error on another answer than 200 and 503, and on many of the latter.
  */
 export async function playSoak(servers: BenchServers, { minutes, root, signal, say }: How) {
@@ -80,7 +83,7 @@ export async function playSoak(servers: BenchServers, { minutes, root, signal, s
   }
 }
 
-/** Makes all that the run uses up, before the first measurement. */
+/** Creates all data that the run uses up, before the first measurement. */
 async function supply(stage: Stage, partSeconds: number): Promise<void> {
   const seconds = (partSeconds * PARTS * (1 + LOW)) / 2;
   const { redeem = 0, checkout = 0, claim = 0 } = RATES;

@@ -12,34 +12,34 @@ import { mintUserToken, useLocalUserKeys } from "../../../src/local/user-keys.ts
 
 const run = promisify(execFile);
 
-/** The Redis of one contender. */
+/** One contender's Redis. */
 export interface BenchRedis {
   redisUrl: string;
-  /** The ids of Redis's processes. None when it runs in a container, where its CPU time cannot be read. */
+  /** The ids of Redis's processes. None if it runs in a container, where its CPU time cannot be read. */
   redisPids: readonly number[];
 }
 
 export type BenchServers = Awaited<ReturnType<typeof openBenchServers>>;
 
 /**
- * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`; and Postgres with the
+ * Starts a Postgres and a Redis in a temporary folder, with the durable settings of `npm start`, and Postgres with the
  * memory of a server (docs/servers.md, "Postgres settings").
  */
 export async function openBenchServers(say: (line: string) => void) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-bench-"));
-  // Postgres runs as another user when this runs as root.
+  // Postgres runs as another user when root runs this program.
   chmodSync(directory, 0o755);
   const memoryMb = Math.floor(totalmem() / 4 / 2 ** 20);
   const postgres: LocalPostgres = {
     directory: join(directory, "postgres"),
     port: await freePort(),
     password: "bench",
-    // No checkpoint during a run: after one, the first change of each page writes the whole page to the log. That
-    // would cost the contender that comes next, and a slow one more per redeem.
+    // No checkpoint during a run, because after one the first change of each page writes the whole page to the log.
+    // That would burden the next contender, and a slow contender more per redeem.
     settings: [`shared_buffers=${memoryMb}MB`, "max_wal_size=16GB", "checkpoint_timeout=1d"],
   };
   const redis: LocalRedis = { directory: join(directory, "redis"), port: await freePort() };
-  /** Stops everything, whatever fails. @throws Error the first failure. */
+  /** Stops everything, even after a failure. @throws Error the first failure. */
   const close = async () => {
     const stopping = [existsSync(postgres.directory) && stopPostgres(postgres), stopRedis(redis)];
     const failed = (await Promise.allSettled(stopping)).find(({ status }) => status === "rejected");
@@ -61,7 +61,9 @@ export async function openBenchServers(say: (line: string) => void) {
       postgresPid: Number(readFileSync(join(postgres.directory, "postmaster.pid"), "utf8").split("\n")[0]),
       versions: `PostgreSQL ${server_version}, Redis ${/^redis_version:(\S+)/m.exec(info)?.[1]}`,
       postgresUrl: (database?: string) => postgresUrl(postgres, database),
-      /** Gives a new Redis database at each call: workers of two contenders must not take each other's jobs. */
+      /**
+       * Returns a new Redis database at each call, because workers of two contenders must not run each other's jobs.
+       */
       nextRedis: (): BenchRedis => ({ redisUrl: redisUrl(redis, ++redisDatabases), redisPids }),
       close,
     };
@@ -71,12 +73,12 @@ export async function openBenchServers(say: (line: string) => void) {
   }
 }
 
-/** What requests are about: a voucher of the partner, or a user. */
+/** The subject of requests: a voucher of the partner, or a user. */
 export interface Subject {
   id: string;
-  /** The voucher's code; empty for users. */
+  /** The voucher's code, or an empty text for users. */
   code: string;
-  /** The user's token; empty for vouchers. */
+  /** The user's token, or an empty text for vouchers. */
   token: string;
 }
 
@@ -88,33 +90,33 @@ export interface Stage {
   root: string;
   databaseUrl: string;
   db: pg.Pool;
-  /** For logs and keys. */
+  /** The name for logs and keys. */
   directory: string;
-  /** What contenders get besides their addresses. */
+  /** The variables of contenders besides their addresses. */
   env: Record<string, string>;
   /** `readKey` is a key for people. */
   partner: { productId: string; organizationId: string; keyId: string; key: string; readKey: string };
   vouchers: Subject[];
-  /** What is only read, and so never used up: the vouchers, or a sample of a database that was filled. */
+  /** Subjects that are only read, and so never used up: the vouchers, or a sample of a filled database. */
   samples: Subject[];
   /** For each user there is a voucher to claim. */
   users: Subject[];
-  /** Makes more when there are fewer than `count`. Of a filled database, it chooses other samples. */
+  /** Creates more subjects if there are fewer than `count`. In a filled database, it chooses other samples. */
   ensure(supply: Supply, count: number): Promise<void>;
-  /** A time at which there are redemptions; the present unless the database was filled. */
+  /** A time at which there are redemptions: the present, unless the database was filled. */
   anyTime(): Date;
-  /** Makes users for vouchers that exist. */
+  /** Creates users for existing vouchers. */
   addUsers(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const VALID_UNTIL = "2040-01-01T00:00:00Z";
-/** Vouchers are issued in batches of at least this many. */
+/** The minimum batch size for issued vouchers. */
 const ISSUE_MIN = 5_000;
-/** How long users' tokens work: longer than any run. Milliseconds. */
+/** The lifetime of users' tokens: longer than any run. Milliseconds. */
 const TOKEN_MS = 86_400_000;
 export const BENCH_OPS_TOKEN = "bench-ops-token-of-decent-length";
-/** Everything that a deployment can switch on is on. Limits count, and are so high that no caller meets them. */
+/** Every optional feature is on. Limits count calls, but are so high that no caller reaches them. */
 const EVERYTHING_ON = {
   LOG_LEVEL: "info",
   RATE_LIMIT_RPS: "1000000",
@@ -124,7 +126,7 @@ const EVERYTHING_ON = {
   BASE_URL: "http://localhost:3000",
 };
 
-/** Makes a stage with the commands of a checkout. */
+/** Creates a stage with the commands of a checkout. */
 export async function openStage(
   servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,
@@ -191,7 +193,7 @@ export async function openStage(
 
 /** Runs commands of a checkout on a database. */
 function commandOf({ root, databaseUrl, signal }: { root: string; databaseUrl: string; signal: AbortSignal }) {
-  // No command of these needs Redis; with an address it does not start an embedded one.
+  // These commands need no Redis, and with an address they do not start an embedded one.
   const env = { PATH: process.env.PATH ?? "", DATABASE_URL: databaseUrl, REDIS_URL: "redis://127.0.0.1:1" };
   return async (script: string, ...args: string[]) =>
     (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
@@ -213,12 +215,12 @@ async function createPartner(
   return { productId, organizationId, keyId, key, readKey };
 }
 
-/** Brings a database to the state that Postgres would reach a little later by itself. */
+/** Brings a database to the state that Postgres would reach soon by itself. */
 export async function tidy({ db }: Pick<Stage, "db">): Promise<void> {
   await db.query("VACUUM (ANALYZE)");
 }
 
-/** Ends every hold, as time would, and removes the leases in a contender's Redis database. */
+/** Ends every reservation as if its time had passed, and deletes the leases in a contender's Redis database. */
 export async function endReservations({ db }: Stage, redisUrl: string): Promise<void> {
   await db.query("UPDATE reservations SET state = 'Expired', ended_at = clock_timestamp() WHERE state = 'Live'");
   await withRedis(redisUrl, async (redis) => {

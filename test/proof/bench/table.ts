@@ -23,12 +23,12 @@ export interface Series {
   rounds: Round[];
 }
 
-/** The median; NaN without values. */
+/** The median, or NaN without values. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The quantile of values, with linear interpolation; NaN without values. */
+/** The quantile of values with linear interpolation, or NaN without values. */
 export function quantile(values: readonly number[], share: number): number {
   if (values.length === 0) return Number.NaN;
   const sorted = values.toSorted((one, other) => one - other);
@@ -38,8 +38,8 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /**
- * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time of the
- * same round with the service of --against or with the small database if there is one, otherwise with baseline (a).
+ * Renders a case as a Markdown table with the medians of each contender. The ratios compare rate and CPU time with the
+ * same round of the service of --against, or of the small database, or else of baseline (a).
  */
 export function showCase(title: string, all: readonly Series[]): string {
   const reference = ["against", "small", "a"]
@@ -83,8 +83,8 @@ export function showCase(title: string, all: readonly Series[]): string {
 type Best = "lowest" | "highest";
 
 /**
- * Sets the best values of each column in bold, as they are shown: all of them if several are equal.
- * @param best which value of each column is the best; null for columns without one.
+ * Sets the best displayed values of each column in bold, and all of them if several are equal.
+ * @param best which value of each column is the best, or null for columns without one.
  * @param counts whether a value takes part. A contender without a worker does not win the worker's column.
  */
 export function markBest(
@@ -113,7 +113,7 @@ export function formatTable(head: readonly string[], rows: readonly (readonly st
   return [head, rule, ...rows].map(line).join("\n");
 }
 
-/** Rounds a value; empty when it could not be measured. */
+/** Rounds a value. Empty if it could not be measured. */
 function show(value: number, digits = 0): string {
   return Number.isNaN(value) ? "" : value.toFixed(digits);
 }

@@ -11,7 +11,7 @@ import type { WaitResult } from "../../../../src/platform/queues/awaited-queue.t
 // Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
 // service shows what the queue costs. This baseline lacks the queue's benefits.
 
-/** Redeems that may wait in the process; WORKER_CONCURRENCY limits them in a worker. */
+/** Maximum number of waiting redeems in the process. In a worker, WORKER_CONCURRENCY is the limit. */
 const WAITING_MAX = 1_000;
 
 const config = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));

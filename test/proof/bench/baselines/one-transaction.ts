@@ -31,9 +31,9 @@ import { Statements } from "../../../../src/platform/db/statements.ts";
 import { isLockTimeout, readThenWrite, violates, write } from "../../../../src/platform/db/transaction.ts";
 import { sealRedemption } from "./seal-redemption.ts";
 
-// A simple service with the same guarantees: one transaction per request. It sends BEGIN, the lock and the read
-// together, writes a redemption in one statement, and sends COMMIT after the answer to that. Rules, seals, tables, pool
-// settings and answers are the service's own.
+// A simple service with the same guarantees and one transaction per request. It sends BEGIN, the lock and the read
+// together, writes a redemption in one statement, and sends COMMIT when that statement has succeeded. It uses the
+// service's rules, seals, tables, pool settings and answers.
 
 const sql = new Statements(new URL("./one-transaction.sql", import.meta.url));
 const lockNamed = sql.prepare("lock_named", { organizationId: text, codeKey: orNull(text), ticket: orNull(text) });
@@ -76,19 +76,19 @@ export interface OneTransactionContext {
   config: Config;
 }
 
-/** The columns of a voucher's live reservation; all null without one. */
+/** The columns of a voucher's live reservation, or nulls without one. */
 type ReservationColumns = Omit<Reservation, "ticket"> & { ticket: string | null };
 
 /** A locked voucher with its terms, its live reservation and the time. */
 export interface LockedRow extends ReservationColumns, Voucher, ChainHead {
   now: Date;
-  /** Null unless the reference is confirmed. */
+  /** The confirmed redemption of the reference, or null. */
   attemptId: string | null;
 }
 
 /**
  * Redeems a voucher in one transaction.
- * @param attempt names the request when it is run again after a failure: it is then answered as if for the first time.
+ * @param attempt identifies the request: a repeated run after a failure gets the first run's answer.
  * @param runTransaction may run the transaction in another way.
  * @throws AppError like the service's redeem.
  */
@@ -121,7 +121,7 @@ export async function redeemInOneTransaction(
 
 const attemptIdOf = (voucherId: string, attempt: string) => `${voucherId}-${attempt}`;
 
-/** Redeems, or returns null when the reference is confirmed already or the voucher is unknown. */
+/** Redeems, or returns null if the reference is already confirmed or the voucher is unknown. */
 async function redeem(
   ctx: OneTransactionContext,
   tx: Transaction,
@@ -253,7 +253,7 @@ export async function lookUpInOneQuery(
   };
 }
 
-/** Runs `read` and `work` in one transaction. `work` returns null when there is nothing to redeem. */
+/** Runs `read` and `work` in one transaction. `work` returns null if it redeems nothing. */
 export type RunTransaction = <State>(
   ctx: OneTransactionContext,
   read: (tx: Transaction) => Promise<State>,

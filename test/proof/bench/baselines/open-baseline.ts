@@ -19,8 +19,8 @@ import { closeOnSignal, configureProcess } from "../../../../src/platform/proces
 const POOL_MAX = 16;
 
 /**
- * Opens a process that has the service's checks of keys and bodies, its errors and its responses, and does the work of
- * a request in another way. `pool` is for that work.
+ * Opens a process with the service's checks of keys and bodies, its errors and its responses, but another way to do the
+ * work of a request. `pool` is for that work.
  */
 export function openBaseline() {
   const config = configureProcess((env) => readApiConfig(env, CONFIG_PARTS));
@@ -47,12 +47,12 @@ export function openBaseline() {
       const methods = { [method]: [...guard(service), ...(body === undefined ? [] : readJson()), respond] };
       return { ...endpoint, route: () => ({ path, methods }) };
     },
-    /** Listens with these endpoints until the process is told to end. */
+    /** Listens with these endpoints until a signal ends the process. */
     async serve(endpoints: Endpoint<unknown>[]): Promise<void> {
       service.use(await listen(createApp(service, [...endpoints, readiness]), config, log));
       closeOnSignal(log, service);
     },
-    /** Keeps a process without endpoints until it is told to end. */
+    /** Keeps a process without endpoints running until a signal ends it. */
     serveNothing: () => closeOnSignal(log, service),
   };
 }

@@ -2,14 +2,14 @@ import { Queue, QueueEvents, Worker } from "bullmq";
 import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
-// Contender (e): BullMQ as its guide shows it. The job's id is the reference, `waitUntilFinished` gives the answer, and
-// a worker runs a transaction for each job. The process with a PORT is the API, the other one the worker.
+// Contender (e): BullMQ as in its guide. The job's id is the reference, `waitUntilFinished` returns the answer, and a
+// worker runs a transaction for each job. The process with a PORT is the API, and the other one is the worker.
 
 const QUEUE = "redeem-by-the-book";
 const CONCURRENCY = 64;
-/** The longest wait for a job, as long as that of the service. Milliseconds. */
+/** Maximum wait for a job, the same as the service's. Milliseconds. */
 const WAIT_MS = 10_000;
-/** The guide's example for failing jobs, and for the age of those that are kept. Seconds in `age`. */
+/** The guide's example for failing jobs and for the age of kept jobs. Seconds in `age`. */
 const JOB_OPTIONS = {
   attempts: 3,
   backoff: { type: "exponential", delay: 1_000 },
@@ -38,7 +38,7 @@ if (process.env.PORT === undefined) {
   work.use(queue.on("error", onError));
   work.use(events.on("error", onError));
   await Promise.all([queue.waitUntilReady(), events.waitUntilReady()]);
-  // Each waiting job listens.
+  // Each waiting job adds a listener.
   events.setMaxListeners(0);
   await serveRedeems(baseline, async (job) => {
     const added = await queue.add("redeem", job, { jobId: redeemId(job) });

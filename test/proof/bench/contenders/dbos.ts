@@ -13,12 +13,12 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (f): DBOS Transact. A workflow for each reference has one transaction step, which commits the redemption
-// and DBOS's record of the step together. Each API process runs its own workflows; at its next start it continues those
-// that a crash left.
+// and DBOS's record of the step together. Each API process runs its own workflows, and at its start continues the
+// workflows of a crash.
 
-/** Connections of the library, as many as those of the work. */
+/** The library's connections, the same number as for the work. */
 const POOL_MAX = 16;
-/** A transaction step does not run again after a lost connection, so the workflow runs another one. */
+/** A transaction step does not run again after a lost connection, so the workflow starts another step. */
 const STEPS_MAX = 4;
 /** Pause after the first failure. Milliseconds. */
 const PAUSE_MS = 500;
@@ -27,8 +27,8 @@ const baseline = openBaseline();
 const { work } = baseline;
 const { pool } = work;
 
-// The data source for node-postgres that DBOS documents cannot be installed from the registry for version 5.3. This one
-// does what it must, on the connections that all contenders use.
+// DBOS's documented data source for node-postgres cannot be installed from the registry for version 5.3. This one has
+// the same functions, on the connections that all contenders use.
 const SOURCE = "redeem";
 registerDataSource({
   name: SOURCE,
@@ -88,7 +88,7 @@ const redeemWorkflow = DBOS.registerWorkflow(
   { name: "redeem" },
 );
 
-// DBOS finds the workflows of this process by this name.
+// DBOS finds this process's workflows by this name.
 process.env.DBOS__VMID = `api-${process.env.PORT}`;
 DBOS.setConfig({
   name: "redeem",

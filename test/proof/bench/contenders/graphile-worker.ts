@@ -6,19 +6,22 @@ import { type RunTransaction, transact } from "../baselines/one-transaction.ts";
 import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
-// Contender (g): graphile-worker, with jobs fetched and completed in batches. A queue for each voucher, whose jobs run
-// one after another; NOTIFY carries the answer. The process with a PORT is the API, the other one the worker.
+// Contender (g): graphile-worker, with jobs fetched and completed in batches. Each voucher has a queue, whose jobs run
+// one after another. NOTIFY carries the answer. The process with a PORT is the API, and the other one is the worker.
 
 const CHANNEL = "redeem_ends";
-/** As many as (e). */
+/** The same number as for (e). */
 const CONCURRENCY = 64;
-/** Connections of the library, which fetch and complete: as many as those of the work. */
+/** The library's connections, which fetch and complete jobs: the same number as for the work. */
 const POOL_MAX = 16;
-/** Jobs that a worker fetches at once: enough for all that it runs. */
+/** Jobs that a worker fetches at once: enough for all jobs that it runs. */
 const FETCHED_MAX = CONCURRENCY;
-/** Jobs that end in one turn of the event loop are completed together. After a longer wait, a crash repeats more. */
+/**
+ * Jobs that end in one turn of the event loop are completed together. With a longer wait, a crash would repeat more
+ * jobs.
+ */
 const COMPLETE_AFTER_MS = 0;
-/** The longest wait for an answer, as long as that of the service. Milliseconds. */
+/** Maximum wait for an answer, the same as the service's. Milliseconds. */
 const WAIT_MS = 10_000;
 /** Pause before the next attempt to listen. Milliseconds. */
 const LISTEN_AGAIN_MS = 500;
@@ -74,7 +77,7 @@ if (process.env.PORT === undefined) {
       isOpen = false;
     },
   });
-  /** Listens on a connection of its own until it is lost. */
+  /** Listens on its own connection until the connection is lost. */
   const listen = async (onListening: () => void) => {
     const client = new pg.Client({ connectionString: config.databaseUrl });
     const lost = new Promise<void>((resolve) => client.on("error", () => resolve()).on("end", () => resolve()));

@@ -5,25 +5,25 @@ import { AppError, REFUSAL_CODES, refusal, voucherNotFound } from "../../../../s
 import { type RedeemBody, type RunTransaction, redeemInOneTransaction } from "../baselines/one-transaction.ts";
 import type { Baseline } from "../baselines/open-baseline.ts";
 
-// What the contenders share: the request that a library carries, the work that it runs, and the answer.
+// The parts that the contenders share: the request that a library carries, the work that it runs, and the answer.
 
 /** A redeem request as a library stores it. */
 export interface RedeemJob {
   caller: Caller;
   body: RedeemBody;
-  /** The same when the library runs the job again, so that it recognises its own redemption. */
+  /** The same if the library runs the job again, so that the job recognizes its own redemption. */
   attempt: string;
 }
 
-/** How a redeem ended. A refusal is a result: a library repeats what throws. */
+/** The outcome of a redeem. A refusal is a result, because a library repeats a job that throws. */
 export type RedeemEnd = { response: RedeemResponse } | { refused: AppError["code"] };
 
-/** Identifies a redeem by its organization and reference. Holds no colon, which BullMQ forbids. */
+/** Identifies a redeem by its organization and reference. Contains no colon, which BullMQ forbids. */
 export function redeemId({ caller, body }: RedeemJob): string {
   return `${caller.organizationId}/${encodeURIComponent(body.externalRef)}`;
 }
 
-/** Runs one transaction, as (a) does. A repeated run returns what an earlier one redeemed. */
+/** Runs one transaction, like (a). A repeated run returns the redemption of the earlier run. */
 export async function runRedeem(
   work: Baseline["work"],
   { caller, body, attempt }: RedeemJob,
@@ -43,8 +43,8 @@ const isRefusal = (code: AppError["code"]) =>
 
 /**
  * Serves redeem requests.
- * @param execute gives a request to the library and waits for its end. What it throws is answered 503, and the caller
- *   sends the request again.
+ * @param execute gives a request to the library and waits for its end. If it throws, the answer is 503, and the caller
+ *   repeats the request.
  */
 export function serveRedeems(
   { replaceWork, serve }: Baseline,

@@ -11,16 +11,16 @@ import { openBaseline } from "../baselines/open-baseline.ts";
 import { type RedeemEnd, type RedeemJob, redeemId, runRedeem, serveRedeems } from "./redeem-job.ts";
 
 // Contender (h): Restate. An object for each reference calls an object for each voucher, which runs the transaction as
-// a durable step. The API calls the ingress with the reference as idempotency key. The process with a PORT is the API;
-// the other one runs the handlers and the server of Restate, whose data survive a kill of both.
+// a durable step. The API calls the ingress with the reference as the idempotency key. The process with a PORT is the
+// API. The other one runs the handlers and Restate's server, whose data survives a kill of both.
 
-/** The server's data and sockets: the benchmark gives each contender's processes a folder of their own. */
+/** The server's data and sockets. The benchmark gives each contender's processes their own folder. */
 const FOLDER = join(tmpdir(), "restate");
 const NODE = "bench";
 const socketOf = (name: string) => ({ connect: { socketPath: join(FOLDER, NODE, `${name}.sock`) } });
-/** The longest wait for an answer, as long as that of the service. Milliseconds. */
+/** Maximum wait for an answer, the same as the service's. Milliseconds. */
 const WAIT_MS = 10_000;
-/** Pause before the server is asked again whether it has started. Milliseconds. */
+/** Pause before the next check whether the server has started. Milliseconds. */
 const ASK_AGAIN_MS = 200;
 
 const baseline = openBaseline();
@@ -44,7 +44,7 @@ const reference = object({
   },
 });
 
-/** Runs the server of Restate as a child that does not outlive this process, however it ends. */
+/** Runs Restate's server as a child process that always ends with this process. */
 function startRestate(): void {
   const packages = createRequire(createRequire(import.meta.url).resolve("@restatedev/restate-server/package.json"));
   const binary = packages.resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`);
@@ -54,7 +54,7 @@ function startRestate(): void {
     env: { ...process.env, RESTATE_DISABLE_TELEMETRY: "true" },
   });
   const ended = new Promise((resolve) => child.once("exit", resolve));
-  // A supervisor starts the process again, and with it the server.
+  // A supervisor starts the process again, and the server with it.
   child.once("exit", () => process.exit(1));
   work.use({
     async close() {
@@ -66,7 +66,7 @@ function startRestate(): void {
   });
 }
 
-/** Sends a request to the server until it succeeds, because the server needs seconds to start. */
+/** Repeats a request to the server until it succeeds, because the server needs seconds to start. */
 async function askUntilDone(pool: Pool, request: { path: string; method: "GET" | "POST"; body?: string }) {
   const headers = { "content-type": "application/json" };
   for (;;) {
@@ -79,10 +79,10 @@ async function askUntilDone(pool: Pool, request: { path: string; method: "GET" |
 
 if (process.env.PORT === undefined) {
   startRestate();
-  // The same port after each start: an invocation continues at the address at which it began.
+  // The same port after each start, because an invocation continues at the address where it began.
   const port = await serve({ services: [reference, voucher], port: Number(process.env.METRICS_PORT) });
   const admin = new Pool("http://restate", socketOf("admin"));
-  // Tells the server where the handlers are.
+  // Tells the server the address of the handlers.
   const body = JSON.stringify({ uri: `http://127.0.0.1:${port}`, force: true });
   await askUntilDone(admin, { path: "/deployments", method: "POST", body });
   await admin.close();

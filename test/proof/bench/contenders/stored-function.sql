@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION bench_redeem_code() RETURNS text LANGUAGE sql AS $$
     FROM (SELECT sha256(convert_to(gen_random_uuid()::text, 'UTF8')) AS bytes) AS r, generate_series(0, 11) AS i;
 $$;
 
--- Redeems a voucher and returns its redeem code, or that of the redemption under this reference.
+-- Redeems a voucher and returns its redeem code, or the code of the existing redemption under this reference.
 CREATE OR REPLACE FUNCTION bench_redeem(org text, key text, voucher_code text, ref text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
