@@ -8,19 +8,19 @@ const WINGS = ["marketplace", "transparency", "webhooks"];
 const LIST = "src/open/wings.ts";
 const CORE_TESTS = ["test/core/redeem/redeem.test.ts", "test/core/look-up/look-up.test.ts"];
 
-/** What names something of a wing in the running service. */
+/** Words in the names of each wing's parts in the running service. */
 const WORDS: Record<string, RegExp> = {
   marketplace: /marketplace|^\/r\/|\/(buy|claim)$|stock_left|^(listing|product|link)_not_found|sold_out|^purchases$/i,
   transparency:
     /receipt|proof|\/log\b|^log$|^LOG_(?!LEVEL)|_log_(?!lines)|^log_t|VouchersLog|not_logged|payload_erased|^witness/,
   webhooks: /webhook/i,
 };
-/** What has such a word and is no part of a wing: the rule that ALERT_URL follows too, acts of the core. */
+/** Names with such a word that belong to no wing: the rule for ALERT_URL, and acts of the core. */
 const NO_PART = /^WEBHOOK_ALLOW_PRIVATE$|^listing: /;
 
 const read = (file: string) => readFileSync(file, "utf8");
 
-/** Takes a wing away from a copy of the project: its folder, and its name in the list of wings. */
+/** Removes a wing from a copy of the project: its folder, and its name in the list of wings. */
 function takeAway(directory: string, wing: string): void {
   rmSync(join(directory, "src", wing), { recursive: true });
   const file = join(directory, LIST);
@@ -39,14 +39,14 @@ async function expectCompiled(directory: string): Promise<void> {
   expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: "" });
 }
 
-/** What the service of a copy has, by kind. */
+/** The parts of a copy's service, by kind. */
 async function takeInventory(directory: string): Promise<Record<string, string[]>> {
   const { stdout, stderr } = await startNode([join(directory, "test/support/inventory.ts")], {}, directory).ended;
   expect(stderr).toBe("");
   return JSON.parse(stdout);
 }
 
-/** The kinds of which an inventory has something of a wing. */
+/** The kinds of parts in which an inventory contains a wing. */
 const kindsWith = (inventory: Record<string, string[]>, wing: string) =>
   Object.keys(inventory).filter((kind) =>
     inventory[kind]?.some((name) => WORDS[wing]?.test(name) && !NO_PART.test(name)),

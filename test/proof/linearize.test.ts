@@ -22,7 +22,8 @@ const someValue = fc.integer({ min: 0, max: 2 });
 const someKind: fc.Arbitrary<Kind> = fc.oneof(
   fc.record({ read: someValue }),
   fc.record({ sees: someValue }),
-  // A change to one of two values, or to one. Never to the same one: `Operation` forbids it.
+  // A change from one of two values, or from one of them only, to another value. Never to the same value, because
+  // `Operation` forbids it.
   fc.record({ from: someValue, steps: fc.subarray([1, 2], { minLength: 1 }) }).map(({ from, steps }) => {
     return { from, to: steps.map((step) => (from + step) % 3) };
   }),
@@ -32,7 +33,7 @@ const someOperation: fc.Arbitrary<Case> = fc
     fromMs: fc.nat(8),
     how: fc.oneof(
       { weight: 3, arbitrary: fc.record({ kind: someKind, lengthMs: fc.nat(5) }) },
-      // Its outcome is unknown. Only then may it be a write that finds its value there already.
+      // The outcome is unknown. Only then may it be a write that finds its value already there.
       {
         weight: 1,
         arbitrary: fc.record({
@@ -65,7 +66,7 @@ it("linearize refuses exactly the random histories that no order of calls explai
   expect(Math.min(counts.linearizable, counts.refused)).toBeGreaterThan(RUNS / 10);
 });
 
-/** All orders in which no operation comes after one that began after its end. */
+/** All orders in which no operation follows one that began after its end. */
 function* ordersOf(left: readonly Case[]): Generator<Case[]> {
   if (left.length === 0) yield [];
   for (const first of left) {
@@ -75,7 +76,7 @@ function* ordersOf(left: readonly Case[]): Generator<Case[]> {
   }
 }
 
-/** Whether each operation can take effect in its turn. One whose outcome is unknown may have none. */
+/** Whether each operation can take effect in this order. An operation with an unknown outcome may have no effect. */
 function isPossible(order: readonly Case[]): boolean {
   const end = order.reduce<State[]>(
     (states, one) => {
@@ -92,7 +93,7 @@ function isExplained(operations: readonly Case[]): boolean {
   return false;
 }
 
-/** Operations that overlap, each of which adds its own bit, and a read that no order explains. */
+/** Overlapping operations, each of which adds its own bit, and a read that no order explains. */
 function addBits(count: number): Operation<number>[] {
   const overlapping = { fromMs: 0, untilMs: 1 };
   const adds = Array.from({ length: count }, (_, bit) => ({

@@ -1,16 +1,15 @@
-/** An operation on one object, with the time in which it takes effect. */
+/** An operation on one object, with its time range. */
 export interface Operation<State> {
-  /** It takes effect at one moment from here… */
+  /** The earliest moment at which it takes effect. */
   fromMs: number;
-  /** …to here. Infinity when its outcome is unknown: it may take effect at any later time, or never. */
+  /** The latest moment. Infinity if its outcome is unknown: then it may take effect at any later time, or never. */
   untilMs: number;
   /**
-   * The states that may follow: none when it cannot take effect in this state, or cannot have its answer.
-   *
-   * An operation that certainly takes effect, and that leaves some state as it is, must do nothing else in this state
-   * and in all that may come later: it leaves them as they are, or cannot take effect. `linearize` places it at once,
-   * and finds no order that needs a change by it later. A read complies. A change complies if it takes effect only in
-   * states that it changes. A write that may find its value there already does not.
+   * The states that may follow: none if it cannot take effect in this state, or cannot have its answer.
+   * | If an operation certainly takes effect and leaves some state unchanged, it must leave that state and all later
+   * states unchanged, or be unable to take effect. `linearize` places such an operation at once, and so misses orders
+   * in which it changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in
+   * states that it changes. A write that may find its value already there does not satisfy it.
    */
   apply(state: State): State[];
 }
@@ -20,18 +19,20 @@ export const isCertain = ({ untilMs }: { untilMs: number }) => untilMs < Number.
 
 export type Verdict<Of> =
   | { kind: "linearizable" }
-  /** No order explains the answers. `placed` is the longest one that explains some; `next` may follow it in time. */
+  /**
+   * No order explains the answers. `placed` is the longest order that explains some, and `next` may follow it in time.
+   */
   | { kind: "refused"; placed: Of[]; next: Of[] }
   /** The search was given up. */
   | { kind: "undecided" };
 
-/** Configurations after which a search is given up. */
+/** Maximum number of configurations before a search is given up. */
 const CONFIGURATIONS_MAX = 200_000;
 
 /**
  * Searches for an order of the operations that explains all answers, in which each operation takes effect between its
- * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the state
- * with the set of operations that have taken effect.
+ * request and its answer: Wing and Gong's algorithm, with Lowe's memory of configurations. A configuration is the
+ * state, with the set of operations that have taken effect.
  */
 export function linearize<State, Of extends Operation<State>>(
   initial: State,
@@ -43,7 +44,7 @@ export function linearize<State, Of extends Operation<State>>(
   let longest: Of[] = [];
   let next: Of[] = [];
 
-  /** The operations that may be the next one: those that began before any that is left has ended. */
+  /** The operations that may come next: those that began before any remaining operation has ended. */
   const candidatesOf = (pending: readonly Of[]) => {
     const firstEndMs = Math.min(...pending.map(({ untilMs }) => untilMs));
     return pending.filter(({ fromMs }) => fromMs <= firstEndMs);

@@ -16,10 +16,10 @@ interface Media {
   examples?: Record<string, { summary: string; value: unknown }>;
 }
 
-/** By media type. There is always one. */
+/** By media type. Each has at least one. */
 type Content = Record<string, Media>;
 
-/** The one media type of a body, and its description. */
+/** The only media type of a body, and its description. */
 export function mediaOf(content: Content): Media & { type: string } {
   const [first, ...others] = Object.entries(content);
   if (first === undefined || others.length > 0) throw new Error("a body has one media type");
@@ -36,7 +36,7 @@ export interface ResponseDescription {
 /** One operation of the OpenAPI document. */
 export interface Operation {
   method: "get" | "post" | "patch" | "delete";
-  /** With parameters in braces. */
+  /** The path, with parameters in braces. */
   path: string;
   operationId: string;
   tags: string[];

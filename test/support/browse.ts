@@ -16,7 +16,7 @@ interface Sent {
   json?: unknown;
 }
 
-/** Sends a request as a browser does, with these headers and without following a redirect. */
+/** Sends a request like a browser, with these headers, and follows no redirect. */
 export async function browse(url: string, { method, headers = {}, form, json }: Sent = {}) {
   const fields = (texts: Form) =>
     Object.entries(texts).flatMap(([name, values]) => [values].flat().map((value): [string, string] => [name, value]));
@@ -31,7 +31,7 @@ export async function browse(url: string, { method, headers = {}, form, json }: 
   return { status: response.status, headers: response.headers, location, text: await response.text() };
 }
 
-/** The link to the page that follows, as its path after `prefix`; empty without one. */
+/** The link to the next page, as its path after `prefix`, or an empty text without one. */
 export function nextOf(text: string, prefix: string): string {
   const [, href = ""] = /rel="next" href="([^"]+)"/.exec(text) ?? [];
   return href.replaceAll("&#38;", "&").replace(prefix, "");

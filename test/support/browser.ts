@@ -8,14 +8,14 @@ import { findChromium } from "./chromium.ts";
 import { START_MS } from "./until.ts";
 
 /**
- * SCREENSHOTS is the folder for screenshots; without it none are taken. UPDATE_IMAGES=1 replaces the pictures in
+ * SCREENSHOTS is the folder for screenshots. Without it, none are taken. UPDATE_IMAGES=1 replaces the pictures in
  * docs/images.
  */
 const { SCREENSHOTS, UPDATE_IMAGES } = process.env;
 
 /**
- * The looks in which every page is tested: a name, and the browser's options. Two show each width and each colour
- * scheme: in our own style sheets no width sets a colour, as test/pages/pages.test.ts checks.
+ * The variants in which every page is tested: a name, and the browser's options. Two variants cover each width and each
+ * colour scheme, because in our own style sheets no width sets a colour, as test/pages/pages.test.ts checks.
  */
 export const LOOKS = [
   ["desktop, light", { viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
@@ -30,13 +30,13 @@ export interface Visit {
   page: Page;
   /** Script errors, and console messages at levels error and warning. */
   complaints: string[];
-  /** The status of the answer; undefined for a page that is no answer. */
+  /** The status of the response. Undefined for a page without one. */
   status: number | undefined;
 }
 
 /**
- * Starts a browser before the tests of a file. It resolves every host name under `.test` to this machine. Returns what
- * opens an address with these options, in Berlin's time zone by default, until the test ends.
+ * Starts a browser before the tests of a file. The browser resolves every host name under `.test` to this machine.
+ * Returns a function that opens an address with these options, by default in Berlin's time zone, until the test ends.
  */
 export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
   let browser: Browser;
@@ -59,8 +59,8 @@ export function useBrowser(own: () => BrowserContextOptions = () => ({})) {
 }
 
 /**
- * Follows a link to another page, and waits until that page is there: a click alone returns while the old page may
- * still be shown.
+ * Follows a link to another page, and waits for that page, because a click alone returns while the old page may still
+ * be visible.
  */
 export async function follow(link: Locator): Promise<void> {
   const loaded = link.page().waitForEvent("load");
@@ -68,7 +68,7 @@ export async function follow(link: Locator): Promise<void> {
   await loaded;
 }
 
-/** The only rule of WCAG 2.2, which axe leaves out unless it is named. */
+/** The only rule of WCAG 2.2, which axe omits unless it is named. */
 const AXE_RUN = "axe.run(document, { resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })";
 
 /** The violations that axe finds on a page, each with its elements: WCAG up to 2.2 AA, and best practices. */
@@ -78,15 +78,15 @@ export async function findAxeViolations(page: Page): Promise<string[]> {
   return results.violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
-/** By how many pixels the page is wider than its window. */
+/** The number of pixels by which the page is wider than its window. */
 async function measureOverflow(page: Page): Promise<number> {
   const width = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
   return (await page.evaluate(width)) as number;
 }
 
 /**
- * Expects that a page passes axe, is not wider than its window, and has no complaint without the text `expected`. Takes
- * its picture.
+ * Expects that a page passes axe and is not wider than its window. Every error must contain the text `expected`. Takes
+ * the page's picture.
  */
 export async function expectSound({ page, complaints }: Visit, name: string, expected = "\0"): Promise<void> {
   await photograph(page, name);

@@ -14,7 +14,7 @@ import {
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Null when there is none. */
+  /** Null without a body. */
   body: unknown;
 }
 
@@ -84,7 +84,7 @@ function checkOperation(operation: Operation, answer: Answer, bodiless: boolean)
   return checkAnywhere(answer).length === 0 ? [] : ownFaults;
 }
 
-/** The place of the answers that any address may give. */
+/** The description of answers that any address may give. */
 export const ANY_ADDRESS = ["components", "responses", "AnyAddress"];
 
 function checkAnywhere(answer: Answer): string[] {
@@ -122,7 +122,7 @@ function checkResponse(
   if (answer.status >= 400) {
     if (code === undefined || ALL_ERRORS.get(code)?.status !== answer.status)
       faults.push("the code belongs to another status");
-    // The schema accepts any code, so that clients do; the examples are those that the place describes.
+    // The schema accepts any code, as clients must. The examples have the codes that the description names.
     const examples = mediaOf(described.content).examples ?? {};
     if (code !== undefined && !(code in examples)) faults.push(`the code ${code} is not described here`);
     if (requestId !== answer.headers.get("x-request-id")) faults.push("requestId is not X-Request-Id");

@@ -22,17 +22,17 @@ export interface Started {
   ended: Promise<Ended>;
 }
 
-/** Starts `node file …` in the project directory, or in another. It does not inherit the environment of the tests. */
+/** Starts `node file …` in the project's folder, or in another one, without the tests' environment variables. */
 export function startNode(args: readonly string[], env: Record<string, string>, cwd = ROOT): Started {
   return startProgram(process.execPath, args, env, cwd);
 }
 
-/** Starts `npm …` likewise, as the leader of a process group, which gets the signals of a terminal. */
+/** Starts `npm …` in the same way, as the leader of a process group, which gets the signals of a terminal. */
 export function startNpm(args: readonly string[], env: Record<string, string>): Started {
   return startProgram("npm", args, env, ROOT, true);
 }
 
-/** Starts another program likewise. Its standard input is empty. */
+/** Starts another program in the same way. Its standard input is empty. */
 export function startProgram(
   program: string,
   args: readonly string[],

@@ -7,7 +7,7 @@ const PACKAGES = ["chromium-headless-shell", "fonts-liberation", "fonts-dejavu-c
 
 /**
  * Finds a Chromium on PATH, or else announces and installs the distribution's package.
- * @throws Error with instructions when there is none.
+ * @throws Error with instructions if there is none.
  */
 export function findChromium(): string {
   const find = () => PROGRAMS.map(onPath).find((path) => path !== null);

@@ -9,8 +9,8 @@ export interface Reply {
 }
 
 /**
- * Sends a request that prefers JSON. `body` is sent as JSON, but strings and bytes are sent unchanged. Every answer is
- * checked against the API reference.
+ * Sends a request that prefers JSON. `body` is sent as JSON, but strings and bytes are sent unchanged. Checks every
+ * answer against the API reference.
  */
 export async function send(
   method: string,

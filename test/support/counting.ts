@@ -8,10 +8,10 @@ import { openTestServers, type TestServers } from "./servers.ts";
 import { openTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 import { untilStarted } from "./until.ts";
 
-/** Shared counts of limits, for a test file. */
+/** Shared counters of limits, for a test file. */
 export interface Counting {
   servers: TestServers;
-  /** A proxy to the one Redis. Restored after each test. */
+  /** A proxy to the single Redis. Restored after each test. */
   proxy: TcpProxy;
   monitor: RedisMonitor;
   /** Opens the counters of a process on its own connection, until the end of the file. */

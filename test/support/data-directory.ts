@@ -8,12 +8,12 @@ const IN_MEMORY = "/dev/shm";
 const NEEDED = 4 * 2 ** 30;
 
 /**
- * Makes a directory for the data of the tests' servers, in memory where there is room: a disk that is busy with other
- * work can hold up a server for seconds. Tests kill processes, not the machine, so this data survives what it must.
+ * Creates a directory for the data of the tests' servers, in memory if there is room, because a busy disk can delay a
+ * server for seconds. Tests kill processes but not the machine, so the data in memory survives.
  */
 export function makeDataDirectory(prefix: string): string {
   const directory = mkdtempSync(join(hasRoomInMemory() ? IN_MEMORY : tmpdir(), prefix));
-  // Postgres runs as another user when the tests run as root.
+  // Postgres runs as another user when root runs the tests.
   chmodSync(directory, 0o755);
   return directory;
 }

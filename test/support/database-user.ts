@@ -9,8 +9,8 @@ const log = pino({ level: "silent" });
 export type DatabaseUser = ReturnType<typeof openDatabaseUser>;
 
 /**
- * Opens what a process of the service has in common with all others. Without Redis it knows only what it has seen
- * itself.
+ * Opens the parts that all processes of the service have in common. Without Redis, they know only what this process has
+ * seen.
  */
 export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: string; redisUrl?: string | undefined }) {
   const redis = redisUrl === undefined ? null : openFailFast(redisUrl, "test", log);
@@ -19,7 +19,7 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
   void deployment.watchMarks(pool);
   void deployment.watchShared();
   let closed: Promise<void> | null = null;
-  /** Why the server is not used, or null. */
+  /** The reason why the server is not used, or null. */
   const refusal = (): Promise<{ state?: string; message: string } | null> =>
     pool.query("SELECT 1").then(
       () => null,
@@ -32,7 +32,7 @@ export function openDatabaseUser({ databaseUrl, redisUrl }: { databaseUrl: strin
       closed ??= pool.end().then(() => redis?.disconnect());
       return closed;
     },
-    /** Whether the server answers, or the reason why it is not used. Opens a connection if there is none. */
+    /** Returns whether the server responds, or the reason why it is not used. Opens a connection if there is none. */
     asks: async (): Promise<string> => {
       const error = await refusal();
       return error === null ? "ok" : (error.state ?? "lost");

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 
 /**
- * Measures until a round is fair: a busy machine may delay some rounds, and what the service itself delays should show
- * in each. Fails with the figures of all rounds.
+ * Measures until a round is fair: a busy machine may delay some rounds, but a delay by the service should appear in
+ * each. Fails with the figures of all rounds.
  */
 export async function expectFairRound<T>(
   roundsMax: number,

@@ -1,4 +1,4 @@
-/** A point where a caller waits until the test opens it. */
+/** A point at which a caller waits until the test opens it. */
 export interface Gate {
   /** Resolves when a caller waits at the gate. */
   reached: Promise<void>;

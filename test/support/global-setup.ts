@@ -29,14 +29,13 @@ type Stop = () => Promise<unknown>;
 
 /**
  * Provides real servers: those of DATABASE_URL and REDIS_URL, or else containers if Docker is available, or else
- * embedded ones. Migrates one database as a template. The SQL in BREAK_SCHEMA then takes a guard away from it: see
- * test/proof/guards.
+ * embedded ones. Migrates one database as a template. Then BREAK_SCHEMA, if set, has SQL that removes a guard from the
+ * template: see test/proof/guards.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  // Where the ports of containers are published, also when the tests themselves run in a container of the host's
-  // network.
+  // The address of containers' ports, even if the tests run in a container of the host's network.
   process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);
@@ -108,7 +107,7 @@ function bindToLoopback({ PortBindings = {} }: HostConfig): void {
   for (const binding of Object.values(PortBindings).flat()) binding.HostIp = "127.0.0.1";
 }
 
-/** More than test files that run at once need: each may start four processes with up to 40 connections. */
+/** More than the test files that run at once need: each may start four processes with up to 40 connections. */
 const MAX_CONNECTIONS = "max_connections=1200";
 
 async function postgresContainer(stops: Stop[]): Promise<string> {

@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 const OK = "HTTP/1.1 200 OK\r\n";
-/** How often an endless answer sends more, and how much. */
+/** The interval of an endless answer's parts, and their size. */
 const MORE_MS = 10;
 const MORE_BYTES = 16_384;
 
-/** Ways in which a webhook's receiver answers a request. Most never end. */
+/** Ways in which a webhook's receiver answers a request. Most answers never end. */
 const ANSWERS = {
   upgrade: (socket) =>
     socket.write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"),
@@ -57,7 +57,7 @@ export async function startHostileReceiver(
   };
 }
 
-/** Sends a text without end, as fast as the other side reads. */
+/** Sends endless text as fast as the other side reads it. */
 function sendMore(socket: Socket, text: string, everyMs = MORE_MS, times = Math.ceil(MORE_BYTES / text.length)): void {
   const more = text.repeat(times);
   const timer = setInterval(() => {

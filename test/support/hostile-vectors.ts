@@ -2,22 +2,24 @@ import { createHash } from "node:crypto";
 import { GENESIS_HASH } from "../../src/core/chain/chain.ts";
 import type { HostileVector, VectorChain } from "./write-vectors.ts";
 
-/** An event in a state that no service would give it. */
+/** An event in a state that the service never creates. */
 type Event = Record<string, unknown>;
 type Change = (events: Event[], history: Event) => unknown[] | undefined;
 
-/** The name of a vector, the sequence at which its history is broken (null: it is intact), and how it is made. */
+/**
+ * The name of a vector, the sequence at which its history is broken (null if intact), and the function that creates it.
+ */
 type Row = [name: string, brokenAt: number | null, change: Change];
 
 const sha256 = (text: unknown) => createHash("sha256").update(String(text), "utf8").digest("hex");
 
-/** Gives an event of the base these members. Undefined removes one. */
+/** Gives an event of the base these members. Undefined removes a member. */
 const beside =
   (sequence: number, members: Event): Change =>
   (events) =>
     void Object.assign(events[sequence - 1] ?? {}, members);
 
-/** Writes a payload anew, and hashes it and links all later events again: only its content can give it away. */
+/** Rewrites a payload, and hashes it and links all later events again, so that only its content shows the change. */
 const payload =
   (sequence: number, write: (text: string) => string, members: Event = {}): Change =>
   (events) => {
@@ -47,10 +49,10 @@ const reword = (from: string | RegExp, to: string, members?: Event) =>
     members,
   );
 
-/** Makes the third event say this in place of `"erasedSequences":[2]`. */
+/** Replaces `"erasedSequences":[2]` in the third event with this text. */
 const erase = (said: string) => payload(3, (text) => text.replace('"erasedSequences":[2]', said));
 
-/** Writes an event's recordHash in upper case, and links the next one to it. */
+/** Writes an event's recordHash in upper case, and links the next event to it. */
 const upperCase =
   (sequence: number): Change =>
   (events) => {
@@ -70,7 +72,7 @@ const inList =
 const HASH_MEMBERS = ["recordHash", "previousHash"];
 const SEALED_MEMBERS = [...HASH_MEMBERS, "sequence", "eventType", "code", "occurredAt"];
 
-/** The members beside the payload of an event that is sealed. */
+/** The members of a sealed event besides the payload. */
 const BESIDE_SEALED: Row[] = [
   ...[...SEALED_MEMBERS, "payload"].flatMap((member): Row[] => [
     [`event 1: ${member} is missing`, 1, beside(1, { [member]: undefined })],
@@ -107,7 +109,7 @@ const BESIDE_SEALED: Row[] = [
   ["event 1: sealStatus is Pending", 1, beside(1, { sealStatus: "Pending" })],
 ];
 
-/** The members beside the payloads of other events. The second is erased by the third, and the fourth is Pending. */
+/** The members of other events besides the payload. The third event erases the second, and the fourth is Pending. */
 const BESIDE_OTHERS: Row[] = [
   ["event 2: recordHash is in upper case", 2, upperCase(2)],
   ...HASH_MEMBERS.flatMap((member): Row[] => [
@@ -236,7 +238,7 @@ const PAYLOADS: Row[] = [
   ),
 ];
 
-/** What the third event says that it erased. */
+/** The sequences that the third event names as erased. */
 const ERASURES: Row[] = [
   ...["[2,2]", "[1,2]"].map((said): Row => [`erasedSequences: ${said}`, null, erase(`"erasedSequences":${said}`)]),
   ...["[]", "[1]", "[3]", "null", "2", '"2"', "[null]", '["2"]', "[[2]]", '{"0":2}', "[2.0]", "[2e0]", "true"].map(
@@ -284,7 +286,7 @@ const ERASURES: Row[] = [
   ],
 ];
 
-/** The order of the events, and what is in their place. */
+/** The order of the events, and their replacements. */
 const LISTS: Row[] = [
   ["the base without a change", null, () => undefined],
   ["no events", null, () => []],
@@ -304,7 +306,7 @@ const LISTS: Row[] = [
   ],
 ];
 
-/** The rows, by the number of the base's events that they need. */
+/** The rows, by the number of base events that they need. */
 const ROWS: [length: number, rows: Row[]][] = [
   [4, LISTS],
   [1, BESIDE_SEALED],
@@ -313,7 +315,7 @@ const ROWS: [length: number, rows: Row[]][] = [
   [3, ERASURES],
 ];
 
-/** Changes the published history with an erased event, followed by a Pending event, in every way. */
+/** Changes the published history with an erased event and a Pending event after it, in every way. */
 export function makeHostileVectors(chains: readonly VectorChain[]): HostileVector[] {
   const {
     entityType,

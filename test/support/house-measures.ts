@@ -11,13 +11,13 @@ import {
   importsOf,
 } from "./source-files.ts";
 
-// What `npm run -s house` prints and the architecture test guards. They count on the formatter: it indents a block, and
-// puts its last brace below the line that opens it.
+// The measures that `npm run -s house` prints and the architecture test checks. They depend on the formatter, which
+// indents a block and puts its last brace below the line that opens it.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** The width of a line for the formatter. */
 export const LINE_MAX = 120;
-/** Lines of the longest function. */
+/** Maximum lines of a function. */
 export const FUNCTION_MAX = 60;
 
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
@@ -46,11 +46,14 @@ const opensFunction = (line: string) =>
   /=> \{$/.test(line) ||
   (/\)(: .+)? \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|describe)\b/.test(line));
 
-/** The functions longer than a number of lines, comments included. A `describe` only groups its tests. */
+/**
+ * The functions longer than a number of lines, including comments. A `describe` does not count, because it only groups
+ * tests.
+ */
 export function findLongFunctions(text: string, max: number): { line: number; lines: number }[] {
   const lines = text.split("\n");
-  // Whether the end of a line is within a template, whose text may look like code. Nested ones end before the outer
-  // one.
+  // Whether the end of a line is within a template, whose text may look like code. Nested templates end before the
+  // outer one.
   let ticks = 0;
   const isInTemplate = lines.map((line) => {
     ticks += line.split("`").length - 1;
@@ -73,7 +76,7 @@ export function longFunctionsOf(files: readonly string[]): (Place & { lines: num
   return files.flatMap((file) => findLongFunctions(read(file), FUNCTION_MAX).map((found) => ({ file, ...found })));
 }
 
-/** The lines over {@link LINE_MAX} columns, those of comments apart. */
+/** The lines over {@link LINE_MAX} columns, separately for code and comments. */
 export function longLinesOf(files: readonly string[]): { code: Place[]; comments: Place[] } {
   const long = files.flatMap((file) =>
     read(file)
@@ -84,7 +87,7 @@ export function longLinesOf(files: readonly string[]): { code: Place[]; comments
   return { code: long.filter((line) => !isComment(line)), comments: long.filter(isComment) };
 }
 
-/** Object literals that are spread into another one, which only saves lines. */
+/** Object literals that are spread into another one, only to save lines. */
 export function spreadLiteralsOf(files: readonly string[]): Place[] {
   return files.flatMap((file) =>
     read(file)
@@ -93,13 +96,13 @@ export function spreadLiteralsOf(files: readonly string[]): Place[] {
   );
 }
 
-/** Where a redeem, look-up, reserve and release begin in both kinds of processes, and the sweeper. */
+/** The files where a redeem, look-up, reserve and release begin in both kinds of processes, and the sweeper's. */
 const SIGNATURE = [
   ...["reserve/routes/reserve", "reserve/routes/release", "look-up/routes/look-up", "redeem/routes/redeem"],
   ...["redeem/routes/redemption", "redeem/routes/redemptions", "redeem/redeem-committer"],
 ].map((name) => `src/core/${name}.ts`);
 
-/** The files that the six partner routes, the redeem worker and the sweeper load with them. */
+/** The files that load with the six partner routes, the redeem worker and the sweeper. */
 export function findSignature(): { files: string[]; lines: number; elsewhere: string[] } {
   const found = new Set<string>();
   const visit = (file: string): void => {
@@ -113,7 +116,7 @@ export function findSignature(): { files: string[]; lines: number; elsewhere: st
   return { files, lines, elsewhere: files.filter((file) => !/^src\/(core|platform)\//.test(file)) };
 }
 
-/** The imports from core or platform, also of types, of anything above them. */
+/** Imports, including types, by core or platform from anything above them. */
 export function findClimbing(imports: readonly Import[]): Import[] {
   const below = /^(src\/(core|platform)\/|packages\/tlog\/)/;
   return imports.filter(
@@ -122,7 +125,7 @@ export function findClimbing(imports: readonly Import[]): Import[] {
 }
 
 /**
- * The files below src/open, the starts of processes and npm start that mention everything that a process has opened.
+ * The files below src/open, the entry points of processes and npm start that mention the whole context of a process.
  */
 export function findWholeContexts(files: readonly string[]): string[] {
   const names = files
@@ -133,7 +136,7 @@ export function findWholeContexts(files: readonly string[]): string[] {
   return files.filter((file) => !mayKnow.test(file) && mention.test(read(file)));
 }
 
-/** The wings that a test takes away, one after the other. */
+/** The wings that a test removes, one after the other. */
 export function findWings(tests: readonly string[]): string[] {
   const test = tests.find((file) => file === "test/wings.campaign.test.ts");
   const [, list = ""] = (test && /^const WINGS = \[(.*)\]/m.exec(read(test))) || [];
@@ -141,7 +144,8 @@ export function findWings(tests: readonly string[]): string[] {
 }
 
 /**
- * The statements that no module declares, and all. A declared one was compared with its header when its module loaded.
+ * The statements that no module declares, and all statements. A module compares a declared statement with its header
+ * when it loads.
  */
 export function countUnchecked(): { unchecked: number; all: number } {
   const statements = findStatementFiles().flatMap((file) => {

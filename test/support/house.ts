@@ -21,9 +21,8 @@ import {
 import { countLines, countPrologue, findFiles, importsOf } from "./source-files.ts";
 import { until } from "./until.ts";
 
-// `npm run -s house` prints how well the project can be read and taken apart, beside what was before and what is
-// wanted. With `--measure` it starts the service and counts the files that a call executes, and those that a worker
-// loads.
+// `npm run -s house` prints how readable and separable the project is, beside earlier and wanted figures. With
+// `--measure` it starts the service and counts the files that a call executes and that a worker loads.
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
@@ -33,7 +32,7 @@ const largest = (files: readonly { file: string; lines: number }[]) =>
   files.reduce((one, other) => (other.lines > one.lines ? other : one));
 const show = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, " ");
 
-/** How many files a row of CONTRIBUTING.md names in its first sentence. */
+/** The number of files that a row of CONTRIBUTING.md names in its first sentence. */
 function countNamed(change: string): number {
   const [, files = ""] = new RegExp(`^\\| ${change} \\| (.*?)(?:\\. |\\|)`, "m").exec(read("CONTRIBUTING.md")) ?? [];
   return new Set(files.match(/`[\w/-]+\.\w+`/g)).size;
@@ -44,7 +43,7 @@ const REPETITIONS = 5;
 
 const sqlOf = (file: string) => file.replace(/\.ts$/, ".sql");
 
-/** A redeem, a look-up and a reserve, each of a new voucher. They end when API and worker have nothing left to do. */
+/** A redeem, a look-up and a reserve, each of a new voucher. They end when API and worker have no more work. */
 function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() => Promise<void>)[] {
   const headers = { "X-Api-Key": partner.key, "Content-Type": "application/json" };
   const call = async (path: string, request: RequestInit = {}) => {
@@ -63,8 +62,8 @@ function openCalls({ partner, vouchers }: Stage, port: number | undefined): (() 
 }
 
 /**
- * Counts the own files that API and worker execute together for one call of each kind, and those that the worker has
- * loaded.
+ * Counts the project's files that API and worker execute together for one call of each kind, and the files that the
+ * worker has loaded.
  */
 async function measure(): Promise<{ executed: number[]; loaded: number }> {
   const { signal } = new AbortController();
@@ -82,7 +81,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
         existsSync(`${recordFiles}-${pid}`)
           ? readFileSync(`${recordFiles}-${pid}`, "utf8").split("\n").slice(0, -1)
           : [];
-      /** The files that each process has used since the last time, with the SQL file next to each. */
+      /** The files that each process has used since the last time, each with the SQL file beside it. */
       const take = async (): Promise<string[][]> => {
         const { length } = pids.flatMap(recorded);
         for (const pid of pids) process.kill(pid, "SIGUSR2");
@@ -96,7 +95,7 @@ async function measure(): Promise<{ executed: number[]; loaded: number }> {
       for (const make of calls) await make();
       const executed: number[] = [];
       for (const make of calls) {
-        // Timers of both processes run meanwhile, so only what runs at each repetition is of the call.
+        // Timers of both processes run meanwhile, so only files that run in each repetition belong to the call.
         const counts = new Map<string, number>();
         for (let repetition = 0; repetition < REPETITIONS; repetition++) {
           await take();

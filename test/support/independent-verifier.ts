@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 
-/** An event as the partner endpoint serves it. What is not given of the last members is not compared. */
+/** An event as the partner endpoint serves it. Optional members are compared only if present. */
 export interface ServedEvent {
   sequence: number;
   eventType: string;
@@ -19,10 +19,7 @@ export interface ServedEvent {
 const ERASING = "voucher.instance.erased";
 const BESIDE = ["sequence", "code", "occurredAt", "actorConnectedId", "actorIsEmployee"] as const;
 
-/**
- * Verifies a served chain according to the documentation, without code of the service. Returns the first error, or
- * null.
- */
+/** Verifies a served chain by the documentation, without code of the service. Returns the first error, or null. */
 export function verifyServedChain(events: readonly ServedEvent[], voucherId?: string): string | null {
   let expected = "0".repeat(64);
   let afterPending = false;
@@ -46,7 +43,7 @@ export function verifyServedChain(events: readonly ServedEvent[], voucherId?: st
   return null;
 }
 
-/** What a sealed event's payload names as erased; null for an event that erases nothing. */
+/** The sequences that a sealed event's payload names as erased, or null for an event that erases nothing. */
 function readErased({ eventType, payload }: ServedEvent): unknown {
   const said = eventType === ERASING ? parse(payload) : null;
   return said?.eventType === ERASING ? said.data?.erasedSequences : null;
@@ -76,7 +73,7 @@ function findChange(event: ServedEvent, voucherId: string | undefined): string |
   return Array.isArray(named) && named.every(isEarlier) ? null : "erases what is not before it";
 }
 
-/** Parses a canonical payload; null for other texts. */
+/** Parses a canonical payload. Returns null for other texts. */
 function parse(payload: unknown) {
   try {
     const said = JSON.parse(String(payload));

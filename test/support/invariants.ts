@@ -5,7 +5,7 @@ import { leafOfEvent } from "./leaf-of-event.ts";
 
 /** The vouchers that users acquired. */
 const ACQUISITIONS = "SELECT voucher_id FROM claims UNION ALL SELECT voucher_id FROM purchases";
-/** Whether the event `e` is of an acquisition. */
+/** Whether the event `e` belongs to an acquisition. */
 const IS_ACQUISITION = "e.event_type IN ('voucher.instance.claimed', 'voucher.instance.bought')";
 
 /** Counts that must always be zero. */

@@ -16,7 +16,7 @@ import { readConfig } from "../../src/platform/config.ts";
 import { allFaults } from "../../src/watch/faults.ts";
 import { VARIABLE_NAMES } from "./variable-names.ts";
 
-// Prints what this service has, as JSON. Its servers do not answer: what it has does not depend on them.
+// Prints the service's parts as JSON. Its servers do not respond, because its parts do not depend on them.
 
 const config = readConfig(
   {

@@ -5,7 +5,7 @@ import { parseCheckpoint } from "#tlog/checkpoint.ts";
 import { verifyConsistency } from "#tlog/merkle.ts";
 import { proveConsistency } from "../../src/transparency/tree-proofs.ts";
 
-/** Every checkpoint of a log that a test has seen: none may contradict another. */
+/** Every checkpoint of a log that a test has seen. No two may contradict each other. */
 export class KeptNotes {
   readonly #roots = new Map<number, Uint8Array>();
   readonly #problems: string[] = [];
@@ -24,12 +24,12 @@ export class KeptNotes {
     this.#roots.set(size, root);
   }
 
-  /** Keeps an anchor's checkpoint, if there is one. */
+  /** Records an anchor's checkpoint, if there is one. */
   keepAnchor(file: string): void {
     if (existsSync(file)) this.keep(readFileSync(file, "utf8"));
   }
 
-  /** What is wrong: two roots for one size, or a checkpoint that does not continue the one before. */
+  /** The contradiction: two roots for one size, or a checkpoint that does not continue the previous one. */
   async findProblems(db: pg.Pool): Promise<string[]> {
     const problems = [...this.#problems];
     const sizes = [...this.#roots.keys()].sort((one, other) => one - other);

@@ -1,5 +1,5 @@
 /**
- * SQL for the index of an event's leaf in the log, which is null while the batch has no place there.
+ * SQL for the index of an event's leaf in the log, which is null while the batch has no position there.
  * @param event - The alias of `voucher_events`.
  * @param batch - The alias of the `log_batches` row that the event's `log_slot` names.
  */

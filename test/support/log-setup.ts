@@ -17,7 +17,7 @@ import type { TestServers } from "./servers.ts";
 import { issueVouchers, provisioning, type TestPartner } from "./supply.ts";
 
 export const ORIGIN = "vouchers.test/log";
-/** The key of a log, and of the log that follows when it is retired. */
+/** The key of a log, and the key of the log that follows its retirement. */
 const LOG_SEED = Buffer.alloc(32, 1);
 export const tlogKey = await makeSigner("log", ORIGIN, LOG_SEED);
 const LOG_SECRET = await formatSecretKey("log", ORIGIN, LOG_SEED);
@@ -29,23 +29,23 @@ export const witnessKeys = await Promise.all(
   [2, 3, 4].map((byte) => makeSigner("witness", `w${byte}.test`, Buffer.alloc(32, byte))),
 );
 
-/** The files of a log in a directory of their own, and its variables. */
+/** The files of a log in their own directory, and its variables. */
 export interface TlogFiles {
   directory: string;
   anchor: string;
   /** The variables of a process that runs the sequencer. */
   env: { LOG_KEY_FILE: string; LOG_ANCHOR: string; LOG_POLICY?: string };
-  /** Names witnesses. The quorum is `threshold` of them, or all. */
+  /** Sets the witnesses. The quorum is `threshold` of them, or all. */
   setWitnesses(urls: readonly string[], threshold?: number): void;
   remove(): void;
 }
 
-/** Makes a key and a place for an anchor. */
+/** Creates a key and a file name for an anchor. */
 export function makeTlogFiles(): TlogFiles {
   return makeFiles(tlogKey, LOG_SECRET);
 }
 
-/** The same for the log that follows when the other one is retired. */
+/** The same for the log that follows the other one's retirement. */
 export function makeNextTlogFiles(): TlogFiles {
   return makeFiles(nextTlogKey, NEXT_SECRET);
 }
@@ -74,12 +74,12 @@ function makeFiles({ text }: SignerKey, secret: string): TlogFiles {
   return files;
 }
 
-/** Runs statements in one transaction without triggers, as the owner of the database can. */
+/** Runs statements in one transaction without triggers, as the database's owner can. */
 export async function tamper(db: pg.Pool, ...statements: string[]): Promise<void> {
   await bypassTriggers(db, statements.join(";"));
 }
 
-/** Copies vouchers, events and the log; gives the function that restores them. */
+/** Copies vouchers, events and the log. Returns the function that restores them. */
 export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
   const tables = [
     "voucher_events",
@@ -100,7 +100,7 @@ export async function backUp(db: pg.Pool): Promise<() => Promise<void>> {
     );
 }
 
-/** The settings of these files, as a process reads them. */
+/** The settings in these files, as a process reads them. */
 export function settingsOf(files: TlogFiles, anchors = [files.anchor]) {
   const policyFile = files.env.LOG_POLICY ?? null;
   return readTlogSettings({ keyFile: files.env.LOG_KEY_FILE, origin: null, anchors, policyFile, intervalMs: 1_000 });
@@ -111,7 +111,7 @@ export async function beginTlog(db: pg.Pool, files: TlogFiles, acceptAnchor = fa
   return initTlog(provisioning(db), await settingsOf(files), acceptAnchor);
 }
 
-/** A sequencer on connections of its own, like a worker process. */
+/** A sequencer with its own connections, like a worker process. */
 export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: string[]) {
   const log = pino({ level: "silent" });
   const deployment = new DatabaseFence(log);
@@ -136,13 +136,13 @@ export function openSequencer(servers: TestServers, files: TlogFiles, anchors?: 
 }
 
 /**
- * Ends a pool's only connection at a statement without a message, like a process that is killed. Gives how many
- * statements were sent.
+ * Ends a pool's only connection at a statement without a message, like a process that is killed. Returns the number of
+ * sent statements.
  */
 export async function dieAt(pool: pg.Pool, statement: number): Promise<() => number> {
   await pool.query("SELECT 1");
   let sent = 0;
-  // The pool sends its statements through the connections that it hands out.
+  // The pool sends its statements through the connections that it lends.
   const killed = await pool.connect();
   const query = killed.query.bind(killed);
   const dying = Object.assign(killed, {
@@ -175,7 +175,7 @@ export async function beginWithBackup(
   return restore;
 }
 
-/** Called with each checkpoint that a witness is asked to cosign; the witness waits for both. */
+/** Called with each checkpoint that a witness is asked to cosign. The witness waits for both. */
 export interface WitnessHooks {
   before?: (note: string) => unknown;
   after?: (note: string) => unknown;

@@ -10,7 +10,7 @@ export interface Login {
   password: string;
 }
 
-/** Null when the server's role may not create roles. The tests then run as the owner. */
+/** Null if the server's role may not create roles. The tests then run as the owner. */
 export interface TestLogins {
   api: Login | null;
   log: Login | null;
@@ -31,7 +31,7 @@ export async function makeTestLogins(
       console.log("The role of DATABASE_URL may not create roles: the tests run the service as the owner.");
       return { logins: { api: null, log: null, admin: null }, remove: async () => undefined };
     }
-    // Runs in parallel may share the server, and each has its own roles, as deployments have.
+    // Parallel runs may share the server, and each has its own roles, like deployments.
     const prefix = `pva_test_${process.pid}`;
     const { roles } = await makeGrantees(pool, null, prefix);
     const logins = {
@@ -45,7 +45,7 @@ export async function makeTestLogins(
 }
 
 /**
- * Creates the roles like `voucherctl db roles`, without an audit entry. With a password, the roles of processes are
+ * Creates the roles like `voucherctl db roles`, but without an audit entry. With a password, the roles of processes are
  * logins.
  */
 export function makeGrantees(

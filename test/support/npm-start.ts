@@ -5,17 +5,17 @@ import { START_MS, until } from "./until.ts";
 const START = fileURLToPath(new URL("../../src/local/start.ts", import.meta.url));
 const { HOME = "" } = process.env;
 
-/** `npm start` as a new user runs it, in a folder of its own and with no server configured. */
+/** `npm start` as a new user runs it, in its own folder and without configured servers. */
 export const startIn = (directory: string, port: number): Started =>
   startNode([START], { HOME, PORT: String(port) }, directory);
 
-/** Waits until `npm start` serves. @throws Error with its output when it ends before. */
+/** Waits until `npm start` serves. @throws Error with its output if it ends before. */
 export async function untilReady({ output, child }: Started): Promise<void> {
   await until(() => output().includes("Ctrl-C stops everything") || child.exitCode !== null, 2 * START_MS);
   if (child.exitCode !== null) throw new Error(output());
 }
 
-/** Ends a program by Ctrl-C. Returns its exit status. */
+/** Ends a program with Ctrl-C. Returns its exit status. */
 export async function interrupt({ child, ended }: Started): Promise<number | null> {
   child.kill("SIGINT");
   return (await ended).exitCode;

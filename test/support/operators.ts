@@ -14,7 +14,7 @@ export interface TestOperator {
 
 let operators = 0;
 
-/** Creates an operator with a name of its own. */
+/** Creates an operator with a unique name. */
 export async function makeOperator(
   db: pg.Pool,
   role: OperatorRole,

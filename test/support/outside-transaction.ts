@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { lockEntity } from "../../src/acts/db/audit-entries.ts";
 import { until, untilOr } from "./until.ts";
 
-/** Runs `work` during a transaction of the test, and rolls back what `work` did not commit. */
+/** Runs `work` during a transaction of the test, and rolls back everything that `work` did not commit. */
 export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolClient) => Promise<T>): Promise<T> {
   const outside = await db.connect();
   try {
@@ -15,7 +15,7 @@ export async function besideTransaction<T>(db: pg.Pool, work: (outside: pg.PoolC
   }
 }
 
-/** Runs a statement, or without values several, that triggers would refuse. */
+/** Runs a statement, or several if there are no values, that triggers would refuse. */
 export async function bypassTriggers(db: pg.Pool, statement: string, values?: unknown[]): Promise<void> {
   await besideTransaction(db, async (outside) => {
     await outside.query("SET LOCAL session_replication_role = replica");
@@ -43,7 +43,7 @@ export async function whileLocked<T>(db: pg.Pool, voucherIds: readonly string[],
   });
 }
 
-/** The response to a call that exports a batch, while `happen` runs when it waits for the first codes. */
+/** The response to a call that exports a batch. `happen` runs while the call waits for the first codes. */
 export function exportWhileLocked<T>(
   db: pg.Pool,
   batchId: string,
@@ -51,9 +51,9 @@ export function exportWhileLocked<T>(
   happen: () => Promise<unknown>,
 ): Promise<T> {
   return besideTransaction(db, async (holder) => {
-    // On a busy machine, an earlier call may still have to notice that its wait has ended.
+    // On a busy machine, an earlier call may not have noticed yet that its wait has ended.
     await until(async () => (await countWaiting(db)) === 0);
-    // The audit entry comes first, and the look-up of the batch before it reads vouchers too.
+    // The audit entry comes first, and the look-up of the batch before it also reads vouchers.
     await lockEntity(holder, { type: "Batch", id: batchId });
     const response = call();
     await untilWaiting(db, 1);
@@ -76,8 +76,8 @@ async function waitingFor(db: pg.Pool, statement: string): Promise<number> {
 }
 
 /**
- * Makes the next statement that inserts into a table wait, before or after its row triggers, until the test lets it go
- * or ends. Unlike a wait for a lock, this one lasts as long as a statement may run. At most one in a test.
+ * Makes the next statement that inserts into a table wait, before or after its row triggers, until the test releases it
+ * or ends. Unlike a wait for a lock, this one lasts up to the maximum time of a statement. At most one in a test.
  */
 export async function holdNextInsert(db: pg.Pool, when: "BEFORE" | "AFTER", table: string) {
   await db.query(`
@@ -103,7 +103,9 @@ export async function holdNextInsert(db: pg.Pool, when: "BEFORE" | "AFTER", tabl
   };
 }
 
-/** Makes a pool of the service wait for locks as long as a statement may run, so that a busy test sees the wait. */
+/**
+ * Makes a pool of the service wait for locks up to the maximum time of a statement, so that a busy test sees the wait.
+ */
 export function waitLongForLocks(pool: pg.Pool): void {
   pool.on("acquire", (client) => void client.query("SET lock_timeout = 0"));
 }
@@ -111,7 +113,7 @@ export function waitLongForLocks(pool: pg.Pool): void {
 /** The condition that a connection to this database waits for a lock. */
 const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
-/** The first word of a connection's name: that of a process, or of `openServicePool`. */
+/** The first word of a connection's name: the process's, or that of `openServicePool`. */
 const ROLE = "split_part(application_name, ' ', 1)";
 type Role = "api" | "worker" | "test";
 
@@ -130,7 +132,9 @@ export async function untilWaiting(db: pg.Pool, count: number, role: Role | null
   await until(async () => (await countWaiting(db, role)) >= count);
 }
 
-/** Waits until at least `count` connections wait for a lock. Null if `call` ends first, as on a busy machine. */
+/**
+ * Waits until at least `count` connections wait for a lock. Returns null if `call` ends first, as on a busy machine.
+ */
 export function untilWaitingOr(call: Promise<unknown>, db: pg.Pool, count: number, role: Role | null = null) {
   return untilOr(call, async () => (await countWaiting(db, role)) >= count);
 }
@@ -147,7 +151,7 @@ export async function currentWaits(db: pg.Pool, role: "api" | "worker"): Promise
   return rows.map(({ wait }) => wait);
 }
 
-/** For how long the longest current lock wait of a worker has lasted; 0 without one. */
+/** The duration of a worker's longest current lock wait, or 0 without one. */
 export async function longestWaitMs(db: pg.Pool): Promise<number> {
   const { rows } = await db.query<{ ms: number }>(
     `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start) * 1000), 0)::float8 AS ms
@@ -157,7 +161,10 @@ export async function longestWaitMs(db: pg.Pool): Promise<number> {
   return rows[0]?.ms ?? 0;
 }
 
-/** Waits until the database's clock has passed a moment by a millisecond: the service decides in whole ones. */
+/**
+ * Waits until the database's clock has passed a moment by a millisecond, because the service decides in whole
+ * milliseconds.
+ */
 export async function untilPast(db: pg.Pool, moment: Date): Promise<void> {
   await until(async () => {
     const { rows } = await db.query<{ past: boolean }>(

@@ -20,8 +20,8 @@ export interface OwnPostgres {
   /** Copies the files of the stopped server, and starts it again. */
   saveFiles(): Promise<void>;
   /**
-   * Puts the saved files in place of the present ones while the server is stopped. Starts them as a standby that is
-   * promoted, if wanted.
+   * Replaces the current files with the saved ones while the server is stopped. If wanted, starts them as a standby
+   * that is promoted.
    */
   setBack(how?: { promoted: boolean }): Promise<void>;
   close(): Promise<void>;
@@ -73,8 +73,8 @@ export async function openOwnPostgres(settings: string[] = []): Promise<OwnPostg
 }
 
 /**
- * Makes the standby at an address the primary, once it has replayed its WAL. Waits in short statements: the replay
- * stops up to 30 seconds for a statement that could still see the rows it removes, and so would stop for a `pg_promote`
+ * Promotes the standby at an address, once it has replayed its WAL. Waits in short statements, because the replay stops
+ * up to 30 seconds for a statement that could still see removed rows. It would stop in the same way for a `pg_promote`
  * that waits for the replay.
  */
 export async function promote(url: string): Promise<void> {

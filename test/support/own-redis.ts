@@ -7,10 +7,10 @@ import { makeDataDirectory } from "./data-directory.ts";
 import { findSteadyPort } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 
-/** A Redis server of a test's own, whose settings and role the test changes. */
+/** A Redis server for one test, which changes its settings and role. */
 export type OwnRedis = Awaited<ReturnType<typeof startOwnRedis>>;
 
-/** Starts a server with durable settings, and more settings. */
+/** Starts a server with durable settings, and further settings. */
 export async function startOwnRedis(...settings: string[]) {
   const root = makeDataDirectory("voucher-redis-");
   const directory = join(root, "data");

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
-/** A request that a partner's server got. */
+/** A request that a partner's server received. */
 export interface PartnerRequest {
   path: string;
   headers: IncomingMessage["headers"];
@@ -15,13 +15,13 @@ export interface PartnerServer {
   port: number;
   url: string;
   received: PartnerRequest[];
-  /** How many connections were opened. */
+  /** The number of opened connections. */
   connections: number;
   close(): Promise<void>;
 }
 
 /**
- * The certificate of `hooks.test` and `localhost`, signed by itself and valid from 2020 to 2120, and its key. For tests
+ * The certificate of `hooks.test` and `localhost`, self-signed and valid from 2020 to 2120, and its key. For tests
  * only.
  */
 export const SELF_SIGNED = {

@@ -5,8 +5,8 @@ import { inTransaction, write } from "../../src/platform/db/transaction.ts";
 const HOUR_MS = 3_600_000;
 
 /**
- * Appends `count` Pending events to a voucher's chain, as operations outside the redeem job do. By default they are an
- * hour ahead, so that they are never overdue and no sweeper requests their seals.
+ * Appends `count` Pending events to a voucher's chain, like operations outside the redeem job. By default, their times
+ * are an hour ahead, so that they are never overdue and no sweeper requests their seals.
  */
 export async function appendPending(
   db: pg.Pool,

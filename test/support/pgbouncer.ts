@@ -7,16 +7,16 @@ import { findSteadyPort } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 
 export interface PgBouncer {
-  /** The address of a database that leads through the pooler. */
+  /** The address of a database through PgBouncer. */
   through(databaseUrl: string): string;
   close(): Promise<void>;
 }
 
 /**
- * Starts PgBouncer with the settings of Debian's package and more lines of its file, in front of all databases of a
- * server.
+ * Starts PgBouncer in front of all databases of a server, with the settings of Debian's package and further lines of
+ * its file.
  * @param logins the users, as addresses of any database.
- * @param ofDatabases more settings of the databases.
+ * @param ofDatabases further settings of the databases.
  */
 export async function startPgBouncer(
   server: { port: string; logins: readonly string[] },

@@ -9,7 +9,7 @@ const KEYWORDS = "and or unless bool offset by without on ignoring group_left gr
 
 /**
  * Extracts the selectors of an expression (Prometheus, "Querying basics"). Names without a following parenthesis are
- * metrics, except in label lists such as that of `by`.
+ * metrics, except in label lists such as after `by`.
  */
 export function selectorsOf(expression: string): Selector[] {
   const found: Selector[] = [];

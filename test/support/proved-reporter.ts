@@ -7,7 +7,7 @@ function roomOf(file: string): string {
   return room === "proof" ? part : room.replace(/\.test\.ts$/, "");
 }
 
-/** Ends a run with one line that counts the guarantees proved, by room. */
+/** Ends a run with one line that counts the passed tests by folder. */
 export default class ProvedReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const proved = new Map<string, number>();
@@ -18,7 +18,7 @@ export default class ProvedReporter implements Reporter {
     const counts = [...proved].sort(([, a], [, b]) => b - a);
     const total = counts.reduce((sum, [, count]) => sum + count, 0);
     const rooms = counts.map(([room, count]) => `${room} ${count.toLocaleString("en")}`).join(", ");
-    // After the summary of the default reporter, which prints at the same event.
+    // Prints after the summary of the default reporter, which prints at the same event.
     setImmediate(() => console.log(`Proved: ${total.toLocaleString("en")} guarantees: ${rooms}.\n`));
   }
 }

@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
 
-/** Tokens as each provider documents them: the claims, and the name and role that follow from them. */
+/** Tokens as each provider documents them: the claims, and the resulting name and role. */
 export const PROVIDERS: [provider: string, alg: string, claims: JWTPayload, name: string, role: string][] = [
   [
     "Keycloak",

@@ -19,7 +19,7 @@ export interface ProxyExample {
   program: "nginx" | "haproxy" | "caddy";
   /** The path of the service. Empty for the whole host. */
   path: string;
-  /** Whether an encoded slash arrives in a path. */
+  /** Whether an encoded slash reaches the service in a path. */
   keepsSlashes: boolean;
 }
 
@@ -36,14 +36,14 @@ export const PROXY_EXAMPLES: readonly ProxyExample[] = Array.from(
   }),
 );
 
-/** nginx with nothing but the address of the API, as after `apt-get install nginx`: it speaks HTTP/1.0 to the API. */
+/** nginx with only the API's address, as after `apt-get install nginx`: it uses HTTP/1.0 to the API. */
 export function startPlainNginx(apiUrl: string) {
   const site = "server { listen 127.0.0.1:8080; location / { proxy_pass http://127.0.0.1:3000; } }";
   const name = "nginx/plain.conf";
   return startProxy({ name, program: "nginx", path: "", keepsSlashes: true }, apiUrl, new Map([[name, site]]));
 }
 
-/** Where the examples listen, and where they look for the API. */
+/** The addresses at which the examples listen, and at which they expect the API. */
 const LISTENS = /127\.0\.0\.1:8080/g;
 const API = /127\.0\.0\.1:3000/g;
 /** The name that Caddy would obtain a certificate for. */
@@ -52,7 +52,7 @@ const SITE = /^vouchers\.example\.com \{$/m;
 /** The folders of nginx's temporary files. */
 const TEMPORARY = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/** What nginx needs around the examples, without the folders of its package. */
+/** The lines that nginx needs around the examples, without the folders of its package. */
 const nginxAround = (site: string, folder: string) => `daemon off;
 user ${process.getuid?.() === 0 ? "root" : "nobody"};
 worker_processes 1;
@@ -66,7 +66,7 @@ http {
 }
 `;
 
-/** How a program is started with an example's file, in the folder that has the files of its program. */
+/** How a program is started with an example's file, in the folder with the program's files. */
 const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) => string[]> = {
   nginx(site, folder) {
     writeFileSync(join(folder, "main.conf"), nginxAround(site, folder));
@@ -77,7 +77,7 @@ const ARGUMENTS: Record<ProxyExample["program"], (site: string, folder: string) 
 };
 
 /**
- * Starts a proxy with an example's files, of which only addresses are changed. Returns its address, with the service's
+ * Starts a proxy with an example's files, in which only addresses are changed. Returns its address, with the service's
  * path.
  */
 export async function startProxy({ name, program, path }: ProxyExample, apiUrl: string, files = FILES) {

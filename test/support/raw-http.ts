@@ -21,7 +21,7 @@ export function exchange(url: string, bytes: string | Buffer, afterSend?: () => 
       socket.write(bytes);
       afterSend?.();
     });
-    // Also for a request that forgot its `Connection: close`: it would wait for the server's limit on idle connections.
+    // A request without `Connection: close` would wait for the server's limit on idle connections.
     socket.setTimeout(10_000, () => {
       reject(new Error("the server does not close the connection"));
       socket.destroy();

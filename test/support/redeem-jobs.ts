@@ -5,7 +5,8 @@ import { findShard, listShards } from "../../src/platform/queues/shards.ts";
 import type { TestPartner } from "./supply.ts";
 
 /**
- * Creates a redeem job like the API, with a deadline in one minute, of a caller that has seen no end of the reference.
+ * Creates a redeem job like the API, with a deadline in one minute, from a caller that has seen no end of the
+ * reference.
  */
 export function redeemJob(
   partner: Pick<TestPartner, "organizationId">,
@@ -35,8 +36,8 @@ export function newAttempt(voucherId: string): string {
 }
 
 /**
- * Counts the waiting and running jobs of a queue, each shard atomically, so that no job is missed between the two
- * lists.
+ * Counts the waiting and running jobs of a queue. Each shard is counted atomically, so that no job is missed between
+ * the two lists.
  */
 export async function countJobs(
   servers: { redis: Redis; queuePrefix: string; deploymentId?: string; queueShards?: [number] },

@@ -22,14 +22,14 @@ const SETTINGS = [
   // One lost part must not stop the others.
   ...["--cluster-require-full-coverage", "no"],
   ...["--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction"],
-  // The tests' clusters are small: start the first copies at once.
+  // The tests' clusters are small, so the first copies start at once.
   ...["--repl-diskless-sync-delay", "0"],
 ];
 
 /** A master with its replica, or a replica with its master. */
 const HAS_PARTNER = /role:master[\s\S]*connected_slaves:1|master_link_status:up/;
 
-/** Joins running nodes to a cluster, as an operator does, and waits until each one knows it. */
+/** Joins running nodes to a cluster, like an operator, and waits until each knows it. */
 async function joinNodes(nodes: readonly ClusterNode[], tls: RedisTls | null, replicas: boolean): Promise<void> {
   const create = ["--cluster", "create", ...nodes.map(({ port }) => `127.0.0.1:${port}`)];
   const login =
@@ -61,9 +61,9 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
       node: nodes.find(({ port }) => port === Number(master?.[1])) as ClusterNode,
     }));
   };
-  /** The nodes that are masters with slots now. */
+  /** The nodes that are currently masters with slots. */
   const masters = async () => [...new Set((await owners()).map(({ node }) => node))];
-  /** The node that is the master of a slot now. */
+  /** The current master of a slot. */
   const masterOf = async (slot: number) =>
     (await owners()).find(({ from, to }) => from <= slot && slot <= to)?.node as ClusterNode;
   const scheme = tls === null ? "redis://" : `rediss://${tls.login}`;
@@ -74,7 +74,7 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
     tls,
     masters,
     masterOf,
-    /** Moves slots with all their keys to another master, as an operator does with `redis-cli --cluster reshard`. */
+    /** Moves slots with all their keys to another master, like an operator with `redis-cli --cluster reshard`. */
     async moveSlots(slots: readonly number[], to: ClusterNode): Promise<void> {
       for (const slot of slots) await moveSlot(slot, await masterOf(slot), to, nodes);
     },
@@ -85,7 +85,7 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
         return nodes.find((_, index) => infos[index]?.includes(`master_port:${master.port}`));
       });
     },
-    /** Thaws and starts every node, and waits until each master has its replica again. */
+    /** Resumes and starts every node, and waits until each master has its replica again. */
     async heal(): Promise<void> {
       for (const node of nodes) node.thaw();
       await Promise.all(nodes.map((node) => node.start()));
@@ -99,7 +99,7 @@ export async function startRedisCluster({ replicas = true, secure = false } = {}
   };
 }
 
-/** What each node says about its partner; empty when it does not answer. */
+/** Each node's report about its partner, or an empty text without an answer. */
 function readReplication(nodes: readonly ClusterNode[]): Promise<string[]> {
   return Promise.all(
     nodes.map(({ client }) => Promise.race([client.info("replication").catch(() => ""), sleep(500, "")])),
@@ -114,7 +114,7 @@ async function moveSlot(slot: number, from: ClusterNode, to: ClusterNode, nodes:
     if (keys.length === 0) break;
     await from.client.call("MIGRATE", "127.0.0.1", String(to.port), "", "0", "5000", "KEYS", ...(keys as string[]));
   }
-  // The new owner first: until the old one knows, it still redirects.
+  // The new owner comes first, because the old one redirects until it knows.
   for (const node of [to, from]) await node.client.cluster("SETSLOT", slot, "NODE", to.id);
   const others = nodes.filter((node) => node !== to && node !== from);
   await Promise.all(others.map((node) => node.client.cluster("SETSLOT", slot, "NODE", to.id).catch(() => undefined)));
@@ -145,7 +145,7 @@ export class ClusterNode {
     this.client.on("error", () => undefined);
   }
 
-  /** Starts the server, on what its file holds. Does nothing when it runs. */
+  /** Starts the server on the data in its file, unless it is running. */
   async start(): Promise<void> {
     if (this.#process !== null) return;
     const place = ["--bind", "127.0.0.1", "--dir", this.#directory, ...this.#settings];
@@ -195,10 +195,10 @@ async function anyAnswer<T>(nodes: readonly ClusterNode[], ask: (client: Redis) 
   });
 }
 
-/** A node's port plus this is the port that the nodes use among themselves. */
+/** A node's port plus this number is the port for the nodes' own traffic. */
 const BUS_OFFSET = 10_000;
 
-/** A steady port whose number plus BUS_OFFSET is one, too. */
+/** A steady port whose number plus BUS_OFFSET is also a steady port. */
 async function findNodePort(): Promise<number> {
   for (;;) {
     const port = (await findSteadyPort()) - BUS_OFFSET;

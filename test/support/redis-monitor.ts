@@ -5,19 +5,19 @@ import { mastersOf } from "../../src/platform/redis/connections.ts";
 import { connectRedis } from "./servers.ts";
 import { until } from "./until.ts";
 
-/** Records the commands that Redis receives; for a cluster, those of all masters. */
+/** Records the commands that Redis receives, or on a cluster those of all masters. */
 export interface RedisMonitor {
   /**
-   * Counts the commands so far with a key of this prefix, in the database of the URL: other test files use other
-   * databases.
+   * Counts the commands so far with a key of this prefix, in the database of the URL, because other test files use
+   * other databases.
    */
   count(keyPrefix: string): Promise<number>;
   close(): void;
 }
 
 /**
- * Calls `onLine` with each command that a server receives, until the returned socket is destroyed. It is a plain
- * socket, because ioredis's `monitor` throws when another connection sends a command while it starts.
+ * Calls `onLine` with each command that a server receives, until the returned socket is destroyed. This is a plain
+ * socket, because ioredis's `monitor` throws if another connection sends a command while it starts.
  */
 export async function watchCommands(
   server: { host: string; port: number; password?: string | undefined },

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A Redis user who may do what the service does, and settings of a server that speaks TLS only. */
+/** A Redis user with the rights that the service needs, and settings of a server that uses only TLS. */
 export interface RedisTls {
   /** The certificate of the authority, for NODE_EXTRA_CA_CERTS. */
   caFile: string;
@@ -16,11 +16,11 @@ export interface RedisTls {
   admin: { username: string; password: string };
 }
 
-/** What `docs/servers.md` says that the user of the service needs. */
+/** The rights of the service's user, from `docs/servers.md`. */
 export const ACL_RULES =
   "~* &* +@all -@admin -@dangerous +info +role +client|list +config|get +cluster|slots +cluster|nodes +cluster|info";
 
-/** Makes an authority and a certificate for loopback in a directory, and two users. The default user is off. */
+/** Creates an authority and a certificate for loopback in a directory, and two users. The default user is disabled. */
 export function makeRedisTls(directory: string): RedisTls {
   const path = (name: string) => join(directory, name);
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: directory, stdio: "pipe" });

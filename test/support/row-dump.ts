@@ -6,8 +6,8 @@ const TABLES =
   claims purchases webhook_endpoints webhook_outbox webhook_deliveries audit_entries`.split(/\s+/);
 
 /**
- * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that nothing was
- * written in between, not even unchanged values.
+ * Dumps every row of the tables with its position and its last transaction. Two equal dumps prove that no row was
+ * written in between, not even with unchanged values.
  */
 export async function dumpRows(
   db: pg.Pool,
@@ -23,7 +23,7 @@ export async function dumpRows(
   return dump;
 }
 
-/** The tables that contain a text, as it is or as part of a JSON string, by name. */
+/** The tables that contain a text, plain or in a JSON string, by name. */
 export async function tablesWith(db: pg.Pool, text: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.tables

@@ -9,7 +9,7 @@ export interface Sample {
 export interface Scrape {
   text: string;
   samples: Sample[];
-  /** The value of the only sample with this name and at least these labels; undefined without one. */
+  /** The value of the only sample with this name and at least these labels. Undefined without one. */
   value(name: string, labels?: Record<string, string>): number | undefined;
 }
 

@@ -7,7 +7,7 @@ import { readThenWrite, waitForLocks } from "../../src/platform/db/transaction.t
 const LOCK_WAIT_MS = 5_000;
 
 /**
- * Seals the Pending events of one voucher without a worker, as a batch of one. Returns their number: 0 if another
+ * Seals the Pending events of one voucher without a worker, as a batch of one. Returns their number, or 0 if another
  * transaction has sealed them first.
  */
 export async function sealVoucher(ctx: { pool: pg.Pool }, voucherId: string): Promise<number> {

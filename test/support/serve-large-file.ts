@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import { openFiles } from "../../src/platform/http/send-file.ts";
 
-// Serves a file that is larger than what the kernel keeps for a reader, and prints its port.
+// Serves a file that is larger than the kernel's buffers for a reader, and prints its port.
 
 const MEGABYTES = 32;
 

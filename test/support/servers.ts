@@ -22,7 +22,8 @@ let clones = 0;
 const ON_CLUSTER = inject("redisUrl").includes(",");
 
 /**
- * A test that puts a proxy in front of the one server, or reads what only it knows. `npm run test:cluster` skips it.
+ * A test that puts a proxy in front of the single server, or reads data that only a single server has. `npm run
+ * test:cluster` skips it.
  */
 export const itOnOneRedis = it.skipIf(ON_CLUSTER);
 
@@ -52,8 +53,8 @@ async function cloneTemplate(): Promise<{ name: string; ownerUrl: string; db: pg
 }
 
 /**
- * Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is that of each
- * queue.
+ * Clones the migrated template and empties the Redis database of this vitest worker. `shardCount` is the number of each
+ * queue's shards.
  */
 export async function openTestServers(shardCount = inject("queueShards")) {
   const { name, ownerUrl, db } = await cloneTemplate();
@@ -80,13 +81,14 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     /** The address for migrations, as the database's owner. */
     ownerUrl,
     redisUrl,
-    /** A pool of the owner: to issue vouchers, check the result and force interleavings. */
+    /** A pool of the owner, to issue vouchers, check the result and force an order of statements. */
     db,
     /**
-     * On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Others without a key reach one node.
+     * On a cluster, the commands `keys`, `flushdb` and `exists` reach all masters. Other commands without a key reach
+     * one node.
      */
     redis,
-    /** The database is a deployment of its own. */
+    /** The database is its own deployment. */
     deploymentId,
     /** The number of shards that commands use. */
     queueShards: [shardCount] as [number],
@@ -95,15 +97,17 @@ export async function openTestServers(shardCount = inject("queueShards")) {
     /** The shard of a voucher's jobs. */
     shardOf: (voucherId: string) => shards[shardOf(voucherId, shards.length)] as Shard,
     /**
-     * The prefix of keys in the first shard, which is the only shard on a single Redis, and of queues that are not
-     * divided.
+     * The prefix of keys in the first shard, which is the only shard on a single Redis, and of queues without shards.
      */
     queuePrefix: findShard(deploymentId, 0, shardCount).prefix,
     leaseKey: (voucherId: string) => leaseKey(deploymentId, voucherId),
-    /** Registers what uses the servers; closeOpened closes it, the latest first. A closer may run twice. */
+    /**
+     * Registers a resource that uses the servers. closeOpened closes all of them, the latest first. A closer may run
+     * twice.
+     */
     onClose: (closer: () => Promise<unknown>) => void closers.push(closer),
     closeOpened,
-    /** Closes what is still open and drops the database. */
+    /** Closes all open resources and drops the database. */
     async close() {
       await closeOpened();
       redis.disconnect();
@@ -113,7 +117,7 @@ export async function openTestServers(shardCount = inject("queueShards")) {
   };
 }
 
-/** Opens a pool as the service does. */
+/** Opens a pool like the service. */
 export function openServicePool(databaseUrl: string, max = 1): pg.Pool {
   const log = openLogger("silent", "test");
   return openPool({

@@ -49,7 +49,7 @@ export interface TestApi {
   url: string;
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
-  /** With what the wings open. */
+  /** The objects that the wings open. */
   ctx: ApiContext & ReturnType<typeof marketplace.open> & ReturnType<typeof webhooks.open>;
   close(): Promise<void>;
 }
@@ -68,8 +68,8 @@ export async function startApi(servers: TestServers, env: Environment = {}, limi
 }
 
 /**
- * Waits until an API redeems again if it counts as frozen: loading the code of other processes may have kept this one
- * busy for seconds.
+ * Waits until an API redeems again if it counts as frozen, because loading the code of other processes may have blocked
+ * this one for seconds.
  */
 export async function untilCurrent({ ctx }: TestApi): Promise<void> {
   await untilStarted(() => !ctx.pauses.isOutdated(performance.now()));
@@ -102,13 +102,13 @@ function closeOnce(servers: TestServers, closer: () => Promise<void>): () => Pro
   return close;
 }
 
-/** Ends a test file: closes what it started, and fails if its database violates an invariant. */
+/** Ends a test file: closes everything that it started, and fails if its database violates an invariant. */
 export async function endService(servers: TestServers): Promise<void> {
   await servers.closeOpened();
   await assertInvariants(servers.db).finally(() => servers.close());
 }
 
-/** What the redeem worker, the seal worker and the sweeper need, without their queues. */
+/** The context of the redeem worker, the seal worker and the sweeper, without their queues. */
 export function openWorkerContext(config: ReturnType<typeof testConfig>) {
   return completeContext(openWorkerService(config, WINGS));
 }
@@ -126,7 +126,7 @@ type WebhookContext = NonNullable<ReturnType<typeof webhook.prepare>>["ctx"];
 export interface TestWorker {
   /** The address of its metrics, if `env` has a METRICS_PORT. */
   metricsUrl: string;
-  /** With what webhooks need, if WORKER_QUEUES names their queue. */
+  /** The context of webhooks, if WORKER_QUEUES names their queue. */
   ctx: WorkerContext & Partial<WebhookContext> & Pick<WebhookContext, "webhookRequests">;
   close(): Promise<void>;
 }

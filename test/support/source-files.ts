@@ -3,10 +3,10 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Written by a command. */
+/** Files that a command generates. */
 export const GENERATED = ["packages/client/src/api.ts", "src/platform/api/sentence-values.ts"];
 
-/** The files of a folder and the folders in it, without installed packages, as paths from the repository's root. */
+/** The files in a folder and its subfolders, without installed packages, as paths from the repository's root. */
 export function findFiles(folder: string): string[] {
   const entries = readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true });
   return entries
@@ -34,7 +34,7 @@ export function countPrologue(file: string): number {
   return prologue.split("\n").length - 1;
 }
 
-/** The files of statements: each has the module beside it that runs them. */
+/** The files of statements. Beside each is the module that runs them. */
 export function findStatementFiles(): string[] {
   const files = findFiles("src").sort();
   return files.filter((file) => file.endsWith(".sql") && files.includes(file.replace(/\.sql$/, ".ts")));
@@ -86,10 +86,13 @@ export function importsOf(from: string, text: string): Import[] {
   return found;
 }
 
-/** The entry of voucherctl, which is above all folders as `src/main.ts` is. */
+/** The entry point of voucherctl, which is above all folders, like `src/main.ts`. */
 export const COMMAND_ENTRY = "src/cli/main.ts";
 
-/** Finds pairs of folders of `parent` that import each other, also over others. Files of its own do not count. */
+/**
+ * Finds pairs of subfolders of `parent` that import each other, directly or through others. Files directly in `parent`
+ * do not count.
+ */
 export function findFolderCircles(parent: string, imports: readonly Import[]): string[] {
   const folderOf = (file: string) => {
     const [folder, ...rest] = file.startsWith(`${parent}/`) ? file.slice(parent.length + 1).split("/") : [];

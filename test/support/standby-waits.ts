@@ -2,8 +2,9 @@ import type pg from "pg";
 import { until } from "./until.ts";
 
 /**
- * Runs a call, and ends each wait for the synchronous standby on the server meanwhile, as an operator may: what waits
- * is then visible, and no standby has it. Returns the call's result, or null for an error, and the number of waits.
+ * Runs a call, and meanwhile ends each wait for the synchronous standby on the server, as an operator may. A commit
+ * whose wait has ended is visible, although no standby has it. Returns the call's result, or null for an error, and the
+ * number of waits.
  */
 export async function whileWaitsEnd<T>(
   db: pg.Pool,

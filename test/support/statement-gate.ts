@@ -5,8 +5,8 @@ export interface StatementGate {
   /** The server's address with the proxy's host and port. */
   url: string;
   /**
-   * Counts statements from the first one that begins a writing transaction. Forwards as many, and nothing after them.
-   * Then calls `onReached`. Clients of a limit before count no further.
+   * Counts statements from the first one that begins a writing transaction. Forwards this number, and nothing after
+   * them. Then calls `onReached`. Clients of an earlier limit count no further.
    */
   limit(statements: number, onReached: () => void): void;
   close(): Promise<void>;
@@ -22,7 +22,7 @@ interface Limit {
 /** Whether a message of a client runs a statement: Query or Execute of the protocol. */
 const RUNS = /^[QE]/;
 
-/** Opens a gate in front of the server at `target`. It lets everything pass until it has a limit. */
+/** Opens a gate in front of the server at `target`. It forwards everything until it has a limit. */
 export async function openStatementGate(target: string): Promise<StatementGate> {
   const to = new URL(target);
   const sockets = new Set<Socket>();
@@ -58,7 +58,7 @@ export async function openStatementGate(target: string): Promise<StatementGate> 
   };
 }
 
-/** Splits what a client sends into messages. Those before and with the startup message have no type. */
+/** Splits a client's data into messages. The startup message and earlier messages have no type. */
 function splitMessages(pass: (message: Buffer) => void): (bytes: Buffer) => void {
   let rest = Buffer.alloc(0);
   let typeLength = 0;

@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const isWing = /\/src\/\w+\/wing\.ts$/;
-/** Whether a file is one of the modules that run statements. They stand in folders named `db`. */
+/** Whether a file is a module that runs statements. Such modules are in folders named `db`. */
 const runsStatements = (file: string) => file.startsWith(join(ROOT, "src")) && file.includes("/db/");
 
 /**
- * Finds the names of the statements that a program may run: those of every function of a `db` folder that a loaded file
- * imports by name. Files count as a whole, so the result may contain too many.
+ * Finds the names of the statements that a program may run: those in every function of a `db` folder that a loaded file
+ * imports by name. Files count as a whole, so the result may contain too many names.
  * @param entries the program's entry files, relative to the repository.
  */
 export function statementsOf(...entries: string[]): Set<string> {
@@ -17,7 +17,7 @@ export function statementsOf(...entries: string[]): Set<string> {
 }
 
 /**
- * As {@link statementsOf}, but without folders whose files run as another role, and without files that only those
+ * Like {@link statementsOf}, but without folders whose files run as another role, and without files that only those
  * folders import.
  */
 export function statementsWithout(folders: RegExp | null, ...entries: string[]): Set<string> {
@@ -33,7 +33,7 @@ export function statementsWithout(folders: RegExp | null, ...entries: string[]):
 
 /**
  * Finds every file that the entries import, directly or indirectly. Does not follow the value of a wing, which names
- * its parts for all programs: a program's parts are entries of their own.
+ * its parts for all programs, because a program's parts are entries themselves.
  */
 function filesOf(entries: readonly string[], without: RegExp | null): Set<string> {
   const files = new Set<string>();
@@ -47,7 +47,7 @@ function filesOf(entries: readonly string[], without: RegExp | null): Set<string
 }
 
 interface Import {
-  /** Imported names except types. */
+  /** The imported names, except types. */
   names: string[];
   target: string;
 }

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 
 /**
  * Below the ephemeral ports, so that no other process takes a port before its owner has started, or while its owner is
- * dead.
+ * stopped.
  */
 const FIRST_PORT = 20_000;
 /** Vitest runs files at once, each in a process with its own pool id. Each id has its own ports. */
@@ -12,12 +12,12 @@ const poolId = Number(process.env.VITEST_POOL_ID ?? 0) % 8;
 let portsTried = 0;
 
 /**
- * Finds a free port that stays free until its process starts, and while its process is dead. Each call returns another
- * one.
+ * Finds a free port that stays free until its process starts, and while its process is stopped. Each call returns
+ * another one.
  */
 export async function findSteadyPort(): Promise<number> {
   for (;;) {
-    // Each process starts at another port, because a file's children may still have the ports of a file before.
+    // Each process starts at another port, because the previous file's child processes may still use their ports.
     const port = FIRST_PORT + poolId * PORTS_EACH + ((process.pid * 37 + portsTried++) % PORTS_EACH);
     if (await isFree(port)) return port;
   }

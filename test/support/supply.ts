@@ -61,7 +61,7 @@ export async function makeKey(
     expiresAt: null,
     ...(options.caps ?? NO_CAPS),
   });
-  // The service refuses an end in the past, which some tests need.
+  // The service refuses an end in the past, but some tests need one.
   const { expiresAt } = options;
   if (expiresAt) await db.query("UPDATE api_keys SET expires_at = $2 WHERE id = $1", [made.id, expiresAt]);
   return made;

@@ -5,7 +5,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 export interface TcpProxy {
   /** The server's address with the proxy's host and port. */
   url: string;
-  /** How many connections it has accepted. */
+  /** The number of accepted connections. */
   accepted(): number;
   /** Ends all connections and refuses new ones. */
   cut(): void;
@@ -13,7 +13,7 @@ export interface TcpProxy {
   jam(): void;
   /** Forwards requests but no answers. */
   muffle(): void;
-  /** Stops the current connections for good without closing them. New ones work. Returns their number. */
+  /** Permanently stops the current connections without closing them. New ones work. Returns their number. */
   lose(): number;
   /** Ends all connections and connects new ones to another server. */
   lead(target: string): void;
@@ -28,10 +28,10 @@ interface Wire {
   lost: boolean;
 }
 
-/** What holds for all connections. */
+/** The rules for all connections. */
 type State = "open" | "cut" | "jammed" | "muffled";
 
-/** Connects a client to a server. When one of the two ends, the other does, and the proxy forgets them. */
+/** Connects a client to a server. When one side ends, the other side ends as well, and the proxy forgets both. */
 function connectWire(client: Socket, to: URL, wires: Set<Wire>): Wire {
   const server = connect(Number(to.port), to.hostname);
   const wire = { client, server, lost: false };

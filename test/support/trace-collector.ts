@@ -26,7 +26,7 @@ export interface TraceCollector {
   close(): Promise<void>;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP; ReceivedSpan has what is read of it.
+// biome-ignore lint/suspicious/noExplicitAny: the JSON form of OTLP; ReceivedSpan has the fields that tests read.
 type Otlp = any;
 
 /** Opens a collector on a free port. */

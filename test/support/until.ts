@@ -1,6 +1,6 @@
 /**
- * Waits until `condition` yields something truthy and returns it. The deadline only ends a wait that is in vain, and is
- * patient with a busy machine: a bound that matters belongs into an assertion.
+ * Waits until `condition` returns a truthy value and returns it. The time limit only ends a hopeless wait, and allows
+ * for a busy machine. A time limit that is part of a rule belongs in an assertion.
  */
 export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_000): Promise<NonNullable<T>> {
   const startedAt = Date.now();
@@ -9,12 +9,15 @@ export async function until<T>(condition: () => T | Promise<T>, deadlineMs = 30_
     if (value) return value as NonNullable<T>;
     const waitedMs = Date.now() - startedAt;
     if (waitedMs > deadlineMs) throw new Error(`the condition was not met within ${deadlineMs} ms`);
-    // A long wait asks less often: asking keeps the processor from what is awaited.
+    // A long wait checks less often, because checks use CPU time that the awaited work needs.
     await new Promise((resolve) => setTimeout(resolve, Math.min(Math.max(10, waitedMs / 20), 100)));
   }
 }
 
-/** Waits like `until`. Null if `call` ends first: a busy machine may be too slow to meet the condition before that. */
+/**
+ * Waits like `until`. Returns null if `call` ends first, because a busy machine may be too slow to meet the condition
+ * before that.
+ */
 export async function untilOr<T>(
   call: Promise<unknown>,
   condition: () => T | Promise<T>,
@@ -31,27 +34,30 @@ export async function untilOr<T>(
   return (met || null) as Exclude<NonNullable<T>, false> | null;
 }
 
-/** What `work` returns, or null if it took longer than `maxMs`: a busy machine may be too slow for what it tests. */
+/**
+ * Returns the result of `work`, or null if it took longer than `maxMs`, because a busy machine may be too slow for the
+ * test.
+ */
 export async function inTime<T>(maxMs: number, work: () => Promise<T>): Promise<T | null> {
   const startedAt = performance.now();
   const result = await work();
   return performance.now() - startedAt < maxMs ? result : null;
 }
 
-/** Waits for the next day if this one is nearly over: what a test calls today must stay so until its end. */
+/** Waits for the next day if this one is nearly over, because a test's "today" must stay the same until its end. */
 export async function avoidMidnight(): Promise<void> {
   const leftMs = DAY_MS - (Date.now() % DAY_MS);
   if (leftMs < LONG_MS) await new Promise((resolve) => setTimeout(resolve, leftMs + 1_000));
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than a test file takes. Milliseconds. */
+/** Longer than any test file. Milliseconds. */
 const LONG_MS = 150_000;
 
 /** Time limit for the start of a process, server or connection on a busy machine. Milliseconds. */
 export const START_MS = 60_000;
 
-/** Waits for a start, with a generous limit because its duration is not what a test checks. */
+/** Waits for a start, with a generous limit, because the test does not check its duration. */
 export function untilStarted<T>(condition: () => T | Promise<T>): Promise<NonNullable<T>> {
   return until(condition, START_MS);
 }

@@ -22,9 +22,8 @@ import { issueVouchers, makePartner, provisioning, type TestPartner } from "./su
 import { lazily } from "./use-service.ts";
 
 /**
- * Opens a database with a partner, and the files of a log and of the one that follows, for each test of a file. Gives
- * what tests do with them; `of` are the files of the log, and files that a test names are in the directory of the first
- * log.
+ * Opens a database with a partner for each test of a file, and the files of a log and of the following log. Returns the
+ * tests' operations. `of` has the files of the log. Files that a test names are in the directory of the first log.
  */
 export function useLog() {
   let opened: { servers: TestServers; partner: TestPartner; files: TlogFiles; next: TlogFiles } | null = null;

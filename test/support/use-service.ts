@@ -19,19 +19,19 @@ type Env = Record<string, string>;
 /** A list as long as the file wants. The type spares tests a check of each element. */
 type Some<T> = [T, T, T, ...T[]];
 
-/** What a test file needs. */
+/** The settings of a test file. */
 interface Wanted {
   /** The environment of each API. */
   apis?: Env[];
-  /** The environment of each worker process in this one. */
+  /** The environment of each worker process inside this process. */
   workers?: Env[];
   /** The number of worker contexts that take no jobs from the queue. */
   contexts?: number;
   /** The environment of all of them. */
   env?: Env;
-  /** Whether users can sign in: the APIs get a file of published keys. */
+  /** Whether users can sign in. The APIs then get a file of published keys. */
   users?: boolean;
-  /** The number of shards of queues, if the tests need another number than the run has. */
+  /** The number of shards of queues, if the tests need another number than the run. */
   shards?: number;
 }
 
@@ -71,7 +71,7 @@ async function start({ apis = [{}], workers = [{}], contexts = 0, env = {}, user
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/** Opens something before the tests of a file, and closes it after them. Returns how to get it. */
+/** Opens a resource before the tests of a file, and closes it after them. Returns a function that returns it. */
 function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): () => T {
   let opened: { value: T } | null = null;
   beforeAll(async () => {
@@ -88,9 +88,9 @@ function useOpened<T>(open: () => Promise<T>, close: (opened: T) => Promise<unkn
 }
 
 /**
- * Starts a service before the tests of a file, and closes it after them, when the database must violate no invariant.
- * Returns what tests use of it: servers, processes, a partner with two keys (`till` and `rival`) and another partner
- * (`foreign`). All of it exists inside tests and hooks only; the returned objects look it up when a property is read.
+ * Starts a service before the tests of a file, and closes it after them. The database must then violate no invariant.
+ * Returns the objects for tests: servers, processes, a partner with two keys (`till` and `rival`) and another partner
+ * (`foreign`). They exist inside tests and hooks only, so the returned object looks them up when a property is read.
  */
 export function useService(wanted: Wanted = {}) {
   const { apis = [{}], workers = [{}], contexts = 0 } = wanted;
@@ -135,7 +135,7 @@ export function useService(wanted: Wanted = {}) {
     anyone: lazily(() => marketClient(now().apis[0]?.url ?? "", null)),
     /** Starts another API for the same users, which closes with the others. */
     startApi: (more: Env = {}) => startApi(now().servers, { ...now().env, ...more }),
-    /** As `startApi`, without waiting until the API is ready. */
+    /** Like `startApi`, without waiting until the API is ready. */
     startApiUnready: (more: Env = {}) => startApiUnready(now().servers, { ...now().env, ...more }),
   };
 }
@@ -159,7 +159,7 @@ export function useDatabase() {
   };
 }
 
-/** An object whose properties are read from another one that does not exist yet. */
+/** An object that reads its properties from another one, which does not exist yet. */
 export function lazily<T extends object>(find: () => T): T {
   return new Proxy({} as T, {
     get(_target, name) {

@@ -13,7 +13,7 @@ export interface HostedCommand {
 
 /** Runs voucherctl on the servers of a test file. */
 export interface Voucherctl {
-  /** Runs a command to its end: words, or a line like `org create --name 'Corner Shop'`. */
+  /** Runs a command to its end, given as words or as a line like `org create --name 'Corner Shop'`. */
   run(command: string | readonly string[], env?: Record<string, string>): Promise<Ended>;
   /**
    * Runs a command with --json and returns the object that it prints. Fails unless the command succeeds and prints
@@ -25,15 +25,13 @@ export interface Voucherctl {
 
 const HOST = fileURLToPath(new URL("./voucherctl-host.ts", import.meta.url));
 
-/** The words of a line, which stand in single quotes where they contain spaces. */
+/** The words of a line. Words with spaces are in single quotes. */
 const split = (line: string) => Array.from(line.matchAll(/'([^']*)'|\S+/g), ([word, quoted]) => quoted ?? word);
 
 let host: ChildProcess | null = null;
 let previous: Promise<unknown> = Promise.resolve();
 
-/**
- * Runs a command in one process for all of them, because starting hundreds of processes takes longer than their work.
- */
+/** Runs all commands in one process, because starting hundreds of processes takes longer than their work. */
 function runHosted(command: HostedCommand): Promise<Ended> {
   host ??= fork(HOST, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   // It ends with this process.

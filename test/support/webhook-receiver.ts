@@ -14,7 +14,7 @@ export const WEBHOOK_ENV = {
 
 /** One request as a receiver saw it. */
 export interface ReceivedWebhook {
-  /** The path of the request, which tells endpoints apart. */
+  /** The path of the request, which distinguishes endpoints. */
   path: string;
   id: string;
   type: string;
@@ -22,14 +22,14 @@ export interface ReceivedWebhook {
   sequence: number | undefined;
   body: { type: string; timestamp: string; data: Record<string, unknown> };
   text: string;
-  /** Whether one of the signatures is by the secret that belongs to the path's endpoint. */
+  /** Whether one of the signatures was made with the secret of the path's endpoint. */
   isSigned: boolean;
   atMs: number;
-  /** The status of the answer; null without an answer. */
+  /** The status of the answer, or null without an answer. */
   status: number | null;
 }
 
-/** Status of the answer, with headers, or null: no answer at all. */
+/** The status of the answer, with headers, or null for no answer. */
 type Answer = number | { status: number; headers: Record<string, string> } | null;
 
 export interface WebhookReceiver {
@@ -40,7 +40,7 @@ export interface WebhookReceiver {
   close(): Promise<void>;
 }
 
-/** Starts an HTTP receiver that answers each request as `answer` says, 204 by default. */
+/** Starts an HTTP receiver that answers each request with the result of `answer`, 204 by default. */
 export async function startReceiver(
   answer: (request: ReceivedWebhook) => Answer | Promise<Answer> = () => 204,
 ): Promise<WebhookReceiver> {
@@ -84,7 +84,7 @@ export async function startReceiver(
   };
 }
 
-/** Verifies as Standard Webhooks describes, without the service's own signing. */
+/** Verifies signatures by Standard Webhooks, without the service's own code. */
 function isSigned(endpointId: string, headers: IncomingHttpHeaders, text: string): boolean {
   const secret = deriveWebhookSecret(WEBHOOK_ENV.WEBHOOK_SECRET, endpointId, 1);
   const signed = `${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${text}`;

@@ -19,17 +19,17 @@ export interface LogVectors {
   /** The data of the leaves of the small trees, in hex. */
   leaves: string[];
   roots: { leaves: string; size: number; root: string }[];
-  /** Of the small trees. Hashes are in hex, with spaces between them. */
+  /** The roots and proofs of the small trees. Hashes are in hex, with spaces between them. */
   inclusionProofs: { index: number; size: number; hashes: string }[];
   consistencyProofs: { oldSize: number; size: number; hashes: string }[];
   /** Every receipt of the tree of nine leaves, with the payload that it proves. */
   receipts: { name: string; index: number; recordHash: string; receipt: string }[];
   broken: { name: string; receipt: string }[];
-  /** Valid receipts that differ from those that the service makes. */
+  /** Valid receipts in forms that the service does not produce. */
   unusual: { name: string; receipt: string }[];
 }
 
-/** What the file says about itself, by sentence. */
+/** The file's sentences about itself. */
 const ABOUT = [
   "Test vectors for verifiers of the log of sealed events.",
   "The data of a leaf is the 32 bytes of an event's recordHash;",
@@ -59,7 +59,7 @@ function treeOf(leaves: readonly Buffer[]) {
   return tree;
 }
 
-/** Makes the vectors' checkpoint of the first leaves, signed and cosigned. */
+/** Creates the vectors' checkpoint of the first leaves, signed and cosigned. */
 async function publish(leaves: readonly Buffer[], by: SignerKey = tlogKey): Promise<string> {
   const head = { size: leaves.length, root: treeOf(leaves).root() };
   const text = formatCheckpoint({ origin: by.name, ...head });
@@ -141,7 +141,7 @@ async function makeBroken(leaves: Buffer[], receiptOf: (index: number) => Promis
   ];
 }
 
-/** Texts and bytes that no event has. */
+/** Texts and bytes that no event contains. */
 const BAD_PAYLOADS: Record<string, string | Buffer> = {
   "is not JSON": "an event",
   "is null": "null",
@@ -160,7 +160,7 @@ const BAD_PAYLOADS: Record<string, string | Buffer> = {
   "is not UTF-8": Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
 };
 
-/** The only leaf of a tree, of these bytes. The lines after the log's signature may be others than the witness's. */
+/** The only leaf of a tree, with these bytes. The lines after the log's signature may differ from the witness's. */
 async function proveAlone(
   name: string,
   payload: string | Buffer,
@@ -184,7 +184,7 @@ async function logLineOf(key: SignerKey, text: string): Promise<string> {
 
 const EVENT = '{"sequence":2}';
 
-/** Receipts of one leaf that a verifier accepts, although the service does not make them. */
+/** Receipts of one leaf that a verifier accepts, although the service does not produce them. */
 async function signUnusually() {
   const otherLog = await makeSigner("log", ORIGIN, seedOf(OTHER_SEED));
   const otherWitness = await makeSigner("witness", "witness.example.org/other", seedOf(OTHER_SEED));
@@ -257,7 +257,7 @@ function hex(hashes: readonly Buffer[]): string {
 /** The lines of a receipt: header, extra, index, four hashes, empty, origin, size, root, empty, two signatures. */
 const [EXTRA, INDEX, HASH, EMPTY, FOREIGN, SIZE, ROOT, LOG, COSIGNATURE] = [1, 2, 3, 7, 8, 9, 10, 12, 13];
 
-/** Ways in which the form of a receipt can be wrong. */
+/** Ways in which a receipt's form can be wrong. */
 function deformReceipt(good: string): { name: string; receipt: string }[] {
   const lines = good.split("\n");
   const line = (at: number) => String(lines[at]);

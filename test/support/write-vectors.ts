@@ -5,12 +5,12 @@ import { type EventType, GENESIS_HASH, sealEvent } from "../../src/core/chain/ch
 import { makeHostileVectors } from "./hostile-vectors.ts";
 
 /**
- * The published file of the vectors. Its texts, its events and their data are edited by hand; the rest is generated
+ * The published file of the vectors. Its texts, its events and their data are edited by hand, and the rest is generated
  * from them.
  */
 export const VECTORS_FILE = fileURLToPath(new URL("../../docs/chain-vectors.json", import.meta.url));
 
-/** What a verifier finds. */
+/** A verifier's finding. */
 export type ChainFault =
   | "sequence"
   | "sealStatus"
@@ -47,12 +47,12 @@ export interface Vectors {
   about: string;
   findings: Record<ChainFault, string>;
   chains: VectorChain[];
-  /** With the first finding and the position of its event, counted from 1. */
+  /** A broken chain, with the first finding and the position of its event, counted from 1. */
   broken: (VectorChain & { expected: { sequence: number; finding: ChainFault } })[];
   hostile: HostileVector[];
 }
 
-/** A history that someone has made to mislead a verifier, or that is unusual and valid. */
+/** A history that was made to mislead a verifier, or that is unusual but valid. */
 export interface HostileVector {
   name: string;
   /** The text of the answer. */
@@ -60,7 +60,7 @@ export interface HostileVector {
   verdict: { intact: true } | { intact: false; sequence: number };
 }
 
-/** Seals the events again that are sealed in a chain. */
+/** Seals a chain's sealed events again. */
 function seal({ entityId, events }: VectorChain, firstPreviousHash = GENESIS_HASH): VectorEvent[] {
   let previousHash = firstPreviousHash;
   return events.map((event) => {
@@ -89,12 +89,12 @@ const change = (sequence: number, changed: (event: VectorEvent, chain: VectorCha
 /** Changes the payload of one event, without hashing it again. */
 const rewrite = (sequence: number, write: (payload: string) => string) =>
   change(sequence, ({ payload }) => ({ payload: write(String(payload)) }));
-/** What an event has that is not sealed yet. */
+/** The seal columns of a Pending event. */
 const PENDING = { sealStatus: "Pending", payload: null, recordHash: null, previousHash: null } as const;
-/** Makes the event of one sequence Pending, and seals those after it as if it were not there. */
+/** Makes the event of one sequence Pending, and seals later events as if it did not exist. */
 const hide = (sequence: number) => (chain: VectorChain) =>
   seal({ ...chain, events: change(sequence, () => PENDING)(chain) });
-/** Makes the last event of two Pending, except for these fields. */
+/** Makes the last of two events Pending, except for these fields. */
 const halfSeal =
   (...fields: ("payload" | "recordHash" | "previousHash")[]) =>
   (chain: VectorChain) =>
@@ -116,7 +116,7 @@ const take =
 /** The id of another voucher. */
 const OTHER_ID = "vch_01jzbq0000e00a4g0g0000006f";
 
-/** How each broken chain is made from the good chain of the same voucher. */
+/** How each broken chain is made from the valid chain of the same voucher. */
 const BREAKS: Record<string, (chain: VectorChain) => VectorEvent[]> = {
   "a payload was changed by one character": rewrite(2, (payload) => payload.replace("user-ä-1", "user-ä-2")),
   "a note was changed in the last event": rewrite(2, (payload) => payload.replace("Tisch 4", "Tisch 5")),
@@ -206,7 +206,7 @@ export function renderVectors(): string {
     return { ...one, events: make(good) };
   });
   const text = JSON.stringify({ ...published, chains, broken, hostile: makeHostileVectors(chains) }, null, 2);
-  // As the formatter writes lists of numbers.
+  // Has the format of the formatter for lists of numbers.
   return `${text.replace(/\[\s+([\d,\s]+?)\s+\]/g, (_, list: string) => `[${list.replace(/\s+/g, " ")}]`)}\n`;
 }
 

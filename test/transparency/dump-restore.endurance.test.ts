@@ -19,13 +19,13 @@ import { issueVouchers, makeKey, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 
 /**
- * The newest Debian package of Postgres: pg_dump refuses a server that is newer than itself, so this starts the server
+ * The newest Debian package of Postgres. pg_dump refuses a server that is newer than itself, so this starts the server
  * of the same package.
  */
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
 
-/** As root, the user postgres: Postgres refuses to run as root. */
+/** As root, the user postgres, because Postgres refuses to run as root. */
 const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
 
@@ -49,7 +49,7 @@ it.skipIf(bin === null)(
       const audited = await restored.voucherctl("log", "audit");
       expect(audited).toMatchObject({ leaves: 45, events: 40, lost: 5, problemCount: 0 });
 
-      // A lost redemption, proved by the receipt that the partner kept.
+      // A lost redemption, proved by the partner's receipt.
       const [receiptFile, policyFile] = [join(files.directory, "receipt"), join(files.directory, "policy")];
       writeFileSync(receiptFile, receipt);
       writeFileSync(policyFile, (await findPublished(restored.db))?.policy ?? "");
@@ -131,7 +131,7 @@ async function useOriginal(servers: TestServers, files: TlogFiles, { directory, 
   return { dump, mirror, receipt: receipt.body };
 }
 
-/** Restores the dump by the runbook's steps. Returns the database, and how to run further steps. */
+/** Restores the dump by the runbook's steps. Returns the database, and a function that runs further steps. */
 async function restoreDump(files: TlogFiles, { url, open }: Server, dump: string) {
   const voucherctl = async (...args: string[]) => {
     const env = { ...files.env, DATABASE_URL: url("restored") };

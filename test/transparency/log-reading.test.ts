@@ -55,7 +55,7 @@ it("an empty log serves nothing, and receipts answer not_logged_yet", async () =
   const reply = await till.receipt("early");
   expect([reply.status, reply.body.code, reply.headers.get("retry-after")]).toEqual([409, "not_logged_yet", "1"]);
   expect(await logIndexesOf(0)).toEqual([null, null]);
-  // In a browser, the answer is a page that loads itself again until the proof exists.
+  // In a browser, the answer is a page that reloads until the proof exists.
   const page = await proofOf(1, 0, { accept: "text/html" });
   expect([page.status, page.headers.get("refresh")]).toEqual([409, "3"]);
   expect(await page.text()).toMatch(/Not in the log yet.*within seconds.*This page looks again by itself/s);
@@ -125,7 +125,7 @@ describe("after a checkpoint is published", () => {
     const file = join(files.directory, "early.tlog-proof");
     writeFileSync(file, body);
     const command = ["docs/verify-receipt.mjs", file, tlogKey.text, String(witnessKeys[0]?.text)];
-    // Another process verifies while this one goes on: blocking this one would count as a pause of its service.
+    // Another process verifies, because blocking this one would count as a pause of its service.
     const verified = await promisify(execFile)(process.execPath, command);
     expect(verified.stderr).toMatch(/^Valid: the log \S+ has this event, [^\n]+\.\n$/);
     expect(JSON.parse(verified.stdout)).toMatchObject({

@@ -64,7 +64,7 @@ it("log audit finds an event that was cut off the end of a chain", async () => {
   const verify = () => verifyAllChains({ pool: db });
   expect(await verify()).toMatchObject({ events: 4, broken: [] });
   await tamper(db, `DELETE FROM voucher_events WHERE voucher_id = '${cut.id}' AND sequence = 2`);
-  // Chain verify sees that the voucher counts one more event; an operator can change that too.
+  // Chain verify sees that the voucher counts one more event, but an operator can change that count too.
   expect((await verify()).broken).toMatchObject([{ voucherId: cut.id, sequence: 2 }]);
   await tamper(
     db,
@@ -93,7 +93,7 @@ it("a restored database's log signs nothing until its recovery, then continues a
   await expect(recoverFrom("copy")).rejects.toThrow(/has 820 leaves, the copy's checkpoint 800/);
   expect(await run()).toMatchObject({ placed: 0, size: 820, published: 820, refused: null });
   expect(await audit()).toMatchObject({ leaves: 820, events: 320, lost: 500, problemCount: 0 });
-  // What was published before the restore is still a part of the log.
+  // The checkpoint from before the restore is still a part of the log.
   await exportTo("now");
   await monitor("copy");
   expect(await monitor("now", { keep: true })).toMatchObject({ before: 800, size: 820 });
@@ -117,7 +117,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   const before = await leavesByEvent();
   await restore();
 
-  // Sealed again, in one batch with an event that the copy does not have.
+  // The event was sealed again, in one batch with an event that the copy does not have.
   await claimOne(later);
   await sealInOneBatch([sealedTogether.id, later.id]);
   await issue(20);
@@ -145,7 +145,7 @@ it("a restored database keeps the leaf of every remaining event", async () => {
   expect(after.get(`${later.id} 2`)).toBe(447);
   expect(await exportTo("now")).toBe(468);
   await assertInvariants(db);
-  // The log also takes later events.
+  // The log also accepts later events.
   await issue(3);
   expect(await run()).toMatchObject({ placed: 3, published: 471 });
   await assertInvariants(db);
@@ -196,7 +196,7 @@ it("a restored database's log is not recovered from a copy with another leaf", a
   expect(await audit()).toMatchObject({ leaves: 10, problemCount: 0 });
 });
 
-/** Issues vouchers whose events are outside of the log, like those from before it began. */
+/** Issues vouchers whose events are outside of the log, like events from before the log began. */
 async function issueOutside(count: number) {
   const outside = await issue(count);
   await tamper(
@@ -225,7 +225,7 @@ async function leavesByEvent(): Promise<Map<string, number | null>> {
   return leaves;
 }
 
-/** What an audit finds in a log of 700 leaves, the last of them in bundle 2, and five events that wait. */
+/** The findings of an audit in a log of 700 leaves, the last of them in bundle 2, and five waiting events. */
 const TAMPERINGS: [statement: string, problem: RegExp][] = [
   [
     "DELETE FROM voucher_events WHERE log_slot & 4095 = 3 AND log_slot >> 12 = (SELECT min(id) FROM log_batches)",

@@ -46,7 +46,7 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
     exported: 300,
     anchorsWritten: [next.anchor],
   });
-  // The retired log proves what it proved, with nothing but its export.
+  // The retired log's receipts stay valid, with only its export.
   expect(readFileSync(at("retired/checkpoint"), "utf8")).toBe(before?.note);
   const { rows } = await db.query("SELECT record_hash FROM voucher_events WHERE voucher_id = $1", [voucher?.id]);
   const recordHash: Buffer = rows[0]?.record_hash;
@@ -56,12 +56,12 @@ it("a retired log's receipts stay valid under its policy, and the next log has t
   const source = openLogSource(at("retired"));
   const exported = await auditServedTlog({ log: source, histories: source, policy, vouchers: [] });
   expect(exported).toMatchObject({ origin: ORIGIN, leaves: 300, problemCount: 0 });
-  // Both logs have signed its end, and the next one has it as a leaf.
+  // Both logs have signed the retired log's end, and the next log has it as a leaf.
   const last = readFileSync(at("retired/last-checkpoint"), "utf8");
   expect(last).toContain(`\n— ${ORIGIN} `);
   expect(last).toContain(`\n— ${NEXT_ORIGIN} `);
   expect(await leafOf(300)).toBe(sha256("retired/last-checkpoint"));
-  // A worker that still has the old key signs nothing.
+  // A worker with the old key signs nothing.
   const anchor = readFileSync(files.anchor, "utf8");
   const gone = `The database has the log ${NEXT_ORIGIN}, not ${ORIGIN}.`;
   expect(await run()).toMatchObject({ placed: 0, refused: gone });
@@ -187,7 +187,7 @@ it("a restored log without its last leaves is retired only if the loss is accept
   expect(await audit()).toMatchObject({ leaves: 304, events: 303, lost: 0, retirements: 1, problemCount: 0 });
   expect(await leafOf(300)).toBe(sha256("retired/last-checkpoint"));
   expect(readFileSync(at("retired/last-checkpoint"), "utf8")).toMatch(`${ORIGIN}\n800\n`);
-  // A partner who saw the lost leaves sees that the next log does not have them.
+  // A partner with proofs of the lost leaves sees that the next log does not have them.
   await exportTo("next");
   await expect(monitor("next", { retired: ORIGIN })).rejects.toThrow(/has 304 leaves, and had 800/);
 });
@@ -224,7 +224,7 @@ it("a retirement that is killed at any statement had no effect, or the next run 
     await retire({}, pool).catch(() => null);
     hasDied = sent() >= statement;
     await pool.end();
-    // The server notices the death when it sends its next response.
+    // The server notices the lost client when it sends its next response.
     const locked = "SELECT FROM log_tree FOR UPDATE SKIP LOCKED";
     await untilStarted(async () => (await db.query(locked)).rowCount === 1);
     const origin = (await findTlogTree(db))?.origin;

@@ -75,7 +75,7 @@ it("log audit --url accepts an export, and reports every changed tile, leaf or c
   await expect(served()).rejects.toThrow(/The policy has no log/);
 });
 
-/** The history of a voucher of one event. Each of its pages is the same. */
+/** The history of a voucher with one event. Each of its pages is the same. */
 function serveHistory(of: {
   voucherId: string;
   recordHash: string;
@@ -122,7 +122,7 @@ it("log audit --url reports a sealed event after a pending one, and a pending ev
     return problems[0]?.replace(entityId, "it");
   };
   for (const chain of chains) expect(await find(chain), chain.name).toBeUndefined();
-  // Payloads are not public.
+  // The public history contains no payloads.
   const misplaced = broken.filter(
     ({ name, expected }) => expected.finding === "sealStatus" && !/ has a payload/.test(name),
   );

@@ -87,7 +87,7 @@ it("the verifier file accepts every valid receipt of the test vectors, and rejec
       expect(words, name).toMatch(new RegExp(`^This receipt is ${what}\\. Do not rely on it\n+\\S.*\\.$`, "s"));
     }
   }
-  // A text field turns CR and LF into LF, and the page repairs what is before and after a text that was pasted.
+  // A text field turns CR and LF into LF, and the page trims a pasted text.
   expect(accepted).toEqual([
     "the lines end with CR and LF",
     "the last line end is missing",

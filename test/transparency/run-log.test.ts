@@ -93,7 +93,7 @@ describe("a tree that was changed in the database", () => {
     files.setWitnesses([witness.url]);
   });
 
-  /** What the log has signed and serves. */
+  /** The checkpoints that the log has signed and serves. */
   const signed = async () => [readAnchor(), (await published())?.note, state()];
 
   it("a tree that was changed in the database is refused before it is signed, until it is repaired", async () => {
@@ -134,12 +134,12 @@ describe("a tree that was changed in the database", () => {
     expect(await running.run()).toMatchObject({ published: 6, cosigned: 1, refused: null });
   });
 
-  /** Runs a pass while the tree changes. The next one is refused, and no forged root is signed. */
+  /** Runs a pass while the tree changes. The next pass is refused, and no forged root is signed. */
   async function changeDuring(change: (outside: pg.PoolClient, startPass: () => Promise<void>) => Promise<unknown>) {
     const { pool, run } = await begun(5);
     waitLongForLocks(pool);
     await issue(3);
-    // Leaves that wait would make the pass compare the tree once more.
+    // Waiting leaves would make the pass compare the tree again.
     const { server, ...head } = await tree();
     await integrateBatches(db, await settingsOf(files), [head], server);
     const restore = await backUp(db);
@@ -213,7 +213,7 @@ it.each([
 describe.skipIf(inject("logins").api === null)("a person who connects to the database", () => {
   const NOT_ALLOWED = "42501";
   const REFUSED_BY_TRIGGER = "23001";
-  /** The session has drawn no value of the sequence. */
+  /** The session has drawn no number of the sequence. */
   const NOT_DRAWN = "55000";
   let run: ReturnType<typeof open>["run"];
 
@@ -289,7 +289,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     await issue(2);
     await run();
     const last = await published();
-    // An old checkpoint is replaced by the next pass, and so is another policy.
+    // The next pass replaces an old checkpoint and another policy.
     const [root, note] = [encodeHex(old?.root ?? new Uint8Array()), old?.note.replaceAll("\n", "\\n")];
     await change(`UPDATE log_published SET size = 5, root = '\\x${root}', note = E'${note}'`);
     expect(await run()).toMatchObject({ published: 7, refused: null });
@@ -382,7 +382,7 @@ async function startFake(answer: Answer): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Starts a witness that refuses some checkpoints, and otherwise answers as an honest one. */
+/** Starts a witness that refuses some checkpoints, and otherwise answers like an honest one. */
 async function startRefusing(refuses: (note: string) => boolean): Promise<string> {
   const { url } = await startWitness(servers, files);
   return startFake(async (response, note, body) => {
@@ -502,7 +502,7 @@ it.each([4, 0])("witnesses stop a database that was restored to %i leaves and ha
   const lost = new RegExp(`has seen ${count + 6} leaves, the database has ${count}`);
   expect(await runWithoutAnchor()).toMatchObject({ placed: 0, ...refused(lost) });
   await close();
-  // Now the only witness that knows of the loss does not answer.
+  // Now the only witness that knows of the loss does not respond.
   expect(await runWithoutAnchor()).toMatchObject({
     placed: 0,
     ...refused(/^Too few witnesses answer to say what was signed. Without an answer: w2.test/),
@@ -581,7 +581,7 @@ async function verifyPublished() {
   return { size: checkpoint.size, root: encodeHex(checkpoint.root), cosignatures: cosignatures.length };
 }
 
-/** Begins the log with some leaves, which a pass publishes if the witnesses let it. */
+/** Begins the log with some leaves, which a pass publishes if the witnesses allow it. */
 async function begun(count: number) {
   await begin();
   if (count > 0) await issue(count);

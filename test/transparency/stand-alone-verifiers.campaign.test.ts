@@ -8,7 +8,7 @@ import { LOG_VECTORS_FILE, type LogVectors } from "../support/write-log-vectors.
 
 const { keys, receipts, broken, unusual }: LogVectors = JSON.parse(readFileSync(LOG_VECTORS_FILE, "utf8"));
 
-// Run a script for each receipt of a folder, in one process, and print the exit status after each.
+// Programs that run a script for each receipt of a folder, in one process, and print the exit status after each.
 const NODE_DRIVER = `const [script, folder, count, ...keys] = process.argv.slice(1);
 process.exit = (status) => { throw { status }; };
 console.error = console.log;

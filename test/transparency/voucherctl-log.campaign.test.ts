@@ -76,7 +76,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
   it("log audit needs the database, and log audit --url needs a policy instead", async () => {
     expect(await voucherctl.json("log", "audit")).toMatchObject({ leaves: 2, events: 2, problemCount: 0 });
     const served = ["log", "audit", "--url", own.api.url, "--policy", at("policy"), "--voucher", own.voucherId];
-    // This command needs no database: DATABASE_URL names one that does not answer.
+    // This command needs no database: DATABASE_URL names one that does not respond.
     const elsewhere = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/none" };
     const audited = await voucherctl.run([...served, "--json"], elsewhere);
     expect(JSON.parse(audited.stdout)).toEqual({
@@ -99,7 +99,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
     expect(readFileSync(at("export/checkpoint"), "utf8")).toContain("cli.test/log\n2\n");
     const recover = await until(async () => {
       const ended = await voucherctl.run(["log", "recover", "--from", at("export")], own.env);
-      // The worker may have the tree for a moment.
+      // The worker may hold the tree for a moment.
       return ended.stderr.includes("is in use") ? null : ended;
     });
     expect(recover).toMatchObject({
@@ -120,7 +120,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
   });
 });
 
-/** Starts a deployment with its first key and a witness of its own, and redeems a voucher of a sandbox. */
+/** Starts a deployment with its first key and its own witness, and redeems a sandbox's voucher. */
 async function startDeployment() {
   const { vkey } = await voucherctl.json("log", "keygen", "--origin", "cli.test/log", "--out", at("log.key"));
   const witness = await voucherctl.json("witness", "keygen", "--name", "w.test", "--out", at("w.key"));

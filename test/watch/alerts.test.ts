@@ -122,7 +122,7 @@ itOnOneRedis(
     for (let looks = 0; looks < 3; looks++) await lookAll(keepers, [FAULT], "away");
     expect(told()).toEqual(["begin"]);
     await lookAll(keepers, [FAULT]);
-    // Postgres has learned it, so other processes know it too.
+    // Postgres has recorded it, so other processes know it too.
     expect(await selectFaults(db)).toMatchObject([{ told: "begin", since: FAULT.since }]);
     const next = await startTwo();
     await lookAll(next, [FAULT]);
@@ -138,7 +138,7 @@ itOnOneRedis("a fault that ended while Postgres was unreachable is reported as e
   await look(keeper, [], "away");
   await endFault([keeper]);
   expect(told()).toEqual(["begin", "end"]);
-  // The next time, it is told again.
+  // If the fault occurs again, it is reported again.
   await look(keeper, [FAULT], "away");
   expect(told()).toEqual(["begin", "end", "begin"]);
 });
@@ -223,7 +223,7 @@ function toRow({ runbook, severity, what, subject, since }: Attention) {
   return { kind: runbook, severity, what, subject, since, page: "", told: null };
 }
 
-/** Keepers of API processes, whose way to Redis the test interrupts, and a receiver. */
+/** Alert keepers of API processes, whose connection to Redis the test interrupts, and a receiver. */
 async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   const receiver = await startPartnerServer({ answer: (response) => response.writeHead(status()).end("ok") });
   onTestFinished(() => receiver.close());
@@ -255,14 +255,19 @@ async function open({ status = (): number => 204, allowPrivate = true } = {}) {
   };
 }
 
-/** A proxy, or on a cluster the addresses of its nodes: tests that interrupt the way run on one Redis only. */
+/**
+ * A proxy, or on a cluster the addresses of its nodes, because tests that interrupt the connection run on one Redis
+ * only.
+ */
 async function openWayToRedis(): ReturnType<typeof openTcpProxy> {
   const url = servers.redisUrl;
   const untouched = { url, close: async () => undefined } as Awaited<ReturnType<typeof openTcpProxy>>;
   return url.includes(",") ? untouched : openTcpProxy(url);
 }
 
-/** A look that finds these faults. `how`: the kinds that it could not judge, or that Postgres is away. */
+/**
+ * A check that finds these faults. `how` lists the kinds that it could not judge, or says that Postgres is unreachable.
+ */
 async function look(keeper: FaultKeeper, found: readonly Attention[], how: readonly string[] | "away" = []) {
   const recorded = how === "away" ? null : await selectFaults(db);
   const unknown = new Set(how === "away" ? [] : how);
@@ -274,14 +279,14 @@ async function look(keeper: FaultKeeper, found: readonly Attention[], how: reado
 const lookAll = (keepers: readonly FaultKeeper[], found: readonly Attention[], how: readonly string[] | "away" = []) =>
   Promise.all(keepers.map((keeper) => look(keeper, found, how)));
 
-/** All see that the faults are gone, and again when that has lasted. */
+/** All keepers check that the faults are gone, and again after the minimum time. */
 async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
   await lookAll(keepers, []);
   await pass("ended_at");
   await lookAll(keepers, []);
 }
 
-/** Lets time pass since a moment of all faults. */
+/** Moves the start of all faults back, as if this time had passed. */
 async function pass(since: "ended_at" | "tried_at", time = "61 seconds"): Promise<void> {
   await db.query(`UPDATE faults SET ${since} = ${since} - $1::interval`, [time]);
 }

@@ -113,7 +113,7 @@ const HEALTHY: Facts = {
   limitedKeys: [],
   tokenReports: [],
 };
-/** Nothing is redeemed. */
+/** The changes when nothing is redeemed. */
 const OUTAGE: Partial<Facts> = { canary: SILENT, processes: [process()] };
 
 const find = (name: string, changes: Partial<Facts>) =>
@@ -137,7 +137,7 @@ it.each<[cause: string, changes: Partial<Facts>]>([
   const since = new Date(NOW.getTime() - 15_000);
   const found = { what: `Nothing is redeemed: ${cause}`, subject: "All organizations", since };
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([found]);
-  // Not said twice.
+  // The fault is reported once.
   expect(find("VouchersServerAway", { ...OUTAGE, ...changes, unready: "No answer from Redis." })).toEqual([]);
 });
 
@@ -160,9 +160,9 @@ it("API processes that cannot serve requests are named, and are a red fault once
   expect(severities([api()])).toEqual(["red"]);
   expect(severities([api({ problem: "x" }), api({ id: "c" })])).toEqual(["red", "red"]);
   expect(severities([api({ problem: "x" })], {})).toEqual(["red"]);
-  // One that is gone does not count, and workers do not either.
+  // Ended processes and workers do not count.
   expect(severities([api({ problem: "x", isUp: false }), process({ problem: "x" })], {})).toEqual([]);
-  // Without Postgres, the others are not known.
+  // Without Postgres, the other processes are unknown.
   expect(find("VouchersServerAway", { ...unready, processes: null })).toMatchObject([{ severity: "red" }]);
 });
 
@@ -205,7 +205,7 @@ it("jobs that wait more than a minute are a fault, which names a missing worker"
   expect(find("VouchersQueueBacklog", { queues: wait("seal"), processes: [] })).toMatchObject([
     { what: `${what}, and no worker runs for it` },
   ]);
-  // Without its worker, the queue of the log is not used.
+  // Without its worker, the log's queue is not in use.
   expect(find("VouchersQueueBacklog", { queues: wait("log") })).toEqual([]);
   expect(find("VouchersQueueBacklog", { queues: wait("log"), processes: [process({ queues: ["log"] })] })).toHaveLength(
     1,
@@ -324,7 +324,7 @@ it.each<[names: string, connected: string[], missing: number]>([
   ["first 1 (a)", [], 1],
   ["first 1 (a)", ["A"], 0],
   ["3 (a, b, c)", ["a", "b", "c"], 0],
-  // The one that is connected is asynchronous.
+  // The connected standby is asynchronous.
   ["FIRST 1 (a)", ["reports"], 1],
   ["a", ["reports"], 1],
   ['2 (a, "the ""b""")', ["a", 'the "b"', "reports"], 0],

@@ -17,7 +17,7 @@ import { issueVoucher, issueVouchers, makePartner } from "../support/supply.ts";
 import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
-/** Who sees an overview that a test renders by itself. */
+/** The reader of an overview that a test renders itself. */
 const SEEN_BY = {
   site: ({ ctx }: { ctx: { config: Site } }) => ({ ...ctx.config, offers: () => true }),
   operator: { name: "Zoë", role: "admin" as const },
@@ -282,7 +282,7 @@ describe("the counts", () => {
   it("the counts are computed again after an operator has trusted the clock", async () => {
     await count();
     const right = await counts();
-    // Changes the counts as a clock that was a year ahead would.
+    // Changes the counts like a clock that was a year ahead.
     await db.query("UPDATE activity_counts SET redemptions = 9 WHERE organization_id = $1", [partner.organizationId]);
     await db.query("UPDATE activity_counted SET counted_until = now() + interval '1 year'");
     await db.query("UPDATE redemptions_closed SET clock_trusted_at = clock_timestamp()");
@@ -377,15 +377,15 @@ it("the list of faults has each organization's ending batches beside many of ano
     );
   await add(far);
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
-  // These end soon themselves, and before the others.
+  // These batches end soon, before the others.
   await add(new Date(Date.now() + 3_600_000));
   expect(await found()).toEqual(expect.arrayContaining([ends, soldOut]));
   expect((await read()).stock).toHaveLength(STOCK.batchesMax);
-  // Nor do they hide a batch that only sells.
+  // They also do not hide a batch that only sells.
   const { batchId: sells } = await offerBatch(db, await makePartner(db), 5, { validUntil: far });
   await db.query("INSERT INTO acquired_counts (at, acquired, batch_id) VALUES (now(), 1, $1)", [sells]);
   expect((await read()).stock.map(({ batchId }) => batchId)).toContain(sells);
-  // Batches that need no attention leave room for those that do, and for those that sell.
+  // Batches that need no attention leave room for batches that need it, and for batches that sell.
   const first = (batchesMax: number) => readStock(db, { organizationId: null, ...STOCK, batchesMax });
   const soon = Date.now() + STOCK.soonDays * 86_400_000;
   const isUrgent = ({ left, endsAt }: Stock) => left === 0 || endsAt.getTime() <= soon;
@@ -429,14 +429,14 @@ it("the list of faults has a refused log", async () => {
   const queueViews = { findLastReply: async () => ({ reply, at: new Date() }) } as never;
   const { attention } = await lookAnew({ queueViews });
   const ofLog = attention.filter(({ runbook }) => runbook.startsWith("VouchersLog"));
-  // The most harmful first.
+  // The most harmful fault comes first.
   expect(ofLog.map(({ runbook, severity }) => [runbook, severity])).toEqual([
     ["VouchersLogRefused", "red"],
     ["VouchersLogWitness", "amber"],
   ]);
 });
 
-/** Sends a call that is refused. Returns how many refusals the overview then has more. */
+/** Sends a call that is refused. Returns by how many the overview's refusals then increase. */
 async function countRefusalsOf(method: string, path: string) {
   const countRefusals = async () => {
     await api.ctx.counts.send();
@@ -452,13 +452,13 @@ async function countRefusalsOf(method: string, path: string) {
   return (await countRefusals()) - before;
 }
 
-/** What the sweeper does to count: it does not run here. */
+/** The sweeper's work for the counts, because no sweeper runs here. */
 async function countPast() {
   await moveCompleteUntil(ctx);
   await countActivity(ctx, Number.POSITIVE_INFINITY);
 }
 
-/** Counts what was written before this call. */
+/** Counts the rows that were written before this call. */
 async function count() {
   const moment = await closeRedemptions(db);
   await until(async () => {
@@ -470,10 +470,10 @@ async function count() {
 const countedUntil = async (): Promise<Date> =>
   (await db.query("SELECT counted_until AS at FROM activity_counted")).rows[0].at;
 
-/** Reads past the pages' memory of some seconds. */
+/** Reads after the time for which pages are cached. */
 const read = async (organizationId: string | null = null): Promise<Overview> => readOverview(api.ctx, organizationId);
 
-/** The look of a process that has remembered nothing. */
+/** A check by a process without earlier results. */
 const lookAnew = (changes: object = {}) =>
   new FaultWatch({ ...api.ctx, faultsOfWings: each("faults"), ...changes }).lookAnew();
 

@@ -91,7 +91,7 @@ function firingAt(minutes: number, alerts: readonly string[]) {
   };
 }
 
-/** Runs promtool's test of the rules with these series and what `test` asks. */
+/** Runs promtool's test of the rules with these series and the test's questions. */
 function testRules(series: Series, test: object): { ok: boolean; output: string } {
   const directory = mkdtempSync(join(tmpdir(), "voucher-rules-"));
   // JSON is valid YAML.
@@ -151,12 +151,12 @@ const HEALTHY: Series = {
   'voucher_chains_broken{job="api"}': "0x240",
   'voucher_database_clock_ahead_seconds{job="api"}': "0x240",
   'voucher_postgres_pool_waiting_calls{job="api",instance="a:9464"}': "0x240",
-  // One stall alone, as when the host pauses.
+  // One single stall, as when the host pauses.
   'voucher_event_loop_stall_seconds{job="api",instance="a:9464"}': "0.004x60 1.5 0.004x179",
   'voucher_event_loop_stall_seconds{job="worker",instance="w:9464"}': "0.03x240",
 };
 
-/** What API processes report about each queue, and worker processes about those that every deployment serves. */
+/** The reports of API processes about each queue, and of worker processes about the queues of every deployment. */
 function seriesOfQueues(): Series {
   const series: Series = {};
   for (const { name, shardBy, needs } of CONFIG_PARTS.queues)
@@ -169,7 +169,7 @@ function seriesOfQueues(): Series {
   return series;
 }
 
-/** Faults, and the alerts that must fire after 25 minutes and not after nine. */
+/** Faults, and the alerts that must fire after 25 minutes but not after nine. */
 const FAULTS: [alerts: string[], series: Series][] = [
   [["VouchersApiDown"], { 'up{job="api",instance="a:9464"}': "1x40 stale" }],
   [["VouchersApiDown", "VouchersProcessDown"], { 'up{job="api",instance="a:9464"}': "1x40 0x200" }],

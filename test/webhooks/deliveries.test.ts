@@ -44,8 +44,8 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   answer = () => 204;
-  // The worker tries few failing endpoints at a time, so the failing endpoints of earlier tests would delay those of
-  // this test.
+  // The worker tries few failing endpoints at a time, so the failing endpoints of earlier tests would delay this
+  // test's.
   await servers.db.query("DELETE FROM webhook_deliveries");
   partner = await makePartner(servers.db);
 });
@@ -122,7 +122,7 @@ it("a worker does not send an event that was erased or whose endpoint was disabl
     answer = () => held.promise;
     const [endpoint = ""] = await addTargetsWithDue(1, 6, { redeemed: true });
     const run = deliverToTarget(openDeliveries(), endpoint);
-    // The run has read six and sends four at a time.
+    // The run has read six deliveries and sends four at a time.
     await until(() => receiver.of(endpoint).length === 4);
     const sent = receiver.of(endpoint).map(({ voucherId }) => voucherId);
     const waiting = (await deliveries(endpoint)).filter(({ voucherId }) => !sent.includes(voucherId));
@@ -236,7 +236,7 @@ it("a run sends an event that becomes due right after a read found nothing due",
   const submit = async (attempt: Attempt) => {
     await read.promise;
     const state = await webhooks.attempts.submit(attempt);
-    // After the run has noticed the end of the attempt.
+    // This is after the run has noticed the end of the attempt.
     setImmediate(recorded.resolve);
     return state;
   };
@@ -263,7 +263,7 @@ it("a run with a failed read ends after its requests have ended and are recorded
     .finally(() => {
       hasEnded = true;
     });
-  // With three of six under way, the run looks for more.
+  // When three of six requests are running, the run reads more.
   await isUnread.promise;
   await new Promise(setImmediate);
   expect({ hasEnded, sent: receiver.of(endpoint).length }).toEqual({ hasEnded: false, sent: 6 });
@@ -385,10 +385,10 @@ it("a run sends at most four requests at once to an endpoint, and one to a faili
   let ended = 0;
   const start = (ids: readonly string[]) => ids.map((id) => deliverToTarget(ctx, id).finally(() => ended++));
   const runs = start(failing);
-  // Half of the 32 turns of failing endpoints.
+  // Half of the 32 places for failing endpoints.
   await until(() => ended === 4 && requests.used === 16);
   runs.push(...start(slow));
-  // Half of the 48 slots that are left.
+  // Half of the 48 remaining places.
   await until(() => requests.used === 16 + 24 && requests.waiting > 0);
   expect(await deliverToTarget(ctx, prompt)).toMatchObject({ delivered: 6 });
   // Every request that may begin has arrived.
@@ -438,7 +438,7 @@ it("a run ends after four failures without a success, and at once after 410", as
   const [failing = "", gone = ""] = await addTargetsWithDue(2, 12);
   answer = ({ path }) => (path === `/${gone}` ? 410 : 500);
   await Promise.all([failing, gone].map((id) => deliverToTarget(openDeliveries(), id)));
-  // Three more were under way.
+  // Three more requests were running.
   expect(receiver.of(failing).length).toBeLessThanOrEqual(7);
   expect(receiver.of(gone).length).toBeLessThanOrEqual(4);
 });
@@ -553,7 +553,7 @@ const addEndpoint = (eventTypes?: readonly string[], { organizationId } = partne
 /** Issues vouchers. The type spares tests a check of each. */
 const issue = (count = 1) => issueVouchers(servers.db, partner, count) as Promise<[IssuedVoucher, IssuedVoucher]>;
 
-/** Makes retries due now, and asks for their jobs as the sweeper does. */
+/** Makes retries due now, and requests their jobs like the sweeper. */
 async function skipWait(endpointId: string): Promise<void> {
   await query(
     "UPDATE webhook_deliveries SET next_attempt_at = now() WHERE endpoint_id = $1 AND next_attempt_at IS NOT NULL",
@@ -585,10 +585,12 @@ const waitAfter = (endpointId: string, attempts: number) =>
     return waiting as { s: number } | undefined;
   });
 
-/** What a run of deliveries needs, for a test that starts runs itself. */
+/** The context of a run of deliveries, for a test that starts runs itself. */
 const openDeliveries = () => worker.ctx as Required<typeof worker.ctx>;
 
-/** Makes endpoints, each with a number of due deliveries, one a voucher: of its redemption, or else of its issue. */
+/**
+ * Creates endpoints, each with a number of due deliveries, one per voucher: of its redemption, or else of its issue.
+ */
 async function addTargetsWithDue(endpoints: number, due: number, { redeemed = false } = {}): Promise<string[]> {
   const { organizationId } = await makePartner(servers.db);
   const ids: string[] = [];
@@ -605,7 +607,7 @@ async function addTargetsWithDue(endpoints: number, due: number, { redeemed = fa
   return ids;
 }
 
-/** Ends a reservation, as a sweep does. */
+/** Ends a reservation like a sweep. */
 async function endReservation(voucherId: string): Promise<void> {
   await servers.db.query(
     `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state,

@@ -18,12 +18,12 @@ import { readSnippets } from "../support/document-snippets.ts";
 import { hasProgram } from "../support/has-program.ts";
 import { until, untilStarted } from "../support/until.ts";
 
-// Sends the receivers of docs/ the request that docs/webhooks.md shows, and forged ones.
+// Sends the receivers of docs/ the request in docs/webhooks.md, and forged requests.
 
 const RECEIVERS = ["webhook-receiver.mjs", "webhook_receiver.py", "webhook-receiver.php", "verify-webhook.sh"];
 const [SHOWN] = readSnippets("docs/webhooks.md").filter(({ code }) => code.startsWith("POST /hooks"));
 
-/** The test vector, which the page shows. */
+/** The test vector of the page. */
 const SECRET = "whsec_uWK94YHe94pUT6OXCTYiEMMlBT1/xyoL++e1MKXeBP4=";
 const NOW = 1_800_000_000;
 const VECTOR = {
@@ -50,7 +50,7 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "voucher-webhooks-"));
   for (const name of RECEIVERS) copyFileSync(join("docs", name), join(directory, name));
   symlinkSync(resolve("node_modules"), join(directory, "node_modules"));
-  // Each program reads the vector's time as the present.
+  // Each program uses the vector's time as the current time.
   mkdirSync(join(directory, "clock"));
   writeFileSync(join(directory, "clock", "clock.mjs"), `Date.now = () => ${NOW * 1000};\n${NO_SPACE_MJS}`);
   writeFileSync(
@@ -258,21 +258,21 @@ it.runIf(hasProgram("openssl"))(
   },
 );
 
-/** Signs a request as Standard Webhooks describes it, with another implementation than the service's. */
+/** Signs a request by Standard Webhooks, with another implementation than the service's. */
 function signed(request: Partial<Sent>, secret = SECRET): Sent {
   const { id, timestamp, body } = { ...VECTOR, ...request };
   const hmac = createHmac("sha256", Buffer.from(secret.slice(6), "base64")).update(`${id}.${timestamp}.${body}`);
   return { id, timestamp, body, signature: `v1,${hmac.digest("base64")}` };
 }
 
-/** Options of a program in the folder of the receivers, at the vector's time. */
+/** The options of a program in the receivers' folder, at the vector's time. */
 function inFolder(env: Record<string, string>) {
   const clock = join(directory, "clock");
   const own = { PATH: `${clock}:${process.env.PATH}`, PYTHONPATH: clock, SIGNING_SECRET: SECRET };
   return { cwd: directory, env: { ...own, ...env } };
 }
 
-/** A receiver that only prints an event cannot do so while this file exists. */
+/** While this file exists, a receiver that only prints an event cannot do so. */
 const NO_SPACE = "no-space";
 const NO_SPACE_MJS = `import { existsSync } from "node:fs";
 const print = console.log;

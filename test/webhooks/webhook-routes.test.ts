@@ -175,7 +175,7 @@ it("a wrong request is refused with a message that names the field", async () =>
 });
 
 it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
-  // On a busy machine, a request can wait too long for the place of a deleted endpoint, and is then repeated.
+  // On a busy machine, a request for the place of a deleted endpoint can wait too long, and is then repeated.
   const createAtLast = async (): ReturnType<typeof call> => {
     const answer = await call("POST", "", { url: URL_OK });
     return answer.status === 503 ? createAtLast() : answer;
@@ -192,7 +192,7 @@ it("30 simultaneous requests create 20 endpoints, and a deletion allows one more
   expect(await call("POST", "", { url: URL_OK }, await makeCaller())).toMatchObject({ status: 200 });
 });
 
-/** A receiver on this machine, an endpoint there, and an API that may connect to it. */
+/** A receiver on this machine, its endpoint, and an API that may connect to it. */
 async function openLocal() {
   const receiver = await startPartnerServer();
   onTestFinished(() => receiver.close());
@@ -204,7 +204,7 @@ async function openLocal() {
 
 it("a replaced secret signs for 24 hours, among at most ten secrets", async () => {
   const { receiver, post, id, secret } = await openLocal();
-  /** Sends a test, and returns the secrets that have signed it. */
+  /** Sends a test request, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {
     await post(`/${id}/test`);
     const { headers = {}, body = "" } = receiver.received.at(-1) ?? {};

@@ -8,18 +8,20 @@ const own = useCluster({ apis: 2, workers: 2 });
 
 beforeEach(() => own.cluster.heal());
 
-/** The documented time from the death of a master until the full rate is back. Milliseconds. */
+/** The documented maximum time from a master's crash until the full rate is back. Milliseconds. */
 const RECOVERED_MS = 10_000;
-/** The part of it that Redis needs to find out that a master is dead, and to vote. Milliseconds. */
+/** The part of that time in which Redis detects the crash and votes. Milliseconds. */
 const FAILOVER_MS = 4_000;
-/** Patience with a busy machine. Milliseconds. */
+/** Extra time for a busy machine. Milliseconds. */
 const PATIENT_MS = 60_000;
 
-/** A busy machine may delay the vote of Redis. The service still has the rest of the ten seconds. */
+/** A busy machine may delay Redis's vote. The service still has the rest of the ten seconds. */
 const gapMaxOf = ({ killedAt, promotedAt }: { killedAt: number; promotedAt: number }) =>
   RECOVERED_MS + Math.max(0, promotedAt - killedAt - FAILOVER_MS);
 
-/** Kills the master of a slot. Returns when that was, and when another node had its slots. Milliseconds. */
+/**
+ * Kills the master of a slot. Returns the time of the kill, and the time when another node had its slots. Milliseconds.
+ */
 async function failOver(slot: number): Promise<{ killedAt: number; promotedAt: number }> {
   const master = await own.cluster.masterOf(slot);
   const killedAt = Date.now();
@@ -28,7 +30,7 @@ async function failOver(slot: number): Promise<{ killedAt: number; promotedAt: n
   return { killedAt, promotedAt: Date.now() };
 }
 
-/** Waits until each API has redeemed a voucher of each of these shards in calls that began after a moment. */
+/** Waits until each API has redeemed a voucher in each of these shards, in calls that began after a moment. */
 async function untilRedeemed(answers: Load["answers"], shards: readonly number[], from: number): Promise<void> {
   await until(() => {
     const confirmed = since(answers, from).filter(({ status }) => status === 200);
@@ -72,11 +74,13 @@ it("killing the master with the replies' channel delays replies, but causes no 5
   await load.end();
   expect(load.answers.filter(({ status }) => status !== 200)).toEqual([]);
   const late = tookMs(repliedAt).toSorted((one, other) => one - other);
-  // Replies arrive again, so that no call waits for the recheck.
+  // Replies arrive again, so no call waits for the recheck.
   expect(late[Math.floor(late.length / 2)]).toBeLessThan(900);
 });
 
-/** Calls that suffice to judge a rate of one in a thousand, if three are refused for each of two moves. */
+/**
+ * The number of calls from which a rate of one in a thousand can be judged, if three are refused for each of two moves.
+ */
 const JUDGED_MAX = 6_000;
 
 it("moving slots under load fails at most one call in a thousand, and loses nothing", async () => {
@@ -94,7 +98,7 @@ it("moving slots under load fails at most one call in a thousand, and loses noth
   await until(() => load.answers.length > 3_000, 120_000);
   await cluster.moveSlots(slots, from);
   const movedBackAt = Date.now();
-  // Some refusals at once are more than one in a thousand of the calls so far: the load goes on.
+  // A few refusals at once are more than one in a thousand of the calls so far, so the load continues.
   const wanted = () => Math.min(refused() * 1_000, JUDGED_MAX);
   const isJudged = () => load.openSince() > movedBackAt && load.answers.length >= wanted();
   await until(() => since(load.answers, movedBackAt).length > 100 && isJudged(), 240_000);

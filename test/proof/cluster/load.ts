@@ -26,8 +26,8 @@ export interface ClusterService {
 }
 
 /**
- * Starts the cluster and the service before the tests of the calling file, and closes them after them. All of it exists
- * inside tests only.
+ * Starts the cluster and the service before the tests of the calling file, and closes them afterwards. The returned
+ * members exist only inside tests.
  */
 export function useCluster({ apis = 0, workers = 0, env: more = {} as Record<string, string> } = {}): ClusterService {
   const own = {} as ClusterService;
@@ -66,16 +66,16 @@ interface Answer {
 /** Partners that redeem one voucher after another, and repeat a 503 with the same reference until they get a result. */
 export interface Load {
   answers: Answer[];
-  /** When the oldest call in progress began; Infinity if there is none. */
+  /** The start of the oldest running call, or Infinity without one. */
   openSince(): number;
-  /** Finishes the calls in progress. */
+  /** Finishes the running calls. */
   finish(): Promise<void>;
-  /** Finishes the calls in progress and compares every answer with the database. */
+  /** Finishes the running calls and compares every answer with the database. */
   end(): Promise<void>;
 }
 
 /**
- * Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these. They begin with
+ * Starts partners that call any of `tills`. With `shards`, they redeem only vouchers of these shards. They begin with
  * `vouchers`.
  */
 export async function startLoad(
@@ -85,7 +85,7 @@ export async function startLoad(
   { partners = 12, shards = null as number[] | null, vouchers = [] as readonly { id: string; code: string }[] } = {},
 ): Promise<Load> {
   const answers: Answer[] = [];
-  /** When the call in progress of each partner began. */
+  /** The start of each partner's running call. */
   const open = new Map<number, number>();
   const supply = [...vouchers];
   let ended = false;
@@ -137,7 +137,7 @@ export async function startLoad(
   };
 }
 
-/** The confirmed references that the database does not have. */
+/** The confirmed references that are not in the database. */
 export async function findMissing({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<string[]> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string }>(
@@ -147,10 +147,7 @@ export async function findMissing({ db }: Pick<TestServers, "db">, answers: read
   return rows.map(({ ref }) => ref);
 }
 
-/**
- * Every confirmed reference has exactly one redemption, of its own voucher, and no answer of `redeem_timeout` was
- * wrong.
- */
+/** Expects exactly one redemption of the right voucher for every confirmed reference, and no wrong `redeem_timeout`. */
 async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer[]): Promise<void> {
   const refs = answers.filter(({ status }) => status === 200).map(({ externalRef }) => externalRef);
   const { rows } = await db.query<{ ref: string; voucher: string; at: Date }>(
@@ -169,7 +166,7 @@ async function compare({ db }: Pick<TestServers, "db">, answers: readonly Answer
 
 /**
  * The longest time without a redemption of this shard, or of any shard if it is null, from `from` to the last answer of
- * any shard. Infinity if there was no redemption. Milliseconds.
+ * any shard. Infinity without a redemption. Milliseconds.
  */
 export function longestGap(answers: readonly Answer[], shard: number | null, from: number): number {
   const relevant = answers.filter((one) => (shard === null || one.shard === shard) && one.status === 200);
@@ -180,7 +177,7 @@ export function longestGap(answers: readonly Answer[], shard: number | null, fro
   return Math.max(...sorted.slice(1).map((time, index) => time - (sorted[index] as number)));
 }
 
-/** The answers whose calls began at a time or later. */
+/** The answers to calls that began at this time or later. */
 export function since(answers: readonly Answer[], from: number): Answer[] {
   return answers.filter(({ sentAt }) => sentAt >= from);
 }
@@ -190,7 +187,7 @@ export function slotOfShard({ deploymentId }: TestServers, index: number): numbe
   return slotOf(findShard(deploymentId, index, SHARDS).prefix.slice(1, -1));
 }
 
-/** The shards that a node carries now. */
+/** The shards that a node serves now. */
 export async function shardsOn({ cluster, servers }: ClusterService, node: ClusterNode): Promise<number[]> {
   const shards = Array.from({ length: SHARDS }, (_, index) => index);
   const owners = await Promise.all(shards.map((index) => cluster.masterOf(slotOfShard(servers, index))));

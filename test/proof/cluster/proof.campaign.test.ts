@@ -13,8 +13,8 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
 import { SHARDS, slotOfShard, useCluster } from "./load.ts";
 
-// A replica is promoted that has missed the start of a job, whose worker is dead. Redis then says that no worker has
-// begun.
+// Promotes a replica that has missed the start of a job, and kills the job's worker. Redis then says that no worker has
+// started the job.
 
 const own = useCluster({ apis: 1, env: { REDEEM_WAIT_MS: "15000" } });
 let ctx: WorkerContext;
@@ -53,7 +53,7 @@ it("the service never denies an open transaction after a replica without the job
 const inShard = (shard: number) =>
   vouchers.find(({ id }) => shardOf(id, SHARDS) === shard) as { id: string; code: string };
 
-/** Redeems a voucher of a shard whose master dies after a worker has started the job, and before the replica knows. */
+/** Redeems a voucher of a shard whose master is killed after a worker has started the job, before the replica knows. */
 async function redeemAcrossFailover(
   shard: number,
   work: (jobId: string, data: unknown) => Promise<void>,
@@ -83,7 +83,7 @@ async function redeemAcrossFailover(
     await master.kill();
     replica.thaw();
     await until(async () => (await cluster.masterOf(slot)) === replica);
-    // The evidence in Redis is wrong.
+    // The data in Redis is wrong.
     expect(await replica.client.hexists(`${prefix}:redeem:${jobId}`, "ats")).toBe(0);
     expect(await replica.client.lpos(`${prefix}:redeem:wait`, jobId)).toBe(0);
     return await asked;

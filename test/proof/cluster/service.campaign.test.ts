@@ -10,7 +10,7 @@ import { issueVouchers } from "../../support/supply.ts";
 import { until, untilStarted } from "../../support/until.ts";
 import { SHARDS, shardsOn, slotOfShard, useCluster } from "./load.ts";
 
-// What only a cluster has. `npm run test:cluster` runs the other guarantees on one.
+// Tests for a cluster only. `npm run test:cluster` runs the other tests on one.
 
 const OPS_TOKEN = "operators-of-the-tests";
 
@@ -22,9 +22,9 @@ const own = useCluster({
 
 it("an API and a worker need 20 clients for six shards on a Redis Cluster", async () => {
   await redeemAll(await issueVouchers(own.servers.db, own.partner, 30));
-  // A client connects to a node when it first sends a command there, so how many connections it has is chance. Those
-  // for subscriptions and for the map of slots have a prefix. A slow connection is replaced before the server learns of
-  // its end.
+  // A client connects to a node when it first sends a command there, so its number of connections is random. The names
+  // of connections for subscriptions and for the map of slots have a prefix. A slow connection is replaced before the
+  // server learns of its end.
   const countClients = async () => {
     const nodes = await Promise.all(own.cluster.nodes.map(({ client }) => client.client("LIST")));
     const names = nodes.map((list) => Array.from(String(list).matchAll(/ name=(\S+)/g), ([, name = ""]) => name));
@@ -57,12 +57,12 @@ it("the metrics and the dashboard show all six shards of a Redis Cluster", async
   const headers = { authorization: `Basic ${Buffer.from(`ops:${OPS_TOKEN}`).toString("base64")}` };
   const board = await (await fetch(`${api.url}/ops/queues/jobs/api/queues`, { headers })).json();
   const names = (board as { queues: { name: string }[] }).queues.map(({ name }) => name);
-  // Two queues have shards; the others are in the first one.
+  // Two queues have shards, and the others are in the first one.
   expect(new Set(names).size).toBe(2 * SHARDS + CONFIG_PARTS.queues.length - 2);
   expect(names).toContain("3/6 redeem");
 });
 
-/** A probe may take at most 1.5 seconds, and a busy machine may need longer once: the answer, or that of a repeat. */
+/** A probe may take at most 1.5 seconds, and a busy machine may once need longer: the answer, or that of a repeat. */
 async function askIsReady(api: TestApi): Promise<Reply> {
   const answer = await send("GET", `${api.url}/readyz`);
   return answer.status === 503 ? send("GET", `${api.url}/readyz`) : answer;
@@ -115,11 +115,11 @@ it("an API stays ready while one shard's server is unreachable, and names its sh
   await redeemAll(healthy);
   const order = { code: away[0]?.code, externalRef: away[0]?.id };
   expect(await till.redeem(order)).toMatchObject({ status: 503, body: { code: "redeem_timeout" } });
-  // Longer than two of BullMQ's blocking waits, after which it replaces their connections.
+  // Longer than two of BullMQ's blocking waits, after which BullMQ replaces the connections.
   await sleep(14_000);
   await Promise.all([master.start(), replica.start()]);
   await untilStarted(async () => (await send("GET", `${api.url}/readyz`)).body.silentShards === undefined);
-  // The worker connects to each shard at a time of its own.
+  // The worker connects to each shard at a different time.
   for (const shard of lost) {
     const { code, id } = away.find((one) => shardOf(one.id, SHARDS) === shard) ?? expect.fail("no voucher of a shard");
     await untilStarted(async () => (await till.redeem({ code, externalRef: id })).status === 200);
@@ -138,7 +138,7 @@ async function countCompleted(sinceMs: number): Promise<number[]> {
   return Promise.all(shards);
 }
 
-/** Issues vouchers until each shard has `count`. */
+/** Issues vouchers until each shard has `count` of them. */
 async function issueForEachShard(count: number): Promise<IssuedVoucher[]> {
   const byShard: IssuedVoucher[][] = Array.from({ length: SHARDS }, () => []);
   while (byShard.some(({ length }) => length < count)) {

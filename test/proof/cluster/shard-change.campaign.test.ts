@@ -12,7 +12,7 @@ beforeAll(() => {
   voucherctl = openVoucherctl({ adminUrl: own.servers.adminUrl, redisUrl: own.cluster.url });
 });
 
-/** Longer than a call waits for a worker that starts on a busy machine. Milliseconds. */
+/** Longer than a call's wait for a worker that starts on a busy machine. Milliseconds. */
 const REDEEM_WAIT_MS = "30000";
 
 const withShards = (shards: string) => ({
@@ -44,7 +44,7 @@ it("a change from four to six shards under load loses nothing, and voucherctl re
     [6, 0],
   ]);
 
-  // Partners go to the new process before the old one ends, as a load balancer makes them.
+  // Partners use the new process before the old one ends, as with a load balancer.
   const old = apis;
   apis = await replace(apis, startApiWith("6"), async () => undefined);
   tills.splice(0, tills.length, ...clients());

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { readDockerfile } from "../../support/image.ts";
 
-// What docker-compose.yml says. test/proof/containers runs it.
+// Tests of the content of docker-compose.yml. test/proof/containers runs it.
 
 const FILE = readFileSync("docker-compose.yml", "utf8");
 const SETTINGS = readFileSync(".env.example", "utf8");
@@ -67,7 +67,7 @@ it("docker-compose.yml gives each container exactly the secrets that it needs", 
     "redis-create": ["REDIS_PASSWORD"],
     pg: ["POSTGRES_PASSWORD"],
     database: ["POSTGRES_PASSWORD"],
-    // HAProxy, which stands for Postgres, has none.
+    // HAProxy, which takes Postgres's place, has no secret.
     proxy: [],
     prometheus: [],
     etcd: [],
@@ -94,8 +94,8 @@ it("docker-compose.yml limits every container's memory, and has health checks fo
   for (const [name, { image, mem_limit, healthcheck }] of ALL) {
     expect(mem_limit, name).toBeDefined();
     expect({ name, checked: healthcheck.test?.[0] === "CMD" }).toEqual({ name, checked: !RUN_ONCE.test(name) });
-    // A process that lives but does not serve must not count as healthy: `up --wait` would return too early. The log is
-    // late while a witness is away.
+    // A process that runs but does not serve must not count as healthy, because `up --wait` would return too early. The
+    // log may be late while a witness is unreachable.
     if (image === "partner-voucher-api" && !RUN_ONCE.test(name)) {
       expect(healthcheck.test?.join(" "), name).toContain(/log$/.test(name) ? "/metrics'" : "/readyz'");
     }
@@ -217,7 +217,7 @@ function readServices(variables: Record<string, string>): Record<string, Service
       if (kind === "?" && value === "") throw new Error(`${name}: ${rest}`);
       return value;
     });
-  // A default may have a variable in it.
+  // A default may contain a variable.
   const revive = (_key: unknown, value: unknown) => (typeof value === "string" ? replace(replace(value)) : value);
   return parse(FILE, revive, { merge: true, maxAliasCount: -1 }).services;
 }

@@ -7,14 +7,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { openDeployment } from "./deployment.ts";
 
-// The README's commands, crashes, and what operators do.
+// The README's commands, crashes, and operators' tasks.
 
 const URL = "http://127.0.0.1:13080";
-/** An API that hangs while it drains ends itself after 15 seconds, so no limit may be as long. Milliseconds. */
+/** An API that hangs while it drains ends itself after 15 seconds, so every limit is shorter. Milliseconds. */
 const NOT_HUNG_MS = 14_000;
-/** How long the idle containers take to stop, in times of one command in a container. */
+/** The stop time of the idle containers, in durations of one command in a container. */
 const STOP_COMMANDS = 10;
-/** How long the API and the workers took to start when nothing else happened. Milliseconds. */
+/** The start time of the API and the workers without other load. Milliseconds. */
 let startMs = 0;
 let deployment: Awaited<ReturnType<typeof openDeployment>>;
 let codes: string[] = [];
@@ -106,7 +106,8 @@ describe("docker compose", () => {
     let isOver = false;
     const tests = promisify(execFile)(process.execPath, vitest, {
       cwd: join(import.meta.dirname, "../../.."),
-      // The suite stops its containers. The image that would stop them after a crash cannot be had everywhere.
+      // The suite stops its containers itself, because the image that would stop them after a crash is not available
+      // everywhere.
       env: { ...process.env, NO_COLOR: "1", TESTCONTAINERS_RYUK_DISABLED: "true" },
       maxBuffer: 1e8,
     }).finally(() => (isOver = true));
@@ -167,7 +168,7 @@ describe("docker compose", () => {
     type Answer = { data: { groups: { rules: { health: string }[] }[]; activeTargets: { health: string }[] } };
     for (let attempt = 0; ; attempt++) {
       const { activeTargets } = (await query("targets?state=active")).data;
-      // An API, two workers and the log's.
+      // An API, two workers and the log's worker.
       if (activeTargets.filter(({ health }) => health === "up").length >= 4) break;
       assert.ok(attempt < 60, JSON.stringify(activeTargets));
       await sleep(1_000);

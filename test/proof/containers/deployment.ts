@@ -7,19 +7,19 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const ROOT = join(import.meta.dirname, "../../..");
-/** Longest time in which a call is repeated. Milliseconds. */
+/** Maximum time in which a call is repeated. Milliseconds. */
 const RETRY_MAX_MS = 60_000;
 
 /** The services of docker-compose.yml that a test uses. */
 export interface Services {
-  /** The API processes' addresses. Calls go to each in turn. */
+  /** The API processes' addresses. Calls use each in turn. */
   urls: string[];
   voucherctl: string;
   /** The command that runs psql, and the names of user and database. */
   psql: string[];
 }
 
-/** Copies this checkout, with ports of its own and new secrets. Its commands run there. */
+/** Copies this checkout, with its own ports and new secrets. Its commands run in the copy. */
 async function copyCheckout(baseUrl: string | undefined) {
   const checkout = mkdtempSync(join(tmpdir(), "voucher-containers-"));
   const env: NodeJS.ProcessEnv = {
@@ -40,10 +40,10 @@ async function copyCheckout(baseUrl: string | undefined) {
   };
   const inCheckout = { cwd: checkout, env, maxBuffer: 1e8 };
 
-  /** Runs a program with the checkout as working directory, and returns what it printed. */
+  /** Runs a program in the checkout, and returns its output. */
   async function runWith(input: string, command: string, ...args: string[]): Promise<string> {
     const running = promisify(execFile)(command, args, inCheckout);
-    // A program may end before its input is written. Its exit status tells whether it needed it.
+    // A program may end before its input is written. Its exit status says whether it needed the input.
     running.child.stdin?.on("error", () => undefined).end(input);
     const { stdout } = await running.catch((error) => assert.fail(`${error.message}\n${error.stdout}`));
     return stdout;
@@ -76,7 +76,7 @@ async function supplyVouchers(voucherctlWith: VoucherctlWith, count: number) {
   return { organization, key, codes };
 }
 
-/** A response, and how long it took with all repeats. Milliseconds. */
+/** A response, and its time including all repeats. Milliseconds. */
 interface Answered {
   status: number;
   body: Record<string, unknown>;
@@ -107,7 +107,7 @@ async function callPatiently(nextUrl: () => string, headers: Record<string, stri
   }
 }
 
-/** Calls `redeem` again and again while `work` runs, and once after it. */
+/** Calls `redeem` repeatedly while `work` runs, and once after it. */
 async function repeatDuring(work: () => Promise<unknown>, redeem: () => Promise<void>): Promise<void> {
   let isOver = false;
   const redeeming = (async () => {
@@ -119,14 +119,14 @@ async function repeatDuring(work: () => Promise<unknown>, redeem: () => Promise<
   await Promise.all([work().finally(() => (isOver = true)), redeeming]);
 }
 
-/** A partner that calls the API processes in turn, and remembers what they confirmed. */
+/** A partner that calls the API processes in turn, and records their confirmations. */
 function openPartner(urls: readonly string[]) {
   let calls = 0;
   const partner = {
     key: "",
     /** The redeem code of each confirmed redeem, by its reference. */
     confirmed: new Map<string, string>(),
-    /** Longest time until a call was answered, repeats included, since this was last set to 0. Milliseconds. */
+    /** Maximum time until a call was answered, including repeats, since this was last set to 0. Milliseconds. */
     slowestMs: 0,
     get headers() {
       return { "x-api-key": partner.key, "content-type": "application/json" };
@@ -148,7 +148,7 @@ function openPartner(urls: readonly string[]) {
       }
     },
 
-    /** Redeems vouchers, one after another, while `work` runs, and one after it. Returns the codes that are left. */
+    /** Redeems vouchers, one after another, while `work` runs, and one after it. Returns the unused codes. */
     async redeemDuring(codes: readonly string[], work: () => Promise<unknown>): Promise<string[]> {
       const left = [...codes];
       await repeatDuring(work, async () => {
@@ -163,8 +163,8 @@ function openPartner(urls: readonly string[]) {
 }
 
 /**
- * Runs docker-compose.yml in a copy of this checkout, on ports of its own. Calls the service by the partner's rule, and
- * compares what it confirmed.
+ * Runs docker-compose.yml in a copy of this checkout, on its own ports. Calls the service by the partner's rule, and
+ * compares the confirmations with the database.
  */
 export async function openDeployment({ urls, psql, ...services }: Services) {
   const { checkout, run, runWith, compose } = await copyCheckout(urls[0]);

@@ -71,7 +71,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** The container of a pod that serves; the others prepare it. */
+/** The container of a pod that serves. The others are init containers. */
 const container = (pod: string): Yaml => CONTAINERS.findLast((each) => each.pod === pod);
 const SERVING = ["vouchers-api", "vouchers-worker", "vouchers-log"];
 
@@ -293,7 +293,7 @@ it("the workers' autoscaler adds a pod for every WORKER_CONCURRENCY waiting jobs
   const metric = Object.values<MetricDefinition>(METRICS).find(({ name }) => name === selector?.metric);
   expect(metric).toMatchObject({ process: "api", help: expect.stringContaining("waiting") });
   const matched = Object.fromEntries(selector?.matchers.map(({ label, value }) => [label, value]) ?? []);
-  // The sweeper's queue is not counted: it has at most one waiting job.
+  // The sweeper's queue is not counted, because it has at most one waiting job.
   expect(matched).toEqual({ queue: workerQueues.filter((queue) => queue !== "sweep").join("|"), state: "waiting" });
   const [, kept = ""] = /max by \(([^)]*)\)/.exec(query) ?? [];
   expect([...kept.split(", "), "state"].sort()).toEqual(metric?.labels.toSorted());
@@ -307,7 +307,7 @@ it("Prometheus scrapes the jobs of docs/observability, at existing pods and port
   const components = PODS.map(({ metadata }) => metadata.labels["app.kubernetes.io/component"]);
   for (const { job_name, relabel_configs } of jobs) {
     expect(components).toContain(job_name);
-    // The alert for "no worker" must not see another component in its job.
+    // The alert for a missing worker must find only its own component in its job.
     expect(relabel_configs[0].regex).toBe(job_name);
     expect(relabel_configs[1].regex).toBe("metrics");
   }

@@ -18,13 +18,13 @@ const REFUSALS: Record<string, readonly string[]> = {
 /** The 404 of a reference that has redeemed nothing. */
 const UNREDEEMED = "redemption_not_found";
 /**
- * No partner sends enough to get `overloaded`: floods come from a caller of their own. Acts of an issuer have few
- * connections, and faults keep them for long. A key has two files at a time.
+ * No partner sends enough to get `overloaded`, because another caller sends the floods. An issuer's acts have few
+ * connections, and faults block them for long. A key may have two files at a time.
  */
 const OVERLOADED: readonly string[] = ["issue", "codes", "void", "suspend", "resume", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
-/** Checks each answer by itself, and look-ups and chains against what the database contains at the end. */
+/** Checks each answer by itself, and compares look-ups and chains with the database at the end. */
 export function checkAnswers(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   for (const exchange of history.exchanges) {

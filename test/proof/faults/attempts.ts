@@ -1,18 +1,18 @@
 import { type AskFor, type Exchange, type History, refOf } from "./history.ts";
 import { ROUNDING_MS } from "./stepped-clock.ts";
 
-// Which attempts to redeem may still take effect.
+// Decides which attempts to redeem may still take effect.
 
 export type Redeem = Exchange<AskFor<"redeem">>;
 
 /**
- * Longest time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
- * that it does not notice (2 s), then the time after which it calls a request outdated (5 s), on a busy machine.
+ * Maximum time from sending a request to the first read of an attempt that may still redeem: a pause of the API process
+ * that it does not notice (2 s), then the time after which it treats a request as outdated (5 s), on a busy machine.
  * Milliseconds.
  */
 const FIRST_READ_MAX_MS = 10_000;
 
-/** Codes of a redeem's answers which say that no attempt of its reference so far has redeemed, or ever will. */
+/** Error codes of a redeem which say that no attempt of its reference so far has redeemed or ever will. */
 const DENIALS = [
   "voucher_not_found",
   "voucher_used",
@@ -27,7 +27,7 @@ const DENIALS = [
   "redeem_timeout",
 ];
 
-/** Codes which say that this attempt was not carried out and never will be, and nothing of earlier ones. */
+/** Error codes which say that this attempt never takes effect, but nothing about earlier ones. */
 const NOT_CARRIED_OUT = ["rate_limited", "too_many_misses", "overloaded"];
 
 /** Whether a redeem's answer says that this attempt redeems nothing. */
@@ -40,19 +40,19 @@ export function saysNotRedeemed({ code }: Pick<Exchange, "code">): boolean {
   return code !== undefined && DENIALS.includes(code);
 }
 
-/** Whether the answer to a redeem leaves its outcome open, or there is none. */
+/** Whether a redeem's outcome is open, because its answer leaves it open or is missing. */
 export function isOpen({ status, code }: Pick<Exchange, "status" | "code">): boolean {
   return status === null || code === "redeem_unknown" || code === "unavailable";
 }
 
-/** An answered call was read before its answer; an abandoned one may be read later. */
+/** The process reads a call before it answers it. It may read an abandoned call later. */
 export function firstReadByMs({ status, sentAtMs, endedAtMs }: Redeem): number {
   return status === null ? sentAtMs + FIRST_READ_MAX_MS : endedAtMs;
 }
 
 /**
- * Whether a call was ended: another call with its reference, sent after the call's first read, was answered that
- * nothing was redeemed.
+ * Whether a call has ended: another call with its reference was sent after the call's first read, and got the answer
+ * that nothing was redeemed.
  */
 export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   return redeems.some(
@@ -60,7 +60,7 @@ export function isEnded(redeem: Redeem, redeems: readonly Redeem[]): boolean {
   );
 }
 
-/** The voucher of each reference, by `refOf`, as any answer or webhook shows it. It never has another one. */
+/** The voucher of each reference by `refOf`, from any answer or webhook. A reference never has a second voucher. */
 export function redeemedUnder({ exchanges, webhooks }: History): Map<string, string> {
   const shown = exchanges.flatMap(({ ask, status, body }): [string, string][] => {
     if (status !== 200) return [];

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-// Given to a process of the service with NODE_OPTIONS: after SIGUSR2, its event loop is blocked while the file of
+// A process of the service loads this with NODE_OPTIONS. After SIGUSR2, its event loop is blocked while the file of
 // BLOCK_WHILE exists.
 
 const { BLOCK_WHILE } = process.env;

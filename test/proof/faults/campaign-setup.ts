@@ -14,22 +14,22 @@ import { SeededRandom } from "./seeded-random.ts";
 
 const ORGANIZATIONS = 2;
 /**
- * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts over with its first
- * ones, which are used.
+ * Vouchers that a loop uses per second while most calls fail. A loop without unused vouchers starts again with its
+ * first vouchers, which are used.
  */
 const VOUCHERS_PER_LOOP_SECOND = 6;
 /** Users who claim and buy. They soon empty each offer, so that a new one follows every few seconds. */
 const SHOPPERS = 4;
 const OFFER_SUPPLY = 8;
 const OFFER_EVERY_MS = 3_000;
-/** The second deployment checks isolation, which needs little load. */
+/** The second deployment tests isolation, which needs little load. */
 const SECOND_LOOPS = 3;
 const SECOND_VOUCHERS = 1_500;
 
-/** What runs in a campaign: the deployments, who calls them, and what they saw. */
+/** The parts of a campaign: the deployments, the callers, and their histories. */
 export type CampaignSetup = Awaited<ReturnType<typeof setUpCampaign>>;
 
-/** Supplies both deployments, adds their receivers and a copy of the database, and starts all processes. */
+/** Creates data in both deployments, adds their receivers and a copy of the database, and starts all processes. */
 export async function setUpCampaign(
   cluster: Cluster,
   receivers: readonly { kind: HostileKind; url: string }[],
@@ -80,7 +80,7 @@ export async function setUpCampaign(
   };
 }
 
-/** Starts every caller. Their failures are reported at the end. */
+/** Starts every caller. Reports their failures at the end. */
 export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: AbortSignal, goesOn: () => boolean) {
   const { cluster, random, history, organizations, first, offers, secondDeployment, secondOrganization } = setup;
   const at = { random, signal };

@@ -18,12 +18,15 @@ const HOSTILE_EACH = 2;
 /** Vouchers whose webhooks are timed at the end, beside all hostile receivers. */
 const TIMED_VOUCHERS = 100;
 /**
- * Maximum of the 99th percentile of deliveries to a healthy receiver, on a machine that still recovers. One that waits
- * for a hostile receiver takes longer: a request lasts up to 15 seconds. Milliseconds.
+ * Maximum of the 99th percentile of deliveries to a healthy receiver, on a machine that still recovers. A delivery that
+ * waits for a hostile receiver takes longer, because a request lasts up to 15 seconds. Milliseconds.
  */
 const DELIVERED_P99_MS = 3_000;
 
-/** Gives an organization disabled endpoints at hostile receivers. Returns what enables and disables those of a kind. */
+/**
+ * Gives an organization disabled endpoints at hostile receivers. Returns a function that enables and disables the
+ * endpoints of one kind.
+ */
 export async function addReceivers(
   db: pg.Pool,
   organizationId: string,
@@ -38,8 +41,8 @@ export async function addReceivers(
       );
     }
   }
-  // Waits for no standby: one that is cut off returns only once this fault, too, may end. Commits of the service may
-  // hold the rows until then.
+  // This commit waits for no standby. If the standby is cut off, the wait would last until the end of this fault.
+  // Commits of the service may lock the rows until then.
   const enable = `
     UPDATE webhook_endpoints SET enabled = $2, disabled_reason = CASE WHEN NOT $2 THEN 'partner' END,
            disabled_at = CASE WHEN NOT $2 THEN now() END, failing_since = NULL
@@ -47,7 +50,7 @@ export async function addReceivers(
   return (kind, enabled) => until(() => db.query(enable, [kind, enabled]).catch(() => null), RECOVERED_MS);
 }
 
-/** Gives an organization a healthy endpoint, and adds the redemptions that it receives to the history. */
+/** Gives an organization a healthy endpoint, and adds the received redemptions to the history. */
 export async function listenToWebhooks(db: pg.Pool, organizationId: string, history: History) {
   const receiver = await startReceiver(({ voucherId, sequence = 0, body }) => {
     const { externalRef, redeemCode, recordHash } = body.data as Record<
@@ -64,8 +67,7 @@ export async function listenToWebhooks(db: pg.Pool, organizationId: string, hist
 }
 
 /**
- * Webhooks of an organization with a healthy receiver must not wait for those of another one whose receivers are
- * hostile.
+ * Webhooks of an organization with a healthy receiver must not wait for another organization with hostile receivers.
  */
 export async function checkDeliveries(
   { db, apis }: Cluster,

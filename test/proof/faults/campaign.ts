@@ -28,7 +28,9 @@ export interface CampaignOptions {
   faultsMs: number;
   /** Ends the faults after this number of them. */
   faultsMax?: number | undefined;
-  /** Goes on until this holds, for some time: a slow machine needs longer for the same. */
+  /**
+   * The campaign continues until this holds, for a limited time, because a slow machine needs longer for the same work.
+   */
   isEnough?: (soFar: Progress) => boolean;
   /** Limits faults to these targets, to isolate a cause. */
   targets?: readonly TargetName[] | undefined;
@@ -51,8 +53,8 @@ const PROGRESS_MS = 10_000;
 const LOGGED_WITHIN_MS = 30_000;
 
 /**
- * Runs partners during faults, then heals everything, finishes every open retry and checks all answers. The seed
- * determines the partners' choices and the faults; their timing depends on the machine.
+ * Runs partners during faults, then ends all faults, finishes every open retry and checks all answers. The seed
+ * determines the partners' choices and the faults, but not the timing.
  */
 export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   const issuer = await makeIssuerKey();
@@ -95,7 +97,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
   }
 }
 
-/** Inflicts the faults, and returns their counts and what they broke. */
+/** Inflicts the faults, and returns their counts and the violations. */
 async function inflict(
   setup: CampaignSetup,
   options: CampaignOptions & { targets: readonly TargetName[] },
@@ -136,7 +138,7 @@ async function inflict(
   return { faults: counts, violations };
 }
 
-/** Checks what the second deployment answered, which has to end first. */
+/** Checks the answers of the second deployment, which has to end first. */
 async function checkSecond(
   { secondDeployment, secondHistory, cluster }: CampaignSetup,
   working: readonly Promise<void>[],
@@ -193,7 +195,7 @@ async function runOn(
   }
 }
 
-/** Every sealed event must get into exactly one leaf, and no checkpoint that was ever signed may contradict another. */
+/** Expects every sealed event in exactly one leaf, and no contradiction between signed checkpoints. */
 async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
   const problems: string[] = [];
   const isPublished = async () => {
@@ -208,7 +210,7 @@ async function checkLog(db: pg.Pool, notes: KeptNotes): Promise<Violation[]> {
   return problems.map((detail) => violation("the log keeps what was signed", detail));
 }
 
-/** @throws the failure of a caller. */
+/** @throws a caller's failure. */
 async function checkEnds(working: readonly Promise<void>[], history: History): Promise<Violation[]> {
   const ended = await pTimeout(Promise.all(working), { milliseconds: LAST_ANSWERS_MS, fallback: () => null });
   if (ended !== null) return [];

@@ -5,7 +5,7 @@ import { issueVouchers, makeKey, makePartner } from "../../support/supply.ts";
 import { askUntilAnswered, type CallerOptions } from "./exchange.ts";
 import type { History, SuppliedKey, SuppliedVoucher, Violation } from "./history.ts";
 
-/** What the key may redeem in a day: tills reach it during the faults. */
+/** The key's daily cap, which the tills reach during the faults. */
 const MAX_PER_DAY = 8;
 const TILLS = 4;
 const VOUCHERS = 2_000;
@@ -25,7 +25,7 @@ export async function supplyCappedTills(db: pg.Pool): Promise<CappedTills> {
   return { key: { id, secret: key, organizationId }, vouchers };
 }
 
-/** Tills that redeem at the same time by one key. Each repeats a call until it is answered. */
+/** Concurrent tills with one key. Each repeats a call until it is answered. */
 export function startCappedTills(
   { key, vouchers }: CappedTills,
   options: CallerOptions,
@@ -44,7 +44,7 @@ export function startCappedTills(
   });
 }
 
-/** The key redeems exactly its limit before a call is refused, and no other key is refused. */
+/** Expects that the key redeems exactly its cap before a call is refused, and that no other key is refused. */
 export async function checkCappedTills(db: pg.Pool, history: History, { key }: CappedTills): Promise<Violation[]> {
   const { rows } = await db.query<{ count: number }>(
     `SELECT count(*)::int FROM redemptions WHERE key_id = $1 GROUP BY (redeemed_at AT TIME ZONE 'UTC')::date`,

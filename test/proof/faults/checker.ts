@@ -23,18 +23,18 @@ import { checkAcquisitions, checkRedeems, checkReservations } from "./rules.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 
 /**
- * Time in which everything must answer again after the last fault: a dozen processes start meanwhile, on cores that may
+ * Maximum time from the last fault until everything answers again. A dozen processes start meanwhile, on cores that may
  * run another campaign. Milliseconds.
  */
 const ANSWERS_AGAIN_MS = 30_000;
 /**
- * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals, which it does
- * after 5 s. Milliseconds.
+ * Time for the sweeper, which runs twice a second, to expire overdue reservations and to request seals after 5 s.
+ * Milliseconds.
  */
 const SWEPT_WITHIN_MS = 15_000;
 /** Concurrent repeats. */
 const REPEATS_AT_ONCE = 16;
-/** Rows that a violation names at most. */
+/** Maximum number of rows in a violation. */
 const NAMED_MAX = 10;
 
 /** Queries that must return no rows soon after recovery, once the sweeper has done its work. */
@@ -45,7 +45,7 @@ const MUST_BECOME_EMPTY: Record<string, string> = {
     SELECT voucher_id || ' ' || sequence FROM voucher_events WHERE seal_status = 'Pending'`,
 };
 
-/** Queries that must return no rows. What every test's invariants say is not repeated here. */
+/** Queries that must return no rows. The invariants of every test contain further queries. */
 const MUST_BE_EMPTY: Record<string, string> = {
   "at most one redemption per voucher": `
     SELECT voucher_id FROM redemptions GROUP BY voucher_id HAVING count(*) > 1`,
@@ -66,8 +66,8 @@ const MUST_BE_EMPTY: Record<string, string> = {
 };
 
 /**
- * Holds while the clock never steps back. Otherwise the constraint alone must hold that a voucher has one Live
- * reservation, and a redemption at the closed time may consume a reservation whose end is earlier.
+ * Holds while the clock never steps back. Otherwise only the constraint must hold: a voucher has one Live reservation.
+ * A redemption at the closed time may consume a reservation with an earlier end.
  */
 const ON_A_STEADY_CLOCK: Record<string, string> = {
   "a consumed or released reservation ended before its expiresAt": `
@@ -79,12 +79,12 @@ const ON_A_STEADY_CLOCK: Record<string, string> = {
         && tstzrange(other.started_at, least(other.ended_at, other.expires_at))`,
 };
 
-/** A violation that no request shows. */
+/** A violation without a request that shows it. */
 export function violation(rule: string, detail: string): Violation {
   return { rule, detail, exchanges: [] };
 }
 
-/** Waits until every API process is ready and redeems a voucher. Returns a violation when that takes too long. */
+/** Waits until every API process is ready and redeems a voucher. Returns a violation if that takes too long. */
 export async function checkAnswersAgain(
   cluster: Cluster,
   key: SuppliedKey,
@@ -165,14 +165,15 @@ export async function checkEverything(
 }
 
 /**
- * A copy made before the first redemption must stay without redemptions: its worker must not run the original's jobs.
+ * Expects that a copy from before the first redemption has no redemption, because its worker must not run the
+ * original's jobs.
  */
 export async function checkUntouched(db: pg.Pool): Promise<Violation[]> {
   const { rows } = await db.query("SELECT FROM redemptions");
   return rows.length === 0 ? [] : [violation("a copy redeems nothing", `the copy has ${rows.length} redemptions`)];
 }
 
-/** Repeats each confirmed redeem, claim and purchase. The answer must be the same, with `alreadyConfirmed` true. */
+/** Repeats each confirmed redeem, claim and purchase, and expects the same answer with `alreadyConfirmed` true. */
 async function repeatConfirmed(apis: readonly ApiProcess[], history: History): Promise<Violation[]> {
   const made = [
     ...history.of("redeem").map((first): [string, Exchange] => [refOf(first.ask), first]),

@@ -3,17 +3,17 @@ import type { Exchange, History } from "./history.ts";
 import { type Apply, nameOfCall, passes, VALIDITY, type VoucherOperation } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// What the clock ends: reservations, and the validity of vouchers. Each end is an operation of its own, so that the
-// order of a voucher's calls agrees with the clock.
+// Ends by the clock: of reservations, and of vouchers' validity. Each end is a separate operation, so that the order of
+// a voucher's calls agrees with the clock.
 
-/** What the clock ends, and when, in milliseconds of the database's clock. */
+/** Something that the clock ends, and its end in milliseconds of the database's clock. */
 interface End {
   voucherId: string;
   name: string;
   atMs: number;
 }
 
-/** When each reservation ends whose ticket an answer has, in milliseconds of the database's clock. */
+/** The end of each reservation whose ticket an answer contains, in milliseconds of the database's clock. */
 export function readExpiries({ exchanges }: History): Map<string, { voucherId: string; expiresAtMs: number }> {
   const expiries = new Map<string, { voucherId: string; expiresAtMs: number }>();
   for (const { ask, status, body } of exchanges) {
@@ -46,8 +46,8 @@ export function clockEnds(history: History, clock: SteppedClock): VoucherOperati
 }
 
 /**
- * A reservation whose answer is missing ends when its time is over: it is not known when, but not before its duration
- * has passed since its request.
+ * The end of a reservation whose answer is missing. The exact time is unknown, but it is at least the reservation's
+ * duration after the request.
  */
 function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperation[] {
   const durationMs = clock.hasStepped ? 0 : shortestReservationMs(exchanges) - ROUNDING_MS;
@@ -64,7 +64,7 @@ function unnamedEnds({ exchanges }: History, clock: SteppedClock): VoucherOperat
   });
 }
 
-/** The shortest reservation of a run that a look-up shows. All have the same duration. Zero if none is shown. */
+/** The shortest reservation of a run in any look-up. All have the same duration. Zero if no look-up shows one. */
 function shortestReservationMs(exchanges: readonly Exchange[]): number {
   let shortest = Number.POSITIVE_INFINITY;
   for (const { ask, status, body } of exchanges) {
@@ -75,7 +75,7 @@ function shortestReservationMs(exchanges: readonly Exchange[]): number {
   return Number.isFinite(shortest) ? shortest : 0;
 }
 
-/** Returns a function from a moment of the host's clock to the span of the monotonic one in which it may lie. */
+/** Returns a function from a moment of the host's clock to the possible range of the monotonic clock. */
 function readClocks({ exchanges }: History): (hostMs: number) => { fromMs: number; untilMs: number } {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const { sentAtMs, invokedMs, endedAtMs, returnedMs } of exchanges) {

@@ -20,11 +20,11 @@ export interface ClusterOptions {
   reservationSeconds: number;
   /** More variables for every API and worker process. */
   env?: Env;
-  /** More variables of each worker process; by default there are two. */
+  /** More variables for each worker process. There are two by default. */
   workers?: readonly Env[];
-  /** More variables of each API process; there are two. */
+  /** More variables for each API process. There are two. */
   apis?: readonly Env[];
-  /** Whether the second API process reaches Redis through a proxy of its own, which a test can cut. */
+  /** Whether the second API process reaches Redis through its own proxy, which a test can cut. */
   apiWire?: boolean;
   /** Whether the API processes serve the issuer API. */
   issuerApi?: boolean;
@@ -34,7 +34,9 @@ export interface ClusterOptions {
   keepLogsIn?: string | undefined;
   /** Further features of the embedded Postgres. */
   postgres?: ConstructorParameters<typeof FaultPostgres>[2];
-  /** Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another. */
+  /**
+   * Opens a Postgres other than the embedded one, in a folder that does not exist yet, with its logs in another folder.
+   */
   openPostgres?: (directory: string, logs: string) => Promise<FaultyDatabase>;
   /** Uses a Redis Cluster of three masters with a replica each, and two shards per master, instead of one Redis. */
   redisCluster?: boolean;
@@ -51,17 +53,17 @@ export interface Deployment {
   options: ClusterOptions;
   apis: ApiProcess[];
   workers: ServiceProcess[];
-  /** Superuser access to the database: to issue vouchers, force interleavings and check the result. */
+  /** Superuser access to the database, to issue vouchers, force an order of statements and check the result. */
   db: pg.Pool;
-  /** Unexpected ends of processes. */
+  /** The processes that exited unexpectedly. */
   accidents: string[];
 }
 
-/** The service on servers of its own. Every process can be killed and frozen. */
+/** The service on its own servers. The tests can kill and freeze every process. */
 export type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
 const API_PROCESSES = 2;
-/** The processes connect with the rights of the service only. */
+/** Processes connect only with the service's rights. */
 const SERVICE_PASSWORD = "service-under-faults";
 /** The prefix of the main deployment's roles. */
 const MAIN = "pva";
@@ -72,7 +74,7 @@ export const CLUSTER_SHARDS = 6;
 
 type Servers = Awaited<ReturnType<typeof openServers>>;
 
-/** Opens Postgres and Redis in a folder. Only a Redis Cluster and the proxies run at once. */
+/** Opens Postgres and Redis in a folder. Starts only a Redis Cluster and the proxies. */
 async function openServers(options: ClusterOptions, directory: string, logs: string) {
   const postgresFolder = join(directory, "postgres");
   const postgres =
@@ -81,7 +83,7 @@ async function openServers(options: ClusterOptions, directory: string, logs: str
   const redis = new FaultRedis(join(directory, "redis"), await findSteadyPort(), options.redisDiskMb);
   /** Runs only during a failover of Redis. */
   const replica = new FaultRedis(join(directory, "replica"), await findSteadyPort());
-  /** The proxy through which the workers reach Redis. */
+  /** The proxy between the workers and Redis. */
   const workerWire = await openTcpProxy(redis.url);
   /** The proxy of the second API process, if it has one. */
   const apiWire = await openTcpProxy(redis.url);
@@ -96,7 +98,7 @@ async function openServers(options: ClusterOptions, directory: string, logs: str
 
 type Maker = ReturnType<typeof openMaker>;
 
-/** Makes processes of the service, which do not run yet, and pools of a superuser. */
+/** Creates stopped processes of the service, and a superuser's pools. */
 function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: Servers, logs: string) {
   const processes: ServiceProcess[] = [];
   const pools: pg.Pool[] = [];
@@ -117,7 +119,7 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
       REDEEM_WAIT_MS: String(options.redeemWaitMs),
       RESERVATION_SECONDS: String(options.reservationSeconds),
       SWEEP_INTERVAL_MS: "500",
-      // Rate limits would refuse requests that the faults should meet.
+      // Rate limits would refuse requests during the faults.
       RATE_LIMIT_RPS: "0",
       MISS_LIMIT_PER_MINUTE: "0",
       ...options.env,
@@ -150,7 +152,7 @@ function openMaker(options: ClusterOptions, { postgres, redis, redisCluster }: S
 
 /** Creates, but does not start, deployments of further databases on the servers of the main one. */
 function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
-  /** Makes a worker and the wanted number of API processes for a database. */
+  /** Creates a worker and the given number of API processes for a database. */
   const deploy = async (name: string, apis: number): Promise<Deployment> => {
     const url = postgres.urlOf(name);
     const db = maker.openDatabase(url);
@@ -171,11 +173,11 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
       return deploy("second", 1);
     },
     /**
-     * Copies the database and creates, but does not start, a worker for the copy that shares the Redis by mistake. No
-     * process of the service may be running. The worker may refuse to work and exit; that is not an accident.
+     * Copies the database and creates, but does not start, a worker for the copy that wrongly shares the Redis. No
+     * process of the service may be running. The worker may refuse to work and exit, which does not count as a failure.
      */
     async addCopy(): Promise<Deployment> {
-      // Postgres copies a database only while it has no connections; the pool reconnects by itself.
+      // Postgres copies a database only while it has no connections. The pool reconnects by itself.
       const aside = maker.openDatabase(postgres.urlOf("template1"));
       const original = new URL(postgres.url).pathname.slice(1);
       await aside.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", [original]);
@@ -185,7 +187,7 @@ function deployBeside(main: Deployment, { postgres }: Servers, maker: Maker) {
   };
 }
 
-/** A physical copy of the running Postgres, with an API process and a worker that share the Redis by mistake. */
+/** A physical copy of the running Postgres, with an API process and a worker that wrongly share the Redis. */
 interface HotCopy {
   db: pg.Pool;
   worker: ServiceProcess;
@@ -195,7 +197,7 @@ interface HotCopy {
   stop(): Promise<number>;
 }
 
-/** Starts a physical copy of the running embedded Postgres. Its processes do not run yet. */
+/** Starts a physical copy of the running embedded Postgres, without its processes. */
 async function startHotCopy(postgres: FaultyDatabase, maker: Maker): Promise<HotCopy> {
   const copy = await embedded(postgres).startHotCopy();
   const db = openLastingPool({ connectionString: copy.url, max: 2 });
@@ -243,7 +245,7 @@ export async function openCluster(options: ClusterOptions) {
       const own = { WORKER_QUEUES: "log", LOG_INTERVAL_MS: "200", ...env };
       return addWorker({ DATABASE_URL: serviceUrl(postgres.url, "pva_log"), ...own });
     },
-    /** Makes, but does not start, an API and a worker process of another release, from a folder with its files. */
+    /** Creates, but does not start, an API and a worker process of another release, from the release's folder. */
     async addRelease(name: string, root: string): Promise<{ api: ApiProcess; worker: ServiceProcess }> {
       const PORT = String(await findSteadyPort());
       const process = maker.makeProcess(`${name}-api`, "src/main.ts", { PORT }, accidents, root);
@@ -258,7 +260,7 @@ export async function openCluster(options: ClusterOptions) {
       await Promise.all([postgres.start(), redisCluster?.heal() ?? redis.start()]);
       for (const process of ours) process.start();
     },
-    /** Stops every process and removes every file. */
+    /** Stops every process and deletes every file. */
     async close(): Promise<void> {
       await maker.killAll();
       await closeServers();
@@ -275,7 +277,7 @@ export async function openCluster(options: ClusterOptions) {
   return cluster;
 }
 
-/** Makes the API processes of the main deployment, starts its servers and migrates its database. */
+/** Creates the API processes of the main deployment, starts its servers and migrates its database. */
 async function startMain({ options, apis, db, accidents }: Deployment, servers: Servers, maker: Maker): Promise<void> {
   const { postgres, redis, redisCluster, apiWire } = servers;
   for (let i = 1; i <= API_PROCESSES; i++) {
@@ -304,7 +306,7 @@ export function processesOf({ apis, workers }: Pick<Deployment, "apis" | "worker
   return [...apis.map((api) => api.process), ...workers];
 }
 
-/** The address of a database, with the rights of the service. */
+/** The address of a database with the service's rights. */
 export function serviceUrl(ownerUrl: string, username = "pva_api"): string {
   return Object.assign(new URL(ownerUrl), { username, password: SERVICE_PASSWORD }).href;
 }

@@ -22,9 +22,9 @@ import { until, untilStarted } from "../../support/until.ts";
 import { startReceiver, WEBHOOK_ENV } from "../../support/webhook-receiver.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 
-// The list "What is told as final is confirmed" of docs/design/final-answers.md, answer by answer.
+// Tests each answer in the list "What is told as final is confirmed" of docs/design/final-answers.md.
 
-/** The answers that the list names as final by a confirmation. */
+/** The answers that the list calls final after a confirmation. */
 const [, TABLE = ""] = /\n## What is told as final is confirmed\n([\s\S]*?)\n## /.exec(
   readFileSync("docs/design/final-answers.md", "utf8"),
 ) ?? [""];
@@ -34,12 +34,12 @@ const CONFIRMED = Array.from(TABLE.matchAll(/^\| (.*?) \| [^|]*\bconfirmation\b/
 
 type Answer = { status: number; text: string };
 
-/** The session of a redeem whose COMMIT waits: it has the lock that the trigger of redemptions takes. */
+/** The session of a redeem with a waiting COMMIT: the session has the lock that the trigger of redemptions acquires. */
 const WAITING_REDEEM = `
   SELECT FROM pg_stat_activity AS a JOIN pg_locks AS l USING (pid)
    WHERE a.wait_event = 'SyncRep' AND l.locktype = 'advisory' AND l.classid::bigint >> 16 = 21092`;
 
-/** How the wait of a COMMIT for the standby ends without it. */
+/** Ways to end a COMMIT's wait for the standby without the standby. */
 const CUT_OFF: Record<string, (started: Started) => Promise<unknown>> = {
   "its session is terminated": ({ db }) => whileWaitsEnd(db, () => until(async () => (await countRedeemed(db)) === 1)),
   "the primary restarts": async ({ postgres, db }) => {
@@ -65,7 +65,7 @@ it.each(
   const { rows } = await db.query("SELECT status, redeem_code FROM vouchers JOIN redemptions ON voucher_id = id");
   expect(rows).toEqual([{ status: "Redeemed", redeem_code: expect.any(String) }]);
 
-  // The deliveries of the event are made, as the sweeper and the fan-out would also make them after a restart.
+  // Creates the event's deliveries, like the sweeper and the fan-out after a restart.
   await whileWaitsEnd(db, () => until(async () => (await db.query("SELECT FROM webhook_deliveries")).rowCount));
   const told: Record<string, unknown> = {};
   for (const [name, call] of Object.entries(calls)) {
@@ -74,7 +74,7 @@ it.each(
   }
   expect(told).toEqual(Object.fromEntries(CONFIRMED.map((name) => [name, 503])));
   expect(await till.lookUp(active.code)).toMatchObject({ status: 200, body: { voucher: { status: "Active" } } });
-  // An act gives up by itself, too.
+  // An act also gives up by itself.
   expect(await calls.renameBrand?.()).toMatchObject({ status: 503 });
 
   await postgres.promoteStandby();
@@ -107,7 +107,7 @@ async function start() {
   await postgres.start();
   const [servers, receiver] = [await openTestServers(), await startReceiver()];
   await migrateDatabase(postgres.url);
-  /** Its own commits wait for no standby. */
+  /** Commits of this pool wait for no standby. */
   const db = openLastingPool({ connectionString: postgres.url, options: "-c synchronous_commit=local" });
   onTestFinished(async () => {
     await servers.closeOpened();
@@ -126,7 +126,10 @@ async function start() {
 
 type Started = Awaited<ReturnType<typeof start>>;
 
-/** Waits until the worker redeems again, for another organization: this one's webhooks and redemptions are counted. */
+/**
+ * Waits until the worker redeems again, for another organization, because the test counts this one's webhooks and
+ * redemptions.
+ */
 async function untilRedeemed({ db, api }: Started): Promise<void> {
   const other = await makePartner(db);
   const { code } = await issueVoucher(db, other);
@@ -134,7 +137,7 @@ async function untilRedeemed({ db, api }: Started): Promise<void> {
   await untilStarted(async () => (await till.redeem({ code, externalRef: "first" })).status === 200);
 }
 
-/** Makes a call of each kind that acquires one of the partner's vouchers, each of a user of its own. */
+/** Makes a call of each kind that acquires one of the partner's vouchers, each for a new user. */
 async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   const { listingId } = await offerBatch(db, own, 4);
   const link = await makeReferral(db, own);
@@ -152,7 +155,7 @@ async function makeAcquisitions(api: TestApi, db: pg.Pool, own: TestPartner) {
   return acquisitions;
 }
 
-/** Makes what the issuer API changes, and returns repeats of its calls, and a call that voids the voucher. */
+/** Makes each change of the issuer API. Returns repeats of the calls, and a call that voids the voucher. */
 async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, voucherId: string) {
   const { key } = await makeKey(db, own.organizationId, { scopes: ["voucher.issue"] });
   const call = async (method: "GET" | "POST", path: string, body?: object): Promise<Answer> => {
@@ -215,7 +218,8 @@ async function makeIssuerCalls(api: TestApi, db: pg.Pool, own: TestPartner, vouc
 }
 
 /**
- * Makes a voucher that a user has claimed, and every call of the list whose answer shows its redemption under `order`.
+ * Creates a voucher that a user has claimed, and every call of the list whose answer shows its redemption under
+ * `order`.
  */
 async function makeCalls({ db, api, worker, receiver }: Started) {
   const own = await makePartner(db);

@@ -47,7 +47,7 @@ const heldBy = (ticket: string | null, expiresAt = EXPIRES) => ({
   reservation: { ticket, heldByCaller: ticket !== null, startedAt: STARTED, expiresAt },
 });
 
-/** The asks, and the bodies, codes or failures of the answers. */
+/** The requests, and the bodies, codes or failures of the answers. */
 const ANSWERS: Record<string, [Ask, object | string]> = {
   redeemed: [redeem, FIRST],
   "redeemed otherwise": [
@@ -182,9 +182,7 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "eve finds nothing": [claimOf("eve"), "sold_out"],
 };
 
-/**
- * A history of answers such as "100-200 redeemed", and of "150 webhook". The vouchers are valid for ever by default.
- */
+/** A history of answers such as "100-200 redeemed", and of "150 webhook". By default, the vouchers never expire. */
 export function answersOf(calls: readonly string[], validUntilMs?: number): History {
   const history = new History();
   for (const call of calls) {
@@ -212,7 +210,7 @@ export function answersOf(calls: readonly string[], validUntilMs?: number): Hist
   return history;
 }
 
-/** A call with its body, its code, or the failure to get an answer. */
+/** A call with its body, its code, or the reason why it has no answer. */
 export function answer(
   invokedMs: number,
   returnedMs: number,

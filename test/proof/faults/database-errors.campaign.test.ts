@@ -54,7 +54,8 @@ it("an attempt that the database always refuses does not prevent another referen
 
 /**
  * Makes the next `count` redemptions whose reference begins with `prefix` fail with `sqlState`. A sequence counts the
- * failures because a rollback does not reset it. The service has no rights on it, so the trigger runs as its owner.
+ * failures, because a rollback does not reset it. The trigger runs as the sequence's owner, because the service has no
+ * rights on the sequence.
  */
 async function failRedemptions(sqlState: string, prefix: string, count: number): Promise<void> {
   await db.query(`

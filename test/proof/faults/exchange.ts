@@ -8,30 +8,30 @@ import type { Ask, AskFor, Exchange, History } from "./history.ts";
 import { type Answer, type Call, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Longer than a redeem's wait and shorter than some freezes, so that partners do give up. Milliseconds. */
+/** Longer than a redeem's wait but shorter than some freezes, so that partners sometimes give up. Milliseconds. */
 const CALL_TIMEOUT_MS = 5_000;
-/** When an impatient caller gives up a redeem that is still running, and the share of impatient calls. */
+/** The time after which an impatient caller abandons a running redeem, and the share of impatient calls. */
 const IMPATIENT_AFTER_MS = 1_200;
 const IMPATIENT_CHANCE = 0.3;
 const RETRY_PAUSE_MS = { min: 20, max: 250 };
 
-/** An API process that is called. */
+/** An API process for calls. */
 export interface CalledApi {
   process: { name: string };
   url: string;
 }
 
-/** What partners and shoppers have in common. */
+/** The common data of partners and shoppers. */
 export interface CallerOptions {
   name: string;
   random: SeededRandom;
   apis: readonly CalledApi[];
   history: History;
-  /** Aborting it ends the retries; `work` then rejects. */
+  /** Aborting it ends the retries, and `work` then rejects. */
   signal: AbortSignal;
 }
 
-/** Repeats a request until the answer is not a 5xx. Each attempt goes to a random API process. */
+/** Repeats a request until the answer is not a 5xx. Each attempt uses a random API process. */
 export async function askUntilAnswered(
   { random, apis, history, signal }: Omit<CallerOptions, "name">,
   ask: Ask,
@@ -46,7 +46,7 @@ export async function askUntilAnswered(
   }
 }
 
-/** An operator erases a reference, again and again until it is told that it is done. */
+/** An operator erases a reference, and repeats it until the erasure reports success. */
 export async function eraseUntilDone(
   { random, history, signal, db }: Omit<CallerOptions, "name" | "apis"> & { db: pg.Pool },
   ask: AskFor<"erase">,
@@ -69,7 +69,7 @@ export async function eraseOnce(db: pg.Pool, ask: AskFor<"erase">, attempt: numb
   return { ask, api: "operator", attempt, ...times, status, failure, retryAfter: undefined, code: undefined, body };
 }
 
-/** Sends a request once and returns what the rules need to know about it. */
+/** Sends a request once and returns the data that the rules need. */
 export async function exchangeOnce(
   ask: Ask,
   api: CalledApi,
@@ -147,7 +147,7 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | 
   }
 }
 
-/** A cursor remembers the range of its list. */
+/** A cursor contains the range of its list. */
 function placeOf({ from, after }: AskFor<"list">): string {
   return after === null ? `from=${from}` : `cursor=${encodeURIComponent(after.cursor)}`;
 }
@@ -179,7 +179,7 @@ function keepOf(ask: Ask, { status, body, text, headers }: Answer): unknown {
   }
 }
 
-/** Thousands of pages must fit into memory. */
+/** Keeps only this part, because thousands of pages must fit into memory. */
 function keepRedemption({ externalRef, voucherInstanceId, redeemCode, redeemedAt }: Record<string, string>) {
   return { externalRef, voucherInstanceId, redeemCode, redeemedAt };
 }

@@ -28,7 +28,7 @@ import { voidVoucher } from "../../support/void-voucher.ts";
 import { openVoucherctl } from "../../support/voucherctl.ts";
 import { FaultPostgres, withClient } from "./fault-postgres.ts";
 
-// Failures other than killed servers: hosts that vanish without closing connections, and read-only servers.
+// Failures other than killed servers: hosts that disappear without closing connections, and read-only servers.
 
 const { servers, db, keys, issue } = useService({ apis: [], workers: [] });
 
@@ -71,8 +71,8 @@ it("connections that are lost without being closed leave no voucher locked", asy
 });
 
 /**
- * Makes a partner, and calls that repeat what has happened already and a failover could undo. Nothing redeems the
- * voucher of `order` yet.
+ * Creates a partner, and calls that repeat earlier changes which a failover could undo. No call redeems the voucher of
+ * `order`.
  */
 async function makeRepeats(pool: pg.Pool, api: TestApi) {
   const own = await makePartner(pool);
@@ -170,7 +170,7 @@ it("a primary without its synchronous standby confirms nothing until the standby
 
 it("the service on a read-only database answers 503 until the host name leads to the primary", async () => {
   const { username, pathname } = new URL(servers.databaseUrl);
-  /** Makes new connections read-only, as if the host name pointed to a standby. Open connections do not change. */
+  /** Makes new connections read-only, as if the host name led to a standby. Open connections do not change. */
   const setReadOnly = (value: "on" | "off") =>
     db.query(`ALTER ROLE ${username} IN DATABASE ${pathname.slice(1)} SET default_transaction_read_only = ${value}`);
   const { till, api } = await start();
@@ -189,7 +189,7 @@ it("the service on a read-only database answers 503 until the host name leads to
     await setReadOnly("off");
   }
   await untilBothSucceed(till);
-  // The last result of a probe is repeated for half a second.
+  // The last result of a probe is reused for half a second.
   await until(async () => (await fetch(`${api.url}/readyz`)).status === 200);
 });
 
@@ -260,10 +260,7 @@ async function untilBothSucceed(till: PartnerClient): Promise<void> {
   await until(async () => (await reserveAndRedeem(till)).every((status) => status === 200), 40_000);
 }
 
-/**
- * Starts a service that uses the given addresses instead of those of the test servers. It closes at the end of the
- * file.
- */
+/** Starts a service with the given addresses instead of the test servers'. It closes at the end of the file. */
 async function start(addresses: Partial<TestServers> = {}) {
   const reached = { ...servers, ...addresses };
   const env = { REDEEM_WAIT_MS: "2000" };

@@ -20,9 +20,9 @@ export interface FaultyDatabase {
   readonly url: string;
   readonly clock: SteppedClock;
   urlOf(database: string): string;
-  /** Starts what does not run, recovering from a crash. */
+  /** Starts stopped servers, which recover from a crash. */
   start(): Promise<void>;
-  /** Kills all processes of the primary at once, as when its machine dies, and waits until they have ended. */
+  /** Kills all processes of the primary at once, like a crash of its machine, and waits until they have ended. */
   kill(): Promise<void>;
   /**
    * Kills one process of the primary. Postgres then ends all connections and recovers. An embedded one has recovered
@@ -32,15 +32,18 @@ export interface FaultyDatabase {
   /** Freezes the primary. */
   freeze(): Promise<void>;
   thaw(): void;
-  /** Stops everything for good. */
+  /** Stops everything permanently. */
   close(): Promise<void>;
 }
 
-/** The name of the standby that commits wait for. */
+/** The name of the standby for which commits wait. */
 const STANDBY = "standby";
 /** Time to copy or follow on a busy machine. Milliseconds. */
 const FOLLOWED_MS = 60_000;
-/** A server that does not answer for so long after the crash of one of its processes never will. Milliseconds. */
+/**
+ * A server that does not respond for this long after the crash of one of its processes will never respond.
+ * Milliseconds.
+ */
 const HUNG_MS = 30_000;
 
 /** A Postgres server that can be killed, frozen and copied. It syncs every commit to disk, as in production. */
@@ -50,14 +53,14 @@ export class FaultPostgres implements FaultyDatabase {
   readonly #withStandby: boolean;
   #server: LocalPostgres;
   #standby: LocalPostgres | null = null;
-  /** The server with the right files while others are in its place. */
+  /** The server with the right files while a copy with others replaces it. */
   #trueServer: LocalPostgres | null = null;
   #isCutOff = false;
   #copies = 0;
   #frozen: number[] = [];
 
   /**
-   * `standby` makes every commit wait for a standby on the same machine; `clock` lets tests step the server's clock.
+   * `standby` makes every commit wait for a standby on the same machine. `clock` lets tests step the server's clock.
    */
   constructor(directory: string, port: number, how: { standby?: boolean; clock?: boolean } = {}) {
     this.#directory = directory;
@@ -75,7 +78,7 @@ export class FaultPostgres implements FaultyDatabase {
     return postgresUrl(this.#server, database);
   }
 
-  /** The standby that commits wait for, as `synchronous_standby_names`. */
+  /** The standby for which commits wait, as in `synchronous_standby_names`. */
   get standbyNames(): string {
     return this.#withStandby ? STANDBY : "";
   }
@@ -96,7 +99,7 @@ export class FaultPostgres implements FaultyDatabase {
     await until(haveEnded);
     const answers = () => withClient(this.url, (db) => db.query("SELECT")).catch(() => null);
     await until(answers, HUNG_MS).catch(async () => {
-      // Seen once in 6 000 faults: Postgres 18 takes connections after the crash and never answers. A watchdog would
+      // Seen once in 6 000 faults: Postgres 18 accepts connections after the crash and never answers. A watchdog would
       // restart it.
       await this.kill();
       await this.start();
@@ -112,7 +115,7 @@ export class FaultPostgres implements FaultyDatabase {
     this.#frozen = [];
   }
 
-  /** Nothing reaches the standby from now on: commits wait for it, until it is promoted. */
+  /** Cuts the standby off: commits wait for it until it is promoted. */
   cutOffStandby(): void {
     if (this.#standby === null) throw new Error("there is no standby");
     this.#isCutOff = true;
@@ -125,7 +128,7 @@ export class FaultPostgres implements FaultyDatabase {
     await killPostgres(this.#standby.directory);
   }
 
-  /** The primary is lost with its disk, and the standby takes over its address. `start` gives it a new standby. */
+  /** Loses the primary with its disk, and the standby takes over its address. `start` adds a new standby. */
   async promoteStandby(onLost: () => void = () => undefined): Promise<void> {
     const [lost, standby] = [this.#server, this.#standby];
     if (standby === null) throw new Error("there is no standby");
@@ -141,8 +144,8 @@ export class FaultPostgres implements FaultyDatabase {
   }
 
   /**
-   * Copies the files of the running server and starts the copy at a port of its own. Its commits wait for no standby. A
-   * promoted one has another timeline.
+   * Copies the files of the running server and starts the copy on its own port. Its commits wait for no standby. A
+   * promoted copy has another timeline.
    */
   async startHotCopy({ promoted } = { promoted: false }): Promise<{ url: string; close(): Promise<void> }> {
     const copy = await this.#copy("synchronous_standby_names = ''", promoted ? { "standby.signal": "" } : {});
@@ -155,14 +158,12 @@ export class FaultPostgres implements FaultyDatabase {
     return { url: postgresUrl(copy), close };
   }
 
-  /** Copies the files of the running server, to set it back to them later. */
+  /** Copies the files of the running server, so that it can be set back to them later. */
   keepFiles(): Promise<LocalPostgres> {
     return this.#copy("synchronous_standby_names = ''");
   }
 
-  /**
-   * Puts kept files in the place of the server's, as a restored backup or snapshot of its disk does. Its standby stops.
-   */
+  /** Replaces the server's files with saved ones, like a restored backup or snapshot of its disk. Its standby stops. */
   async setBack(kept: LocalPostgres): Promise<void> {
     this.#trueServer = this.#server;
     await this.kill();
@@ -187,7 +188,7 @@ export class FaultPostgres implements FaultyDatabase {
     for (let copy = 1; copy <= this.#copies; copy++) await killPostgres(`${this.#directory}-${copy}`);
   }
 
-  /** Starts a server that may have been killed. */
+  /** Starts a server, even after a kill. */
   #run(server: LocalPostgres): Promise<void> {
     if (findPostmaster(server.directory) === null) forgetPostmaster(server.directory);
     return this.clock.steadily(() => startPostgres(server));
@@ -210,7 +211,9 @@ export class FaultPostgres implements FaultyDatabase {
     }, FOLLOWED_MS);
   }
 
-  /** Copies as `pg_basebackup` does, which the embedded Postgres lacks: the WAL repairs files that change meanwhile. */
+  /**
+   * Copies like `pg_basebackup`, which the embedded Postgres lacks: the WAL repairs files that change during the copy.
+   */
   async #copy(setting: string, files: Record<string, string> = {}): Promise<LocalPostgres> {
     const from = this.#server.directory;
     this.#copies += 1;
@@ -238,7 +241,7 @@ export class FaultPostgres implements FaultyDatabase {
   }
 }
 
-/** Copies what a folder contains. Files may disappear meanwhile. */
+/** Copies a folder's content. Files may disappear meanwhile. */
 async function copyAll(from: string, to: string, isWanted: (name: string) => boolean): Promise<void> {
   const paths = readdirSync(from).flatMap((name) => (isWanted(name) ? [join(from, name)] : []));
   if (paths.length === 0) return;
@@ -258,7 +261,7 @@ export async function withClient<T>(url: string, work: (db: pg.Client) => Promis
   }
 }
 
-/** The number of rows that callers' calls have made. */
+/** The number of rows from callers' calls. */
 export async function countChanges(db: pg.Pool): Promise<number> {
   const query = `
     SELECT (SELECT count(*) FROM redemptions) + (SELECT count(*) FROM reservations)

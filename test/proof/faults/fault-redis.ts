@@ -16,7 +16,7 @@ import { type LocalRedis, redisUrl, startRedis } from "../../../src/local/redis.
 import { until } from "../../support/until.ts";
 import { listProcesses, signal } from "./processes.ts";
 
-/** The writes that a restart loses. `AppendOnlyTail` is the loss that Redis allows with a sync every second. */
+/** The writes that a restart loses. `AppendOnlyTail` is the loss that Redis allows with one sync per second. */
 export type RedisLoss = "Nothing" | "AppendOnlyTail" | "SinceKept" | "Everything";
 
 /** Loss that `appendfsync everysec` allows, in milliseconds. */
@@ -25,7 +25,7 @@ const SAMPLE_MS = 50;
 /** How long the samples are kept: longer than any loss. Milliseconds. */
 const KEEP_MS = 60_000;
 
-/** A Redis server that can be killed and frozen, and that can restart without its last second of writes or empty. */
+/** A Redis server that tests can kill, freeze, and restart empty or without its last second of writes. */
 export class FaultRedis {
   readonly #server: LocalRedis;
   readonly #logDirectory: string;
@@ -37,7 +37,7 @@ export class FaultRedis {
   #sizes: { atMs: number; file: string; bytes: number }[] = [];
   #pid: number | null = null;
 
-  /** `diskMb` gives the server a small disk of its own, which only root can. */
+  /** `diskMb` gives the server its own small disk, which only root can create. */
   constructor(directory: string, port: number, diskMb: number | null = null) {
     this.#server = { directory, port };
     this.#filler = join(directory, "filler");
@@ -52,8 +52,8 @@ export class FaultRedis {
   }
 
   /**
-   * Starts the server on its data. Does nothing when it runs.
-   * @throws Error when Redis runs in a container, where it has no process to signal.
+   * Starts the server on its data, unless it is running.
+   * @throws Error if Redis runs in a container, where it has no process for signals.
    */
   async start(): Promise<void> {
     if (this.#pid !== null) return;
@@ -66,13 +66,13 @@ export class FaultRedis {
     this.#pid = pid;
   }
 
-  /** Copies the server's files, for a loss of what it writes from now on. */
+  /** Copies the server's files, so that later writes can be lost. */
   keepFiles(): void {
     rmSync(this.#keptDirectory, { recursive: true, force: true });
     cpSync(this.#logDirectory, this.#keptDirectory, { recursive: true, preserveTimestamps: true });
   }
 
-  /** Kills the server, as when its machine dies, and removes the lost writes. */
+  /** Kills the server, like a crash of its machine, and removes the lost writes. */
   async kill(loss: RedisLoss): Promise<void> {
     const pid = this.#pid;
     if (pid === null) return;
@@ -115,7 +115,7 @@ export class FaultRedis {
     try {
       writeFileSync(this.#filler, Buffer.alloc(bavail * bsize));
     } catch (error) {
-      // The server has written meanwhile: the disk is full with less.
+      // The server has written meanwhile, so less data fills the disk.
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
   }
@@ -143,8 +143,8 @@ export class FaultRedis {
   }
 
   /**
-   * SIGKILL alone loses nothing, because the kernel keeps what was written. To lose writes as a dying machine does,
-   * this cuts the file to its length at that time.
+   * SIGKILL alone loses nothing, because the kernel keeps the writes. To lose writes like a machine that crashes, this
+   * cuts the file to its length at that time.
    */
   #cutTail(keptUntilMs: number): void {
     const file = this.#newestLog();

@@ -10,7 +10,7 @@ export interface Stage {
   cluster: Cluster;
   secondDeployment: Deployment;
   copyOfDatabase: Deployment;
-  /** The caller that floods. Its calls are not in the history. */
+  /** The caller that sends floods. Its calls are not in the history. */
   flooder: Flooder;
   /** An organization that acts, and the history of its calls. */
   issuer: Pick<Organization, "keys" | "brandId" | "productId">;
@@ -20,8 +20,8 @@ export interface Stage {
   /** Turns an organization's hostile receivers of one kind on or off. */
   enableReceivers: (kind: HostileKind, enabled: boolean) => Promise<unknown>;
   /**
-   * Called once a primary has stopped answering: commits that no standby has may be lost with it. `fromMs` is the
-   * earliest moment at which it may have stopped, if that is not the present one, on the monotonic clock.
+   * Called once a primary has stopped answering, because commits that no standby has may be lost with it. `fromMs` is
+   * the earliest time at which it may have stopped, if that is not now, on the monotonic clock.
    */
   onPrimaryLost: (fromMs?: number) => void;
   /** Called once the right files are back. `fromMs` is when they were set back, on the monotonic clock. */
@@ -31,19 +31,20 @@ export interface Stage {
   violations: Violation[];
 }
 
-/** Does work when nothing else has the turn. Does nothing and returns false when the run is over by then. */
+/** Does work that excludes all other work. Returns false without doing it if the run has ended by then. */
 export type Turn = <T>(work: () => Promise<T>) => Promise<T | false>;
 
 export interface Scene extends Stage {
   random: SeededRandom;
-  /** Waits, or returns at once when the run is over, so that faults are still undone. */
+  /** Waits, or returns at once if the run has ended, so that faults are still undone. */
   pause: (ms: number) => Promise<void>;
   /**
-   * Faults of the server, and what needs one that runs, take turns. Faults that need both turns take this one first.
+   * Excludes faults of the server from work that needs a running server. A fault that needs both locks takes this one
+   * first.
    */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** Taken last, by everything that must not start on files that were set back. */
+  /** Taken last, by all work that must not start on files that were set back. */
   startTurn: Turn;
 }
 
@@ -53,15 +54,12 @@ export interface Fault<Action extends string = string> {
   forMs: number;
 }
 
-/**
- * A target and the endless sequence of its faults. The same seed gives the same sequence; its timing depends on the
- * machine.
- */
+/** A target and the endless sequence of its faults. The same seed gives the same sequence, but not the same timing. */
 export interface Target {
   /** Longest pause between two faults. Targets are independent of each other. Milliseconds. */
   pauseMaxMs: number;
   next(random: SeededRandom): Fault;
-  /** Inflicts a fault and undoes it. Returns false if there was nothing to inflict it on. */
+  /** Inflicts a fault and undoes it. Returns false if no fault was possible. */
   inflict(scene: Scene, fault: Fault): Promise<unknown>;
 }
 
@@ -74,7 +72,8 @@ export function target<Action extends string>(
 }
 
 /**
- * Time for jobs to gather before a fault, so that it finds some that no worker has started or finished. Milliseconds.
+ * Time for jobs to accumulate before a fault, so that it meets some that no worker has started or finished.
+ * Milliseconds.
  */
 export const GATHER_MS = 500;
 /** Time for a restarted Postgres to recover and for callers to repeat their requests. Milliseconds. */
@@ -82,6 +81,7 @@ export const RETRIED_MS = 2_500;
 /** Time for Postgres to recover before a fault that needs it. Milliseconds. */
 export const RECOVERED_MS = 120_000;
 /**
- * Long enough that a replica or a standby takes over: they notice the loss after two or three seconds. Milliseconds.
+ * Long enough that a replica or standby takes over, because they notice the loss after two or three seconds.
+ * Milliseconds.
  */
 export const takeover = (random: SeededRandom) => random.between(4_000, 7_000);

@@ -5,10 +5,10 @@ import { describeViolation } from "./history.ts";
 import { TARGET_NAMES, type TargetName } from "./nemesis.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 
-// Faults, recovery and checks, each of which waits patiently.
+// Time for faults, recovery and checks, each with a generous limit.
 vi.setConfig({ testTimeout: 450_000 });
 
-/** They have a campaign of their own, because they leave others little of Postgres. */
+/** These faults have their own campaign, because they use up much of Postgres. */
 const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 
 it("partners and users get true answers, and each voucher one redemption, during faults", async () => {
@@ -42,8 +42,8 @@ it.skipIf(onPath("redis-server") === null)(
 );
 
 /**
- * Runs a campaign without a broken rule. One without progress would prove nothing; an idle machine confirms several
- * hundred.
+ * Runs a campaign and expects no broken rule. A campaign without progress would prove nothing. An idle machine confirms
+ * several hundred calls.
  */
 async function run(options: Omit<CampaignOptions, "faultsMs">) {
   const totals = await runCampaign({ faultsMs: 25_000, ...options });

@@ -8,13 +8,13 @@ import { askUntilAnswered, type CalledApi, type CallerOptions } from "./exchange
 import type { PartnerAsk, SuppliedKey } from "./history.ts";
 import type { Organization } from "./organizations.ts";
 
-/** Codes of the file that is read: it takes a while to make. */
+/** Codes in the file, so many that it takes a while. */
 const CODES = 5_000;
 const READING_MS = { min: 200, max: 800 };
 
-/** What an organization's bookkeeper reads, with a key of its own. */
+/** The files that an organization's bookkeeper reads with the bookkeeper's key. */
 interface Files {
-  /** May only read, as the portal demands. */
+  /** The key may only read, as the portal requires. */
   readKey: SuppliedKey;
   issuerKey: SuppliedKey;
   batchId: string;
@@ -31,8 +31,8 @@ export async function supplyFiles(db: pg.Pool, { keys, productId }: Organization
 }
 
 /**
- * Starts a proxy in front of each process that speaks HTTP/1.0 to it, in which a response may end where its connection
- * does. Without nginx, the processes are called themselves.
+ * Starts a proxy in front of each process that uses HTTP/1.0 to it, in which a response may end with its connection.
+ * Without nginx, callers use the processes directly.
  */
 export async function openProxies(apis: readonly ApiProcess[]) {
   if (!hasProgram("nginx")) return { proxied: apis as readonly CalledApi[], close: async () => undefined };

@@ -7,19 +7,19 @@ import type { Violation } from "./history.ts";
 import { type Answer, sendCall } from "./http-call.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** The value of OPS_TOKEN of processes that are flooded. */
+/** The value of OPS_TOKEN for processes under floods. */
 export const FLOODED_OPS_TOKEN = "operations-token-of-the-campaign";
 
 /** A caller that sends floods of requests and redeems nothing. */
 export interface Flooder {
-  /** May read and redeem. */
+  /** This key may read and redeem. */
   key: string;
-  /** May only read, as the portal demands. */
+  /** This key may only read, as the portal requires. */
   readKey: string;
   voucher: { id: string; code: string };
 }
 
-/** What each kind of caller floods. */
+/** The requests in each kind of caller's flood. */
 const FLOODS = {
   assets: () => Object.values(ASSETS).map(({ fileName }) => ({ path: `/assets/${fileName}` })),
   documents: () => [{ path: "/openapi.json" }, { path: "/docs/" }],
@@ -41,18 +41,18 @@ const FLOODS = {
 export type FloodKind = keyof typeof FLOODS;
 export const FLOOD_KINDS = Object.keys(FLOODS) as FloodKind[];
 
-/** Calls of a flood, and how many wait for their answers at once. */
+/** The number of calls in a flood, and how many wait for their answers at once. */
 const FLOOD = { calls: 300, atOnce: 100 };
-/** The places of public calls are divided by address, so a flood has an address of its own. */
+/** The places of public calls are divided by address, so a flood has its own address. */
 const FLOODER_ADDRESS = "127.0.0.9";
-/** How long a caller of a flood waits. Half of them leave at once. Milliseconds. */
+/** How long a caller of a flood waits. Half of the callers leave at once. Milliseconds. */
 const WAIT_MS = { leaving: 50, waiting: 5_000 };
 
 function basic(password: string): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`flood:${password}`).toString("base64")}` };
 }
 
-/** Creates the organization that floods. */
+/** Creates the organization that sends floods. */
 export async function makeFlooder(db: pg.Pool): Promise<Flooder> {
   const partner = await makePartner(db);
   const [voucher] = await issueVouchers(db, partner, 1);

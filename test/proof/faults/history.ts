@@ -5,7 +5,7 @@ export interface SuppliedVoucher {
   id: string;
   code: string;
   organizationId: string;
-  /** Undefined if it is after the run. Milliseconds of the database's clock. */
+  /** Undefined if the time is after the run. Milliseconds of the database's clock. */
   validUntilMs?: number;
 }
 
@@ -16,7 +16,7 @@ export interface SuppliedKey {
   organizationId: string;
 }
 
-/** A batch from which only users claim and buy. */
+/** A batch from which only users acquire vouchers. */
 export interface SuppliedOffer {
   productId: string;
   batchId: string;
@@ -57,8 +57,8 @@ export interface ListCursor {
 /** The redemption of a reference. */
 export type ReferenceAsk = { operation: "redemption"; key: SuppliedKey; externalRef: string };
 /**
- * A page of the key's organization's redemptions: at or after a time, or after an earlier page of such a list. With a
- * `file` of the partner API or the portal, all of them.
+ * A page of the redemptions of the key's organization: at or after a time, or after an earlier page. With a `file` of
+ * the partner API or the portal, all redemptions.
  */
 export type ListAsk = {
   operation: "list";
@@ -68,13 +68,13 @@ export type ListAsk = {
   limit: number;
   file?: "partner" | "portal";
 };
-/** A batch that a run has issued. */
+/** A batch that was issued during a run. */
 export interface IssuedBatch {
   id: string;
   vouchers: readonly SuppliedVoucher[];
 }
 
-/** Acts of an issuer, and of an operator who erases a reference: `form` is the text that replaces it. */
+/** Acts of an issuer, and of an operator who erases a reference. `form` is the text that replaces the reference. */
 export type IssuerAsk = { key: SuppliedKey } & (
   | { operation: "issue"; productId: string; issueRef: string; count: number }
   | { operation: "codes"; batchId: string; count: number; file?: "issuer" }
@@ -87,14 +87,14 @@ export type AskFor<Wanted extends Operation> = Extract<Ask, { operation: Wanted 
 
 /**
  * One request and its outcome. Times are in milliseconds. `sentAtMs` and `endedAtMs` are of the host's clock, which the
- * database's follows; `invokedMs` and `returnedMs` are of the monotonic one, which orders calls.
+ * database's follows. `invokedMs` and `returnedMs` are of the monotonic clock, which orders calls.
  */
 export interface Exchange<A extends Ask = Ask> {
   /** Position in the history. */
   number: number;
   ask: A;
   api: string;
-  /** From 1; higher numbers are retries. */
+  /** The number of the attempt, from 1. */
   attempt: number;
   sentAtMs: number;
   endedAtMs: number;
@@ -106,7 +106,7 @@ export interface Exchange<A extends Ask = Ask> {
   retryAfter: string | undefined;
   /** The error code of a refusal. */
   code: string | undefined;
-  /** The part of the answer that the rules need; `keepOf` selects it. */
+  /** The part of the answer that the rules need. `keepOf` selects it. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape.
   body: any;
 }
@@ -123,18 +123,18 @@ export interface Told {
   recordHash: string;
 }
 
-/** When a primary was lost: at one moment of a span. Milliseconds of the monotonic clock. */
+/** A time range in which a primary was lost, at one moment. Milliseconds of the monotonic clock. */
 export interface Loss {
   fromMs: number;
   untilMs: number;
 }
 
-/** An operator's act after which a secret of a key works for a last time that the act grants, or not at all. */
+/** An operator's act that ends a key's secret, at once or after a grace period. */
 export interface SecretEnd {
   secret: string;
-  /** Zero for a revocation. Milliseconds. */
+  /** The grace period, or zero for a revocation. Milliseconds. */
   graceMs: number;
-  /** When the act began and had its result. Milliseconds of the monotonic clock. */
+  /** The start and the end of the act. Milliseconds of the monotonic clock. */
   invokedMs: number;
   returnedMs: number;
 }
@@ -142,15 +142,18 @@ export interface SecretEnd {
 /** Every request of a run, in the order in which they ended. */
 export class History {
   readonly exchanges: Exchange[] = [];
-  /** What webhooks said. `invokedMs` is the time of their arrival, too. */
+  /** The content of webhooks. `invokedMs` is also the time of their arrival. */
   readonly webhooks: Told[] = [];
   /** The acts that ended secrets. */
   readonly secretEnds: SecretEnd[] = [];
-  /** Spans in which a primary was lost with what no standby had. */
+  /** Time ranges in which a primary was lost with commits that no standby had. */
   readonly losses: Loss[] = [];
-  /** Spans in which the server's files were set back. A process of the service refuses them; an operator may not. */
+  /**
+   * Time ranges in which the server's files were set back. A process of the service refuses them, but an operator may
+   * not.
+   */
   readonly setBacks: Loss[] = [];
-  /** When an answer first confirmed that a ticket was released, or that a voucher was redeemed or voided. */
+  /** The time of the first answer that confirmed a release, redemption or void. */
   readonly endings = { releasedAtMs: new Map<string, number>(), finalAtMs: new Map<string, number>() };
 
   add(exchange: Omit<Exchange, "number">): Exchange {
@@ -171,8 +174,8 @@ export class History {
 }
 
 /**
- * Shows erased references in lists as they were, so that the rules need not know of erasures, and remembers in
- * `wasErased` that they were shown erased.
+ * Shows erased references in lists with their original text, so that the rules need not handle erasures, and records in
+ * `wasErased` that they were erased.
  */
 export function restoreReferences(history: History): void {
   const plainOf = new Map(history.of("erase").map(({ ask }) => [ask.form, ask.externalRef]));

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 
-/** Why a request has no answer. */
+/** The reason why a request has no answer. */
 export type Failure =
-  /** The port was closed: the request was never accepted. */
+  /** The port was closed, so the request was never accepted. */
   | "refused"
   /** The connection broke before the answer began. */
   | "reset"
@@ -12,7 +12,7 @@ export type Failure =
   | "cut"
   | "timeout";
 
-/** An answer, or the failure to get one: then status, body and headers are missing. */
+/** An answer, or the failure to get one. Then status, body and headers are missing. */
 export interface Answer {
   requestId: string;
   status: number | null;
@@ -32,9 +32,11 @@ export interface Call {
   headers?: Record<string, string>;
   body?: unknown;
   timeoutMs: number;
-  /** Connections to reuse. By default each request opens its own, so that no failure comes from an old connection. */
+  /**
+   * Connections for reuse. By default, each request opens a new one, so that no failure comes from an old connection.
+   */
   agent?: Agent;
-  /** The address from which the request comes. */
+  /** The client address of the request. */
   localAddress?: string;
 }
 

@@ -3,8 +3,8 @@ import type { Records } from "./records.ts";
 import { isConfirmed, openReport } from "./rules.ts";
 
 /**
- * The rules for issues and voids of batches, and ends of contracts. What a void does to each voucher is a rule of the
- * voucher's register.
+ * The rules for issues and voids of batches, and ends of contracts. The rules of a voucher's register include the
+ * effect of a void on each voucher.
  */
 export function checkIssuers(history: History, { batches, endedContracts }: Records): Violation[] {
   const { violations, report } = openReport();
@@ -50,13 +50,16 @@ export function checkIssuers(history: History, { batches, endedContracts }: Reco
   return violations;
 }
 
-/** The rules for erased references. That each keeps its redemption is a rule of all references. */
+/** The rules for erased references. The rules for all references include that each keeps its redemption. */
 export function checkErasures(history: History, records: Records): Violation[] {
   const { violations, report } = openReport();
   const lists = history.of("list").filter(isConfirmed);
   const erasures = history.of("erase");
   const begun = new Map(erasures.toReversed().map(({ ask, invokedMs }) => [refOf(ask), invokedMs]));
-  /** When erasures were told of references whose redemptions had been told before they began. */
+  /**
+   * The times when an answer confirmed an erasure of a reference whose redemption was confirmed before the erasure
+   * began.
+   */
   const told = new Map<string, Exchange>();
   for (const erasure of erasures.filter(isConfirmed)) {
     const ref = refOf(erasure.ask);

@@ -15,13 +15,13 @@ const OTHERS = "a list has only its organization's redemptions";
 const LIMIT = "a page has at most as many redemptions as its limit";
 const NO_END = "a list without an end has a next page";
 const OLDER = "no answer shows an older state than one shown before it was asked";
-/** Not the subject of these histories: they show redemptions that no call has made. */
+/** These histories do not test this rule: they show redemptions that no call has made. */
 const REGISTER = "each voucher behaves as one register";
 
 it.each<[history: string, broken: string[]]>([
   ["list 0-5000: 1000a 2000b", []],
   ["list 1000-5000: 1000a", []],
-  // What is missing, and from where it is known.
+  // Missing redemptions, and where they are known from.
   ["redeem 2000b, list 0-5000: 1000a", [CHANGED]],
   ["list 0-5000: 1000a, redeem 2000b", [CHANGED]],
   ["redemption 2000b, list 0-5000: 1000a", [CHANGED]],
@@ -42,7 +42,7 @@ it.each<[history: string, broken: string[]]>([
   ["redeem 1000a, list 0-5000 of 1: 1000b", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a 3000c", [CHANGED]],
   ["redeem 2000b, list 0-5000 of 2: 1000a", [CHANGED]],
-  // What does not belong to it.
+  // Redemptions that do not belong to the page.
   ["list 0-5000: 5000a", [RANGE]],
   ["list 0-5000: 4999a", []],
   ["list 0-5000: 1000a 6000b", [RANGE]],
@@ -58,7 +58,7 @@ it.each<[history: string, broken: string[]]>([
   ["recorded 1001a, list 0-5000: 1000a", [OTHERS]],
   ["list 0-5000 of 1: 1000a 2000b", [LIMIT]],
   ["last list 0-5000: 1000a", [NO_END]],
-  // What follows a cursor.
+  // Redemptions that follow a cursor.
   ["list 0-5000 of 1: 1000a, next: 2000b", []],
   ["list 0-5000 of 1: 1000a, next:", []],
   ["list 0-5000 of 1: 1000a, redeem 2000b, next:", [CHANGED]],
@@ -71,7 +71,7 @@ it.each<[history: string, broken: string[]]>([
   ["list 2000-5000:, next: 2000a", [CHANGED]],
   ["list 2000-5000 of 1:, next to 9000: 6000a", []],
   ["list 2000-5000 of 1:, redeem 6000a, next to 9000:", [CHANGED]],
-  // One completeUntil for all keys and organizations.
+  // All keys and organizations share one completeUntil.
   ["list 0-100:, list 0-90:", [OLDER]],
   ["list 0-100:, web list 0-90:", [OLDER]],
   ["list 0-100:, other list 0-90:", [OLDER]],
@@ -84,13 +84,13 @@ it.each<[history: string, broken: string[]]>([
 
 const isoOf = (ms: number) => new Date(ms).toISOString();
 
-/** The redemption that a text such as "1000a" means. */
+/** The redemption for a text such as "1000a". */
 function redemptionOf(text: string) {
   const [, ms, id = ""] = /^(\d+)(\w)$/.exec(text) ?? [];
   return { voucherInstanceId: id, redeemedAt: isoOf(Number(ms)), redeemCode: `R-${id}`, externalRef: `order-${id}` };
 }
 
-/** Makes calls one after another. Records are null unless something is recorded. */
+/** Makes calls one after another. Records are null unless a row is recorded. */
 function craft(calls: readonly string[]) {
   const history = new History();
   const recorded: RecordedRedemption[] = [];

@@ -3,18 +3,18 @@ import type { Records } from "./records.ts";
 
 // The rules for lists of redemptions.
 
-/** Violations that are reported of each rule: one cause may break thousands. */
+/** Maximum number of reported violations of each rule, because one cause may break thousands. */
 const REPORTED_MAX = 6;
 
 type Page = Exchange<AskFor<"list">>;
 
-/** Where a redemption stands in a list. Without a voucher: before all redemptions of that time. */
+/** The position of a redemption in a list. Without a voucher, it is before all redemptions of that time. */
 interface Place {
   redeemedAtMs: number;
   voucherId: string;
 }
 
-/** A redemption that something shows. */
+/** A redemption in an answer, a webhook or the database. */
 interface Known extends Place {
   organizationId: string;
   /** Null for a webhook and the database. */
@@ -22,9 +22,9 @@ interface Known extends Place {
 }
 
 /**
- * Checks that each page has exactly the redemptions of its organization that stand after its beginning (`from`, or the
- * cursor of an earlier page) and before its end, in order. A full page ends at its last redemption, any other one at
- * its `completeUntil`. Redemptions are known from all answers and webhooks, before or after the page, and from the
+ * Checks that each page has exactly the redemptions of its organization from its start (`from`, or the cursor of an
+ * earlier page) to its end, in order. A full page ends at its last redemption, and any other page at its
+ * `completeUntil`. Known redemptions come from all answers and webhooks, before or after the page, and from the
  * database.
  */
 export function checkLists(history: History, records: Records | null): Violation[] {
@@ -34,7 +34,7 @@ export function checkLists(history: History, records: Records | null): Violation
   return [...byRule.values()].flatMap((ofRule) => ofRule.slice(0, REPORTED_MAX));
 }
 
-/** What to ask for after a page. Null if the page has no cursor. */
+/** The next request after a page, or null if the page has no cursor. */
 export function pageAfter({ ask, body }: Page): ListAsk | null {
   const { nextCursor: cursor } = body;
   if (cursor === null) return null;
@@ -43,8 +43,8 @@ export function pageAfter({ ask, body }: Page): ListAsk | null {
 }
 
 /**
- * Files of the portal show whole seconds. Gives each of their redemptions its exact time, if the database has one in
- * this second.
+ * Files of the portal show whole seconds. Gives each of their redemptions its exact time, if the database has a
+ * redemption in this second.
  */
 export function restoreTimes(history: History, { redemptionsByVoucher }: Records): void {
   const files = history.of("list").filter(({ ask, status }) => ask.file === "portal" && status === 200);
@@ -91,7 +91,7 @@ function isBefore(one: Place, other: Place): boolean {
   return one.voucherId < other.voucherId;
 }
 
-/** The place that a page follows. */
+/** The position after which a page begins. */
 function beginOf({ from, after }: ListAsk): Place {
   return after === null ? placeAt(from) : placeAt(after.redeemedAt, after.voucherId);
 }
@@ -106,7 +106,7 @@ function isRecorded({ redemptionsByVoucher }: Records, organizationId: string, o
   return recorded?.organizationId === organizationId && recorded.redeemedAtMs === one.redeemedAtMs;
 }
 
-/** Every redemption that an answer, a webhook or the database shows, by organization. */
+/** Every redemption in an answer, a webhook or the database, by organization. */
 function knownOf({ exchanges, webhooks }: History, records: Records | null): ReadonlyMap<string, Known[]> {
   const told = webhooks.map(({ organizationId, redeemedAt, voucherId }): Known => {
     return { ...placeAt(redeemedAt, voucherId), organizationId, exchange: null };
@@ -125,7 +125,7 @@ function knownOf({ exchanges, webhooks }: History, records: Records | null): Rea
   return Map.groupBy(once.values(), ({ organizationId }) => organizationId);
 }
 
-/** The redemptions that an answer shows. */
+/** The redemptions in an answer. */
 function showsOf(exchange: Exchange): Known[] {
   const { ask, status, body } = exchange;
   if (status !== 200 || !("key" in ask)) return [];

@@ -15,9 +15,9 @@ const AGAIN_MS = 400;
 const DELIVERED_MS = 300;
 
 /**
- * Other sessions lock the next vouchers, and the jobs of these vouchers are delivered again while their first
- * deliveries wait or after they gave up: as stalled jobs, or since Redis has lost its last writes. Then the locks end.
- * The answers that were sent by then must stay true.
+ * Other sessions lock the next vouchers. The jobs of these vouchers are delivered again while their first deliveries
+ * wait or after these gave up, like stalled jobs or jobs after a loss in Redis. Then the locks end. The answers that
+ * were sent by then must stay true.
  */
 const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
   target<LockedAction>(
@@ -37,7 +37,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
             await outside.query(lock, [scene.upcomingVouchers()]);
             await scene.pause(GATHER_MS);
             await bringBack(scene, fault);
-            // What the queue does by itself once the locks of the jobs have run out.
+            // The queue does this by itself after the jobs' locks have expired.
             await deliverAgain(scene.cluster);
             await scene.pause(DELIVERED_MS);
           });
@@ -46,7 +46,7 @@ const lockedRows = (weights: Partial<Record<LockedAction, number>>) =>
       ),
   );
 
-/** Lets first deliveries give up, and jobs come back. */
+/** Lets first deliveries give up, and jobs return to the queue. */
 async function bringBack({ cluster, random, pause }: Scene, { action, forMs }: Fault<LockedAction>): Promise<void> {
   const { redis, redisCluster } = cluster;
   if (action === "deliverAgain") {
@@ -74,8 +74,7 @@ export const lockedRowsTarget = lockedRows({ deliverAgain: 3, restoreRedis: 2, l
 export const lockedRowsOnClusterTarget = lockedRows({ deliverAgain: 2, promoteStale: 1 });
 
 /**
- * Returns the jobs that workers have to the queue, as BullMQ does with jobs whose locks have run out. Returns their
- * number.
+ * Returns the workers' jobs to the queue, like BullMQ does with jobs whose locks have expired. Returns their number.
  */
 export async function deliverAgain(cluster: Pick<Cluster, "db" | "redis" | "redisCluster">): Promise<number> {
   const { db, redis, redisCluster } = cluster;

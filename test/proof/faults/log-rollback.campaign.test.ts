@@ -97,7 +97,7 @@ it.each([
   await assertInvariants(db);
 });
 
-/** Copies a server whose log has begun, starts it again, and runs an API and a worker that reach it by a proxy. */
+/** Copies a server whose log has begun, starts it again, and runs an API and a worker that use it through a proxy. */
 async function startWithLog(primary: LocalPostgres, copy: LocalPostgres) {
   const old = await open(primary);
   await migrateDatabase(postgresUrl(primary));
@@ -129,7 +129,7 @@ async function startWithLog(primary: LocalPostgres, copy: LocalPostgres) {
   };
 }
 
-/** Expects that the running API refuses the copy, and that one that starts now learns it from Redis. */
+/** Expects that the running API refuses the copy, and that a new API learns the refusal from Redis. */
 async function expectCopied({ api, reached, redeem }: Awaited<ReturnType<typeof startWithLog>>): Promise<void> {
   await until(async () => (await readiness(api.url)).postgres === "copied");
   expect(await redeem(3)).toMatchObject({ status: 503, body: { code: "unavailable" } });
@@ -142,7 +142,7 @@ async function expectCopied({ api, reached, redeem }: Awaited<ReturnType<typeof 
   await late.close();
 }
 
-/** Recovers the log from an export, once the worker does not have the tree. */
+/** Recovers the log from an export, once the worker has released the tree. */
 async function recover(db: pg.Pool, mirror: string) {
   return untilStarted(async () =>
     recoverTlog(provisioning(db), await settingsOf(files), openLogSource(mirror)).catch((error: Error) => {
@@ -161,7 +161,7 @@ async function makeServer(name: string): Promise<LocalPostgres> {
   };
 }
 
-/** Starts a server; it stops at the end of the test. Gives a pool of its superuser. */
+/** Starts a server until the end of the test. Returns a pool of its superuser. */
 async function open(server: LocalPostgres): Promise<pg.Pool> {
   await startPostgres(server);
   const db = openLastingPool({ connectionString: postgresUrl(server), max: 4 });

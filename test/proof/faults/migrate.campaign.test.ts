@@ -17,15 +17,15 @@ const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url)
 const { servers } = useDatabase();
 const service = useService();
 let directory: string;
-/** What the runs reported about their waits, and when the first of them did, on the monotonic clock. */
+/** The runs' reports of their waits, and the time of the first report on the monotonic clock. */
 let reported: string[];
 let reportedAt: number;
 const onWait = (sentence: string) => {
   if (reported.push(sentence) === 1) reportedAt = performance.now();
 };
-/** Time that a reader goes on after the report of a wait: longer than two attempts. Milliseconds. */
+/** How long a reader continues after the report of a wait: longer than two attempts. Milliseconds. */
 const HOLD_MS = 8_000;
-/** Shorter than a wait that lasts until the reader ends, and much longer than one attempt. Milliseconds. */
+/** Shorter than a wait until the reader's end, and much longer than one attempt. Milliseconds. */
 const BLOCKED_MAX_MS = 6_000;
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ describe("a migration of a table that a long transaction is reading", () => {
   });
 });
 
-/** The vouchers for half a minute of calls, a pair in 40 ms. */
+/** The vouchers for half a minute of calls, two vouchers every 40 ms. */
 const CALLED_MAX = 850;
 
 it("at most a tenth of calls fail while a migration waits for a long read of vouchers", async () => {
@@ -157,7 +157,7 @@ it("an index that is built beside a long transaction is valid afterwards, and bl
   const applied = await besideTransaction(servers.db, async (outside) => {
     await outside.query("INSERT INTO quiet (id) VALUES (1)");
     const migrated = migrateDatabase(servers.ownerUrl, { directory });
-    // The first attempt has failed and left an index that is not valid.
+    // The first attempt has failed and left an invalid index.
     const building = `SELECT FROM pg_stat_activity
       WHERE query LIKE '%CREATE INDEX%' AND state = 'active' AND pid <> pg_backend_pid()`;
     await until(async () => {

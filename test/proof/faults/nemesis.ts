@@ -15,9 +15,11 @@ import type { SeededRandom } from "./seeded-random.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import { setBackTarget } from "./set-back.ts";
 
-/** How far steps move the database's clock from the host's: two of them are no jump for a process. Milliseconds. */
+/**
+ * How far steps move the database's clock from the host's. Two steps together are no jump for a process. Milliseconds.
+ */
 const CLOCK_MAX_MS = 4_500;
-/** How far the database's clock jumps, and returns with the next fault. Milliseconds. */
+/** The size of a jump of the database's clock, which ends with the next fault. Milliseconds. */
 const CLOCK_JUMPS_MS = [-365 * 86_400_000, 365 * 86_400_000];
 /** The long freezes of a process, and their share of all freezes. Milliseconds. */
 interface LongFreezes {
@@ -26,15 +28,16 @@ interface LongFreezes {
   toMs: number;
 }
 
-/** Outlive the locks of a worker's jobs (15 s, checked every 5 s). */
+/** Freezes longer than the locks of a worker's jobs (15 s, checked every 5 s). */
 const OUTLIVING_LOCKS: LongFreezes = { chance: 0.1, fromMs: 16_000, toMs: 24_000 };
 /**
- * Outlive the patience of an API process's callers, who get their answers elsewhere, and the reservations of the run.
+ * Freezes longer than an API process's callers wait, who then use another process, and longer than the run's
+ * reservations.
  */
 const OUTLIVING_CALLERS: LongFreezes = { chance: 0.4, fromMs: 4_000, toMs: 6_500 };
 /**
- * How long docs/operations.md tells operators to wait after SIGTERM. A process drains for 15 s, and needs more on a
- * busy machine. Milliseconds.
+ * The time that docs/operations.md tells operators to wait after SIGTERM. A process drains for 15 s, and needs more on
+ * a busy machine. Milliseconds.
  */
 const DRAIN_MAX_MS = 20_000;
 
@@ -59,7 +62,7 @@ const ofProcess = (
     async ({ cluster, pause }, { action, forMs }) => {
       const process = find(cluster);
       if (process === undefined) throw new Error("there is no such process");
-      // On a busy machine a start takes longer than the pauses: nothing would ever be served.
+      // On a busy machine, a start takes longer than the pauses, so no call would ever succeed.
       if (!(await hasStarted(process).catch(() => false))) return false;
       if (action === "freeze") process.freeze();
       else if (action === "kill") await process.kill();
@@ -79,7 +82,7 @@ const ofProcess = (
 const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
   target(15_000, shareFor, async (stage, { forMs }) => {
     const processes = processesOf(stage[name]);
-    // A process that starts on files that were set back, while no other process runs, cannot know that.
+    // A process cannot detect files that were set back if it starts while no other process runs.
     const started = await stage.startTurn(async () => {
       for (const process of processes) process.start();
       await untilReady(stage[name]).catch(() => undefined);
@@ -91,7 +94,7 @@ const ofSharing = (name: "secondDeployment" | "copyOfDatabase") =>
 
 /**
  * Starts a copy of the running server, on its timeline or a later one, with an API process, a worker or both. None of
- * them may change anything. The original makes marks before: otherwise the copy would rightly take its place.
+ * them may change any data. The original makes marks first, because otherwise the copy would rightly replace it.
  */
 async function runHotCopy({ cluster, random, pause, violations }: Scene, { action, forMs }: Fault) {
   const isReady = await untilReady(cluster).then(
@@ -167,7 +170,7 @@ const TARGETS = {
   ),
   clock: target(
     4_000,
-    // The time by which the clock differs from the host's.
+    // The difference between the clock and the host's clock.
     (random) => {
       const action = random.weigh({ step: 3, jump: 2 });
       return {
@@ -194,7 +197,7 @@ const TARGETS = {
       action: random.pick(["share", "promote", "shareThenPromote", "shareLate"]),
       forMs: random.between(5_000, 9_000),
     }),
-    // No other fault of the server meanwhile: a copy rightly takes the place of an original that makes no marks.
+    // Excludes other faults of the server, because a copy rightly replaces an original that makes no marks.
     (scene, fault) => scene.postgresTurn(() => runHotCopy(scene, fault)),
   ),
   redisCluster: redisClusterTarget,
@@ -249,16 +252,17 @@ interface Length {
   forMs: number;
   /** Ends them after this number. */
   count?: number | undefined;
-  /** Goes on after `forMs` until this holds. */
+  /** Continues after `forMs` until this holds. */
   isEnough: () => boolean;
 }
 
-/** How much longer faults go on until it is enough, at most. Milliseconds. */
+/** Maximum additional time of the faults until this holds. Milliseconds. */
 const LATE_MAX_MS = 120_000;
 
 /**
- * Inflicts each target's faults one after another, all targets at once, until a limit is met. Undoes every fault.
- * @throws when a fault could not be inflicted.
+ * Inflicts each target's faults one after another, on all targets at once, until a limit is reached. Undoes every
+ * fault.
+ * @throws if a fault could not be inflicted.
  */
 export async function inflictFaults(
   stage: Stage,

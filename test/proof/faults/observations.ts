@@ -1,18 +1,18 @@
 import { saysNotRedeemed } from "./attempts.ts";
 import { acquisitionOf, type Exchange, type History, refOf, type Told } from "./history.ts";
 
-// What each answer shows, as states that have an order.
+// The content of each answer, as states in an order.
 
-/** What an answer shows of one thing. */
+/** One state in an answer. */
 export interface Observation {
-  /** The thing: a reference, a chain, a list, or an offer. */
+  /** The subject of the state: a reference, a chain, a list, or an offer. */
   subject: string;
   /** States with a higher rank come later. */
   rank: number;
-  /** Two states of one rank must have the same content; undefined if the answer does not show it. */
+  /** Two states of one rank must have the same content. Undefined if the answer does not contain it. */
   content?: string | undefined;
   /**
-   * Whether the answer may only show what a standby has. A pending event is not answered as final, and is lost with a
+   * Whether the answer may show only data that a standby has. A pending event is no final answer, and is lost with a
    * primary.
    */
   isConfirmed: boolean;
@@ -25,18 +25,18 @@ export interface Observation {
 
 type Shown = Pick<Observation, "subject" | "rank" | "content"> & { isConfirmed?: boolean };
 
-/** A redemption as an answer or a webhook shows it. */
+/** A redemption as in an answer or a webhook. */
 interface ShownRedemption {
   voucherInstanceId: string;
   redeemCode: string;
   redeemedAt: string;
 }
 
-// The ranks of each kind of subject.
+// The ranks for each kind of subject.
 const [UNCONFIRMED, CONFIRMED] = [0, 1];
 const [LEFT, SOLD_OUT] = [0, 1];
 
-/** Everything that the answers and webhooks of a run show. */
+/** All states in the answers and webhooks of a run. */
 export function observe(history: History): Observation[] {
   const found: Observation[] = [];
   for (const exchange of history.exchanges) {
@@ -92,7 +92,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
       const { organizationId } = ask.key;
       const listed = body.redemptions as (ShownRedemption & { externalRef: string })[];
       return [
-        // One row has the time of the deployment, for all processes, keys and organizations.
+        // One row has the deployment's time, for all processes, keys and organizations.
         { subject: "lists", rank: Date.parse(body.completeUntil) },
         ...listed.flatMap((one) => redemptionIs(`${organizationId} ${one.externalRef}`, one)),
       ];
@@ -116,7 +116,7 @@ function showsOfRedeemed(ref: string, body: ShownRedemption & { alreadyConfirmed
   return [...redemptionIs(ref, body), ...(body.alreadyConfirmed ? [] : [referenceIs(ref, UNCONFIRMED)])];
 }
 
-/** `hashes` has one for each event, null while it is pending. */
+/** `hashes` has one element for each event, or null while the event is pending. */
 function showsOfChain(voucherId: string, body: { hashes: (string | null)[] }): Shown[] {
   const pendingFrom = body.hashes.indexOf(null);
   const sealed = pendingFrom < 0 ? body.hashes : body.hashes.slice(0, pendingFrom);

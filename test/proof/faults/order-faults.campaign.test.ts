@@ -16,10 +16,10 @@ import { SeededRandom } from "./seeded-random.ts";
 import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Orders of events from the campaign, one at a time, in which a caller has an answer while another path could still
-// contradict it.
+// Orders of events from the campaign, one at a time, in which a caller has an answer that another process could still
+// contradict.
 
-/** The redeem wait: half of it is the wait for a locked row, the rest is for a second delivery. Milliseconds. */
+/** The redeem wait. Half of it is for a locked row, and the rest is for a second delivery. Milliseconds. */
 const REDEEM_WAIT_MS = 10_000;
 
 const own = useFaultCluster({
@@ -75,14 +75,14 @@ it.each(
   expect(repeats.map(({ body }) => body?.alreadyConfirmed)).toEqual(orders.map(() => true));
 });
 
-/** Lets a redeem give up at a locked row, while `deliverLater` has its job delivered again. Then the lock ends. */
+/** Lets a redeem give up at a locked row, while `deliverLater` delivers its job again. Then the lock ends. */
 async function redeemBesideLock(deliverLater: (answered: Promise<Answer>) => Promise<Answer>) {
   const order = newOrder();
   const answer = await whileLocked(cluster.db, [order.id], async () => {
     const asked = redeem(order, api);
     await untilWaiting(cluster.db, 1, "worker");
     const answered = await deliverLater(asked);
-    // The second delivery has reached the row, or came too late.
+    // The second delivery has reached the row, or was too late.
     await until(async () => (await countWaiting(cluster.db, "worker")) > 0 || (await hasNoJob()));
     return answered;
   });
@@ -94,7 +94,7 @@ const hasNoJob = async () => (await countRedeemJobs()).all === 0;
 
 it("a second delivery of a redeem job redeems nothing after the caller was told that nothing changed", async () => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
-    // The first delivery gives up before the second one, which waits as long as the first.
+    // The first delivery gives up before the second one, which waits equally long.
     await until(async () => (await longestWaitMs(cluster.db)) > 1_500);
     expect(await deliverAgain(cluster)).toBe(1);
     return asked;
@@ -112,14 +112,14 @@ it.each([
     await until(async () => (await countWaiting(cluster.db, "worker")) === 0);
     await cluster.redis.kill(loss);
     await cluster.redis.start();
-    // As the queue does once the job's lock has run out.
+    // Does the same as the queue after the job's lock has expired.
     await until(async () => (await deliverAgain(cluster)) > 0 || (await hasNoJob()));
     return answered;
   });
   if (codeOf(answer) !== "redeem_unknown") expect(await countRedemptions([order.id])).toBe(0);
 });
 
-/** A process that was frozen for longer notices it. Milliseconds. */
+/** A process notices a freeze that is longer than this. Milliseconds. */
 const NOTICED_MS = 3_500;
 
 it("an API process that was frozen redeems nothing after another process refused the retry", async () => {
@@ -206,7 +206,7 @@ it("a flood of any kind by one caller leaves other callers their answers", async
   }
 });
 
-/** Calls as other callers do during a flood. Returns the calls without their answer, and why. */
+/** Makes other callers' calls during a flood. Returns the calls without their answer, with the reason. */
 async function callDuring(play: (isOver: () => boolean) => Promise<unknown>) {
   let isOver = false;
   const endAt = performance.now() + FLOODED_MS;

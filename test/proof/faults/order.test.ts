@@ -30,14 +30,14 @@ it.each<[calls: string, broken: string[]]>([
   ["50-99 found", [REGISTER]],
   ["100-200 redeemed, 150 webhook, 201-300 active", [REGISTER]],
   ["100-300 redeemed, 150 webhook, 160-170 active", [REGISTER]],
-  // An outcome that stays open: it may take effect at any later time, or never.
+  // An outcome that stays open may take effect at any later time, or never.
   ["100-200 unknown, 300-400 active", []],
   ["100-200 unknown, 300-400 active, 401-500 used, 501-600 found", []],
   ["100-200 unknown, 300-400 used, 401-500 active", [REGISTER]],
   ["100-200 gone, 300-400 reserved, 401-500 used", []],
   ["100-200 refused, 300-400 used", [REGISTER]],
   ["100-200 timed out, 300-400 used", [REGISTER]],
-  // A refusal ends every earlier attempt of its reference, also of another voucher.
+  // A refusal ends every earlier attempt of its reference, including attempts for another voucher.
   ["50-60 unknown, 100-200 timed out, 300-400 used", [REGISTER]],
   ["50-60 unknown, 100-200 timed out elsewhere, 300-400 used", [REGISTER]],
   ["50-60 unknown, 100-200 busy, 300-400 used", [REGISTER]],
@@ -46,7 +46,7 @@ it.each<[calls: string, broken: string[]]>([
   ["50-60 unknown, 100-200 not found, 300-400 used", []],
   ["50-60 unknown, 70-80 used, 100-200 not found", [REGISTER]],
   ["50-250 unknown, 70-80 used, 100-200 timed out elsewhere", [REGISTER]],
-  // One without an answer may be on its way for ten seconds.
+  // An attempt without an answer may be in progress for ten seconds.
   ["50-60 gone, 100-200 timed out, 300-400 used", []],
   ["50-60 gone, 70-80 used, 100-200 timed out", [REGISTER]],
   ["50-60 gone, 10040-10050 timed out, 10100-10200 used", []],
@@ -56,7 +56,7 @@ it.each<[calls: string, broken: string[]]>([
   ["50-60 unknown, 100-200 redeemed elsewhere, 70-80 used", [REGISTER]],
   ["50-60 unknown, 100-200 unknown elsewhere, 300-400 used", []],
   ["300-400 unknown, 100-200 used", [REGISTER]],
-  // A void of a batch voids each voucher at some moment, or finds it final.
+  // A void of a batch voids each voucher at some moment, or finds it already final.
   ["100-200 batch voided, 201-300 voided, 301-400 refused as voided", []],
   ["100-200 redeemed, 100-200 batch void ended, 201-300 used", []],
   ["100-200 batch voided, 201-300 active", [REGISTER]],
@@ -103,7 +103,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 reserved, 201-300 mismatched by its ticket and a strange token", []],
   ["100-200 reserved, 201-300 released, 301-400 mismatched by its ticket and a strange token", [REGISTER]],
   ["100-200 reserved, 201-300 taken until later", [REGISTER]],
-  // A call without an answer respects a reservation, too.
+  // A call without an answer also respects a reservation.
   ["100-200 reserved, 210-220 other reserve gone, 300-400 free", [REGISTER]],
   ["100-200 reserved, 210-220 other redeem gone, 300-400 used", [REGISTER]],
   ["100-200 reserved, 210-220 other redeem gone, 910-950 used", []],
@@ -116,7 +116,7 @@ it.each<[calls: string, broken: string[]]>([
   ["100-200 reserve unknown, 201-300 taken, 301-400 free", [REGISTER]],
   ["100-200 reserve unknown, 201-300 kept out, 301-400 free, 850-890 held", [REGISTER]],
   ["100-200 reserve unknown, 201-300 kept out, 850-950 free", []],
-  // Its time ends at 900 ms.
+  // The reservation ends at 900 ms.
   ["100-200 reserved, 901-950 free, 951-990 redeemed by another", []],
   ["100-200 reserved, 850-950 free, 860-960 held", []],
   ["100-200 reserved, 910-950 held", [REGISTER]],
@@ -147,7 +147,7 @@ it.each<[calls: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// A voucher is valid until 900 ms.
+// The voucher is valid until 900 ms.
 it.each<[calls: string, broken: string[]]>([
   ["100-200 active, 850-950 expired, 951-990 expired", []],
   ["100-200 expired", [REGISTER]],
@@ -160,7 +160,7 @@ it.each<[calls: string, broken: string[]]>([
   ["910-920 voids", [REGISTER]],
   ["910-920 refused as expired, 930-940 expiry recorded", []],
   ["100-200 expiry recorded", [REGISTER]],
-  // A redemption that is decided in time may be committed and seen later.
+  // A redemption that is decided in time may be committed and visible later.
   ["850-990 redeemed, 910-920 expired", []],
   ["100-200 gone, 910-920 expired, 930-940 used", []],
   ["905-910 gone, 930-940 used", [REGISTER]],
@@ -196,7 +196,7 @@ it.each<[calls: string, broken: string[]]>([
   expect(brokenBy(answersOf(calls.split(", ")))).toEqual(broken);
 });
 
-// What no standby has may be lost with the primary, although it was read: a change without an answer.
+// A change without an answer may be lost with the primary if no standby has it, even if another call has read it.
 it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 claimed, 201-300 issued", 50, [OLDER]],
   ["100-200 claimed, 201-300 issued", 250, []],
@@ -218,7 +218,7 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 420, []],
   ["100-200 reserved, 201-300 release unknown, 301-400 free, 450-500 held", 250, [REGISTER]],
   ["100-200 reserved, 201-300 released, 450-500 held", 420, [REGISTER]],
-  // That a ticket is not live is confirmed, so the redemption that ended it is not lost.
+  // The release confirmed that the ticket is not live, so the redemption that ended it cannot be lost.
   ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 350, [REGISTER]],
   ["50-99 reserved, 100-400 timed out, 200-300 nothing released, 401-500 held", 80, [REGISTER]],
   ["50-99 reserved, 100-400 timed out, 200-300 used, 401-500 held", 350, [REGISTER]],

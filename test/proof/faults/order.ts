@@ -6,7 +6,7 @@ import { checkSecretEnds } from "./secret-ends.ts";
 import type { SteppedClock } from "./stepped-clock.ts";
 import { checkVoucherRegisters } from "./voucher-register.ts";
 
-/** Violations that are reported of each rule: one cause may break thousands. */
+/** Maximum number of reported violations of each rule, because one cause may break thousands. */
 const REPORTED_MAX = 6;
 
 /**
@@ -42,10 +42,10 @@ export function checkOrder(history: History, clock: SteppedClock, records: Recor
   ];
 }
 
-/** What was shown first, and what contradicts it. */
+/** The first states, and the states that contradict them. */
 type Contradiction = [shown: Observation, contradicting: Observation];
 
-/** For each observation, the latest state that was shown before it was asked must not have a higher rank. */
+/** For each observation, no state that was shown before its request may have a higher rank. */
 function findOlder(observations: readonly Observation[], epochOf: (atMs: number) => number): Contradiction[] {
   const returned = observations.toSorted((one, other) => one.returnedMs - other.returnedMs);
   const found: Contradiction[] = [];

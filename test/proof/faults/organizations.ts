@@ -13,7 +13,7 @@ export const LOOPS_PER_ORGANIZATION = 10;
 /** Time for every partner to get its last answer after recovery. Milliseconds. */
 export const LAST_ANSWERS_MS = 20_000;
 const KEYS_PER_ORGANIZATION = 3;
-/** Number of turns for which vouchers are locked ahead: enough that most loops meet a locked one. */
+/** Number of turns for which vouchers are locked in advance, so that most loops meet a locked one. */
 const UPCOMING_TURNS = 2;
 
 export interface Organization {
@@ -21,21 +21,21 @@ export interface Organization {
   brandId: string;
   productId: string;
   vouchers: SuppliedVoucher[];
-  /** Number of vouchers that the busiest loop has used. */
+  /** The number of vouchers that the busiest loop has used. */
   turn: number;
 }
 
-/** What a partner's keys may do: its own vouchers are also its to void. */
+/** The scopes of a partner's keys, which can also void the partner's own vouchers. */
 const SCOPES: Scope[] = ["voucher.read", "voucher.redeem", "voucher.issue"];
-/** Among as many vouchers, one expires during a run. A prime, so that every loop gets some. */
+/** One voucher in this many expires during a run. A prime, so that every loop gets some. */
 const EXPIRING_EVERY = 13;
-/** Batches with an end of their own. */
+/** Batches with their own end. */
 const EXPIRING_BATCHES = 8;
 
 /**
- * Supplies an organization.
- * @param expiring the duration in which some vouchers expire, in milliseconds; by default none does. Those of the
- *   second half never do.
+ * Creates an organization's data.
+ * @param expiring the duration in which some vouchers expire, in milliseconds. By default none does. Vouchers of the
+ *   second half never expire.
  */
 export async function supplyOrganization(db: pg.Pool, count: number, expiring?: number): Promise<Organization> {
   const partner = await makePartner(db);
@@ -65,7 +65,7 @@ async function supplyVouchers(
   });
 }
 
-/** Replaces some vouchers by others that expire, each a part of the duration later than the one before. */
+/** Replaces some vouchers by others that expire one after another within the duration. */
 async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: SuppliedVoucher[], durationMs: number) {
   const each = Math.floor(vouchers.length / 2 / EXPIRING_EVERY / EXPIRING_BATCHES);
   for (let batch = 0; batch < EXPIRING_BATCHES; batch++) {
@@ -76,8 +76,8 @@ async function mixInExpiring(db: pg.Pool, partner: TestPartner, vouchers: Suppli
 }
 
 /**
- * The loops of an organization interleave its vouchers, so that vouchers used at the same time are neighbours in the
- * list.
+ * The loops of an organization interleave its vouchers, so that vouchers which are used at the same time are neighbours
+ * in the list.
  */
 export function startPartners(
   { apis, db }: Pick<Deployment, "apis" | "db">,

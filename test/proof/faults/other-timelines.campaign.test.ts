@@ -10,7 +10,7 @@ import { findSteadyPort } from "../../support/steady-port.ts";
 import { until } from "../../support/until.ts";
 import { FaultPostgres } from "./fault-postgres.ts";
 
-// Copies and standbys of one server, which reach the same Redis: at each moment the processes use one of them.
+// Copies and standbys of one server with the same Redis. At each moment, the processes use one of them.
 
 let servers: TestServers;
 
@@ -47,7 +47,7 @@ it("copies wait while the original makes marks, and one copy replaces it for goo
   }, TAKEN_MS);
   await makeMarks(successor);
   postgres.thaw();
-  // Whoever lost the race, and the original that woke, use nothing.
+  // The losers of the race and the resumed original use no server.
   const others = [...originals, ...waiting.filter((each) => each !== successor)];
   for (const each of others) await until(async () => (await each.refusal())?.state === "unavailable");
   for (let marks = 0; marks < 3; marks++) await makeMarks(successor);
@@ -85,10 +85,10 @@ it("a server fails over to its synchronous standby while a promoted older backup
   expect(seen).not.toContain("ok");
 });
 
-/** Time for a server to take the place of a silent one, on a busy machine. Milliseconds. */
+/** Time for a server to replace a silent one, on a busy machine. Milliseconds. */
 const TAKEN_MS = 60_000;
 
-/** Starts a server of its own, and opens processes that share what they know. All end with the test. */
+/** Starts a server, and opens processes that share their marks, until the end of the test. */
 async function openOriginal(how: { standby?: boolean } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "voucher-timelines-"));
   // Postgres runs as another user when the tests run as root.
@@ -109,7 +109,7 @@ async function openOriginal(how: { standby?: boolean } = {}) {
       users.push(user);
       return user;
     },
-    /** Waits until a process uses its server and has made or seen a further mark. */
+    /** Waits until a process uses its server and has made or seen another mark. */
     makeMarks(user: DatabaseUser) {
       const before = user.newest()?.position ?? 0;
       return until(async () => (await user.asks()) === "ok" && (user.newest()?.position ?? 0) > before, TAKEN_MS);

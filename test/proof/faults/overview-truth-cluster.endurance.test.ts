@@ -4,14 +4,14 @@ import { basic, OPS_TOKEN } from "../../support/browse.ts";
 import { until } from "../../support/until.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-/** A healthy stretch of load. Milliseconds. */
+/** The length of a healthy period of load. Milliseconds. */
 const HEALTHY_MS = 600_000;
-/** Visitors, whom any machine serves, and the pause of each after an answer. Milliseconds. */
+/** The number of visitors, which any machine can serve, and each visitor's pause after an answer. Milliseconds. */
 const [VISITORS, PAUSE_MS] = [4, 200];
-/** An operator must know within this time, and learn that a fault is over within the other. Milliseconds. */
+/** Maximum time until the overview shows a fault, and until it shows the fault's end. Milliseconds. */
 const [KNOWN_MS, CALM_MS] = [20_000, 60_000];
 
-// The level "info" says when a worker works.
+// At the level "info", a worker logs that it works.
 const own = useFaultCluster(
   { redeemWaitMs: 3_000, env: { OPS_TOKEN, LOG_LEVEL: "info" }, redisCluster: true },
   false,
@@ -35,7 +35,7 @@ it("the overview names the two of six shards whose Redis server and replica are 
       const all = await readAttention();
       return all.some(isNamed) ? all : null;
     }, KNOWN_MS);
-    // The other shards go on.
+    // The other shards continue.
     expect(shown.filter(({ runbook }) => runbook === "VouchersNothingRedeemed")).toEqual([]);
   } finally {
     for (const node of [master, replica]) node.thaw();

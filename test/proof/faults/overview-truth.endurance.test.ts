@@ -20,12 +20,12 @@ import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// What operators see first, and how soon, for each fault of a deployment of two API and three worker processes.
+// What operators see first for each fault of a deployment of two API and three worker processes, and how soon.
 
-/** For how long nothing is shown where nothing is expected: two looks of each process. Milliseconds. */
+/** How long nothing must be shown where no fault is expected: two checks by each process. Milliseconds. */
 const STAYS_MS = 12_000;
 const [SHARDS, HAS_CLOCK] = [2, hasFakeTime()];
-/** The event loop of the second API process is blocked while it exists. */
+/** While this file exists, the event loop of the second API process is blocked. */
 const BLOCK_WHILE = join(tmpdir(), `voucher-block-${process.pid}`);
 const BLOCKING = { NODE_OPTIONS: `--import=${new URL("./block-event-loop.ts", import.meta.url)}`, BLOCK_WHILE };
 
@@ -39,7 +39,7 @@ const own = useFaultCluster(
     redeemWaitMs: 3_000,
     env: {
       OPS_TOKEN,
-      // Says when a worker works.
+      // At this level, a worker logs that it works.
       LOG_LEVEL: "info",
       QUEUE_SHARDS: String(SHARDS),
       WEBHOOK_SECRET: "test-webhook-secret-of-32-characters",
@@ -48,7 +48,7 @@ const own = useFaultCluster(
     },
     apis: [{}, BLOCKING],
     apiWire: true,
-    // The third one leaves the second shard to the others.
+    // The third worker leaves the second shard to the others.
     workers: [{}, {}, { WORKER_SHARDS: "0" }],
     ...(MAY_MOUNT && { redisDiskMb: 48 }),
   },
@@ -118,29 +118,29 @@ it("the overview shows no red fault in a failover of three seconds", async () =>
   expect(await reds.stop()).toEqual([]);
 });
 
-/** An operator must know within this time. Milliseconds. */
+/** Maximum time until the overview shows a fault. Milliseconds. */
 const KNOWN_MS = 20_000;
 
-/** Visitors, whom any machine serves. */
+/** The number of visitors, which any machine can serve. */
 const ORDERS_AT_ONCE = 4;
 const BUSY_ORDERS_AT_ONCE = 16;
 
 interface Case {
   fault: string;
-  /** Whether orders come in meanwhile. */
+  /** Whether orders are sent meanwhile. */
   traffic?: boolean;
   inflict(): unknown;
   mend(): unknown;
   /**
-   * What the overview says first, as its severity and its entry in the runbook. Null: nothing red, because the service
-   * goes on.
+   * The first fault of the overview, as its severity and its runbook entry. Null means no red fault, because the
+   * service continues.
    */
   first: string | null;
-  /** What else may be red. */
+  /** Other faults that may be red. */
   causes?: readonly string[];
-  /** What it says at the same time, in any entry. */
+  /** A text that the overview shows at the same time, in any entry. */
   says?: readonly RegExp[];
-  /** Which API process is asked; the first one by default. */
+  /** The API process whose overview is read, by default the first. */
   at?: () => ApiProcess;
   skip?: boolean;
 }
@@ -148,7 +148,7 @@ interface Case {
 const NOTHING = "red VouchersNothingRedeemed";
 const HOUR_MS = 3_600_000;
 
-/** Faults that stop all redeems, with what the overview must say of each. */
+/** Faults that stop all redeems, with the expected text of the overview. */
 const STOPS: readonly Pick<Case, "fault" | "inflict" | "mend" | "causes" | "says" | "skip">[] = [
   {
     fault: "all workers are killed",
@@ -237,7 +237,7 @@ const CASES: readonly Case[] = [
     { ...stop, first: NOTHING },
     { ...stop, fault: `${stop.fault} under load`, traffic: true, first: NOTHING },
   ]),
-  // All API processes but one are cut off from Redis: one of two.
+  // All API processes but one lose Redis: one of two.
   ...[() => api, () => otherApi].map((at, index) => ({
     fault: index === 0 ? "only the asked API process has Redis" : "only another API process has Redis",
     at,
@@ -294,7 +294,7 @@ it.each(
   CASES.filter(({ skip }) => skip !== true),
 )("the overview shows within 20 s that $fault, before other faults, and no fault after the repair", async (one) => {
   const { fault, traffic = false, first, causes = [], at = () => api } = one;
-  // While Postgres is away, each process continues from the last look that it knows.
+  // While Postgres is unreachable, each process continues from its last known check.
   await Promise.all([untilCalm(), untilCalm(() => readAttention(otherApi))]);
   const visitors = traffic ? startVisitors(ORDERS_AT_ONCE) : null;
   await until(() => visitors === null || visitors.answered > 10);
@@ -319,7 +319,7 @@ it.each(
     await one.mend();
     mendedAt = stopwatch();
     await visitors?.stop();
-    // Postgres ends the session of a frozen worker, so a job may fail. The overview says so until it is removed.
+    // Postgres ends a frozen worker's session, so a job may fail. The overview shows the job until it is removed.
     if (traffic) await onRedeemQueues(async (queue) => void (await queue.clean(0, 1_000, "failed")));
   }
   const lingering = await untilCalm(read);
@@ -375,8 +375,8 @@ const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 const nameShown = ({ severity, runbook, what, subject }: Shown) => `${severity} ${runbook}: ${what} (${subject})`;
 
 /**
- * Reads the overview until its first fault is the expected one, in the right words, or until the time is over. If none
- * is expected, reads for a while.
+ * Reads the overview until its first fault is the expected one with the right text, or until the time is over. If no
+ * fault is expected, reads for a while.
  */
 async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Shown[]>): Promise<Shown[]> {
   const passedMs = stopwatch();
@@ -391,7 +391,7 @@ async function readUntilTold({ first, says = [] }: Case, read: () => Promise<Sho
   }
 }
 
-/** Waits until nothing needs attention. Returns what was shown last before. */
+/** Waits until nothing needs attention. Returns the last fault before that. */
 async function untilCalm(read = () => readAttention()): Promise<string> {
   let last = "nothing";
   await until(async () => {
@@ -410,7 +410,7 @@ async function readAttention({ url } = api): Promise<Shown[]> {
   return body.attention;
 }
 
-/** Orders at both API processes, so many at a time. `stop` resolves when all have their answers. */
+/** Sends orders to both API processes, this many at a time. `stop` resolves when all have their answers. */
 function startVisitors(atOnce: number) {
   let isOver = false;
   const visit = async (visitor: number) => {
@@ -453,13 +453,13 @@ async function onRedeemQueues(act: (queue: Queue) => Promise<void>): Promise<voi
   }
 }
 
-/** Makes the sessions of the service read-only, as on a standby. */
+/** Makes the service's sessions read-only, like on a standby. */
 async function setReadOnly(value: "on" | "off"): Promise<void> {
   await cluster.db.query(`ALTER ROLE pva_api IN DATABASE postgres SET default_transaction_read_only = ${value}`);
   await cluster.db.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pva_api'");
 }
 
-/** Has Postgres refuse marks, redemptions and canaries, as when its disk is full. */
+/** Makes Postgres refuse marks, redemptions and canaries, like on a full disk. */
 const refuseWrites = (errcode: string, words: string) =>
   cluster.db.query(`
     CREATE FUNCTION refuse_writes() RETURNS trigger LANGUAGE plpgsql AS
@@ -468,7 +468,7 @@ const refuseWrites = (errcode: string, words: string) =>
     CREATE TRIGGER refuse BEFORE INSERT ON redemptions EXECUTE FUNCTION refuse_writes();
     CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON processes EXECUTE FUNCTION refuse_writes()`);
 
-/** A lock on the redemptions, as a migration or an administrator takes it. */
+/** A lock on the redemptions, like one of a migration or an administrator. */
 const lock = {
   client: null as pg.PoolClient | null,
   async take(): Promise<void> {
@@ -482,7 +482,7 @@ const lock = {
   },
 };
 
-/** Reads what is red at API processes, as far as they answer, until `stop`. */
+/** Reads the red faults at API processes that respond, until `stop`. */
 function watchReds(...apis: readonly ApiProcess[]) {
   const reds = new Set<string>();
   let isOver = false;
@@ -514,10 +514,7 @@ async function mendWebhooks(): Promise<void> {
 
 let broken = "";
 
-/**
- * Changes what is recorded of an event, with its hash and in spite of all triggers, and has the check of chains find
- * it.
- */
+/** Changes an event's stored data and its hash, without triggers, and waits until the check of chains finds it. */
 function setPayload(change: (payload: string) => string): Promise<void> {
   return withClient(postgres.url, async (superuser) => {
     if (broken === "") {
@@ -557,10 +554,10 @@ function setRedis(name: string, value: string) {
   return redis.config("SET", name, value);
 }
 
-/** A message is tried once a minute, and the end of a fault is told after a minute. Milliseconds. */
+/** Messages are sent once a minute, and the end of a fault is reported after a minute. Milliseconds. */
 const TOLD_MS = 180_000;
 
-/** After a fault, the overview is calm within this time. Milliseconds. */
+/** Maximum time until the overview shows nothing after a fault. Milliseconds. */
 const CALM_MS = 60_000;
 
 const READ_EVERY_MS = 500;

@@ -19,18 +19,18 @@ import { pageAfter } from "./lists.ts";
 const THINKING_MS = { min: 0, max: 60 };
 
 export interface PartnerOptions extends CallerOptions {
-  /** Keys of the organization; the partner's own comes first. */
+  /** Keys of the organization. The partner's own key comes first. */
   keys: readonly [SuppliedKey, ...SuppliedKey[]];
   /** Yields the partner's own next voucher. */
   nextVoucher: () => SuppliedVoucher;
-  /** Yields a voucher that another loop of the organization uses or has just used. */
+  /** Yields a voucher that another loop of the organization is using or has just used. */
   contestedVoucher: () => SuppliedVoucher;
   foreignVoucher: () => SuppliedVoucher;
   reservationSeconds: number;
   productId: string;
   /** The database in which an operator erases references. */
   db: pg.Pool;
-  /** Checkouts that are left out, because a process of an earlier release has not what they call. */
+  /** Checkouts that are left out, because a process of an earlier release lacks their routes. */
   without?: readonly CheckoutName[] | undefined;
 }
 
@@ -57,12 +57,12 @@ const CHECKOUTS = {
 };
 /** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
 const ISSUED = 3;
-/** The calls that a watcher of a redemption repeats. */
+/** The calls that repeat while others watch a redemption. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
-/** How far back a partner settles. Milliseconds. */
+/** The maximum age of redemptions in a settlement. Milliseconds. */
 const SETTLED_MS = 8_000;
-/** The sizes of pages. The smallest takes several, each at another API process. */
+/** The sizes of pages. The smallest needs several pages, each from another API process. */
 const SETTLED_MAX = [1_000, 100, 20];
 
 export type CheckoutName = keyof typeof CHECKOUTS;
@@ -126,7 +126,7 @@ function redeemOnce({ random, nextVoucher }: PartnerOptions, { newRef, anotherKe
   } satisfies Partial<Checkouts>;
 }
 
-/** Checkouts that redeem by several calls, of which at most one redeems. */
+/** Checkouts that redeem by several calls, of which at most one succeeds. */
 function redeemOften({ random, nextVoucher }: PartnerOptions, { newRef, anotherKey, redeem }: Calls) {
   return {
     sameRedeemTwice() {
@@ -255,7 +255,7 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
     lookUpForeignVoucher: () => read("lookUp", foreignVoucher()),
 
-    /** Others see the redemption while it is committed, and after its answer. */
+    /** Other callers see the redemption while it is committed, and after its answer. */
     async watchRedeem() {
       const [voucher, ref] = [nextVoucher(), newRef()];
       let isOver = false;
@@ -291,8 +291,8 @@ function readAlong({ random, keys, nextVoucher, contestedVoucher, foreignVoucher
 
 /**
  * A partner that serves one customer after another until `goesOn` returns false, then finishes the current one. It
- * repeats every request, with the same reference, until it gets an answer other than a 5xx. Its choices are seeded; the
- * answers are not.
+ * repeats every request, with the same reference, until it gets an answer other than a 5xx. The seed determines its
+ * choices, but not the answers.
  */
 export async function workAsPartner(options: PartnerOptions, goesOn: () => boolean): Promise<void> {
   const { random, without = [] } = options;
@@ -323,8 +323,8 @@ const VISITS = { claim: 3, claimTwice: 3, buy: 3, buyTwice: 3, repeatEarlier: 4 
 
 /**
  * Simulates users who claim and buy, one after another, until `goesOn` returns false. Each request is repeated until it
- * is answered; some are sent twice at the same time, and some again later. `currentOffer` yields the offer that all
- * shoppers currently use.
+ * is answered. Some requests are sent twice at the same time, and some again later. `currentOffer` yields the offer
+ * that all shoppers use.
  */
 export async function workAsShopper(
   options: CallerOptions & { issuer: IssuerKey; currentOffer: () => SuppliedOffer },

@@ -18,8 +18,8 @@ const USER = "postgres";
 const PASSWORD = "faults";
 const DATABASE = "vouchers";
 /**
- * Patroni's times in seconds: how long the leader's lock outlives a dead leader, the pause between checks, and how long
- * etcd may be silent. Production needs longer ones; since 3.2 Patroni raises the lock's to 20 s.
+ * Patroni's times in seconds: how long the leader's lock lasts after the leader's death, the pause between checks, and
+ * how long etcd may be silent. Production needs longer times. Since 3.2, Patroni raises the lock's time to 20 s.
  */
 export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 
@@ -27,8 +27,8 @@ export const PATRONI_TIMES = { ttl: 5, loop_wait: 1, retry_timeout: 2 };
 const WHOLE_MS = 180_000;
 
 /**
- * Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages; returns whether all are there, and says
- * what is missing.
+ * Tries to install Patroni, etcd, HAProxy and Postgres from Debian's packages. Returns whether all are present, and
+ * prints the missing ones.
  */
 export function hasPatroni(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
   const missing = () => [
@@ -44,7 +44,7 @@ export function hasPatroni(say = (line: string): void => void process.stderr.wri
   return left.length === 0;
 }
 
-/** The folder of Debian's newest Postgres with everything that Patroni runs; the embedded one has no pg_basebackup. */
+/** The folder of Debian's newest Postgres with all programs for Patroni. The embedded Postgres has no pg_basebackup. */
 function findPrograms(): string | null {
   const versions = existsSync(DEBIAN_POSTGRES) ? readdirSync(DEBIAN_POSTGRES).map(Number) : [];
   return versions.length === 0 ? null : join(DEBIAN_POSTGRES, String(Math.max(...versions)), "bin");
@@ -80,7 +80,7 @@ export class PatroniPostgres implements FaultyDatabase {
       await untilStarted(async () => (await fetchStatus(`http://127.0.0.1:${client}/health`)) === 200);
       for (const name of ["pg1", "pg2", "pg3"]) nodes.push(await PatroniNode.make(directory, logs, name, client));
       others.push(startHaproxy(logs, port, health, nodes));
-      // The first one creates the cluster, the others copy it.
+      // The first node creates the cluster, and the others copy it.
       nodes[0]?.start();
       await untilStarted(() => opened.findPrimary());
       await opened.untilFollowedBy(2);
@@ -119,8 +119,7 @@ export class PatroniPostgres implements FaultyDatabase {
   }
 
   /**
-   * Starts dead nodes and waits until the primary has a standby that may take over. The others may still copy what they
-   * missed.
+   * Starts dead nodes and waits until the primary has a standby that may take over. The others may still be copying.
    */
   start(): Promise<void> {
     return this.untilFollowedBy(1);
@@ -175,7 +174,7 @@ export class PatroniPostgres implements FaultyDatabase {
   }
 }
 
-/** A Postgres with its Patroni: they live and die together, as on one host. */
+/** A Postgres with its Patroni. Both start and end together, like on one host. */
 export class PatroniNode {
   /** The port of Postgres itself. */
   readonly port: number;
@@ -221,7 +220,7 @@ export class PatroniNode {
     this.#process = startProgram(this.#logFile, "patroni", [join(this.#directory, "patroni.yml")], env, options);
   }
 
-  /** Patroni's answer at one of its addresses: 200 means yes. Null when it does not answer. */
+  /** Patroni's answer at one of its addresses: 200 means yes. Null if it does not respond. */
   status(path: "primary" | "replica"): Promise<number | null> {
     return fetchStatus(`http://127.0.0.1:${this.patroniPort}/${path}`);
   }
@@ -239,7 +238,7 @@ export class PatroniNode {
     return rows.filter(({ state }) => state === "streaming").length >= standbys && waitsForOne === synchronous;
   }
 
-  /** Kills Patroni and all processes of Postgres, as when the host dies. */
+  /** Kills Patroni and all processes of Postgres, like a crash of the host. */
   async kill(): Promise<void> {
     const patroni = this.#process;
     this.#process = null;
@@ -249,7 +248,7 @@ export class PatroniNode {
     this.#frozen = null;
   }
 
-  /** Kills all processes of Postgres. Its Patroni lives and may give up the leader's lock. */
+  /** Kills all processes of Postgres. Its Patroni stays and may give up the leader's lock. */
   killPostgresOnly(): Promise<void> {
     return killPostgres(this.#data);
   }
@@ -265,8 +264,8 @@ export class PatroniNode {
   }
 
   /**
-   * Lets Postgres go on, without its Patroni: Debian's 3.0 takes the leader's lock back from its successor when it
-   * wakes, which a watchdog must prevent. `start` starts it again.
+   * Resumes Postgres without its Patroni, because Debian's 3.0 takes the leader's lock back from its successor after
+   * the resumption, which a watchdog must prevent. `start` starts Patroni again.
    */
   thaw(): void {
     if (this.#frozen === null) return;
@@ -299,9 +298,9 @@ function settingsOf(name: string, directory: string, ports: Ports, replication: 
     bootstrap: {
       dcs: {
         ...PATRONI_TIMES,
-        // A primary that crashed is replaced, not waited for.
+        // A crashed primary is replaced at once.
         primary_start_timeout: 0,
-        // Bounds what an asynchronous failover may lose. The control run loses less.
+        // Limits the loss of an asynchronous failover. The control run loses less.
         maximum_lag_on_failover: 64 * 1_048_576,
         synchronous_mode: true,
         synchronous_mode_strict: true,
@@ -367,7 +366,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** As root, the ids of the user whom Debian's packages create for Postgres, which refuses to run as root. */
+/** As root, the ids of the user that Debian's packages create for Postgres, because Postgres refuses to run as root. */
 function owner(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, USER], { encoding: "utf8" }));

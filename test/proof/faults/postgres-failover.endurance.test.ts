@@ -12,10 +12,10 @@ import { hasPatroni, PATRONI_TIMES, type PatroniNode, PatroniPostgres } from "./
 
 /** Longest time without a confirmed redemption. Milliseconds. */
 const GAP_MS = 5_000;
-/** How long the lock of a dead Patroni delays its successor. Milliseconds. */
+/** How long the lock of a crashed Patroni delays its successor. Milliseconds. */
 const LOCK_MS = PATRONI_TIMES.ttl * 1_000;
 
-/** Whether every failover runs, and not only the shorter half, which takes two minutes less. */
+/** Whether every failover runs, or only the shorter half, which takes two minutes less. */
 const ALL = process.env.FAILOVER === "all";
 
 let cluster: Cluster;
@@ -44,7 +44,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
 
   afterAll(() => cluster?.close());
 
-  /** Starts partners with enough vouchers that none must be issued during a failover. */
+  /** Starts partners with so many vouchers that none must be issued during a failover. */
   async function startPartners(): Promise<Load> {
     await postgres.untilFollowedBy(2);
     const vouchers = await issueVouchers(cluster.db, partner, 10_000);
@@ -147,7 +147,7 @@ describe.skipIf(!hasPatroni())("Postgres under Patroni, reached through one addr
 
 const confirmed = ({ answers }: Load): number => answers.filter(({ status }) => status === 200).length;
 
-/** Runs `db check` as an operator does, with the addresses that the service uses. */
+/** Runs `db check` like an operator, with the service's addresses. */
 async function check(databaseUrl = cluster.postgres.url): Promise<{ exitCode: number | null; codes: string[] }> {
   const env = { DATABASE_URL: databaseUrl, REDIS_URL: cluster.redis.url };
   const { exitCode, stdout } = await runNode(["src/cli/main.ts", "db", "check", "--json"], env);

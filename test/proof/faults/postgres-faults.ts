@@ -35,7 +35,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
         await pause(forMs);
       });
     case "stallCommits": {
-      // Commits wait for a standby that does not exist and keep their rows locked; reads go on.
+      // Commits wait for a standby that does not exist and keep their rows locked, but reads continue.
       const waitFor = async (name: string) => {
         for (const statement of [`ALTER SYSTEM SET synchronous_standby_names = '${name}'`, "SELECT pg_reload_conf()"])
           await until(() => db.query(statement).catch(() => null), RECOVERED_MS);
@@ -46,8 +46,8 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
     }
     case "crashAndPromote":
     case "endWaitsAndPromote": {
-      // Commits that wait for a standby that is cut off become visible, by a crash or by the end of the waiting
-      // sessions. Then the primary is lost.
+      // Commits that wait for a disconnected standby become visible by a crash or by the end of the waiting sessions.
+      // Then the primary is lost.
       const own = embedded(postgres);
       own.cutOffStandby();
       if (action === "endWaitsAndPromote") await endWaits(scene, random.pick(ENDS), forMs + RETRIED_MS);
@@ -58,7 +58,7 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
           await own.kill();
           await own.start();
         }
-        // Callers repeat what was not answered.
+        // Callers repeat unanswered calls.
         await pause(RETRIED_MS);
       }
       await own.promoteStandby(onPrimaryLost);
@@ -71,12 +71,12 @@ export async function inflictOnPostgres(scene: Scene, { action, forMs }: Fault<P
   }
 }
 
-/** How the wait of a COMMIT for a standby is ended: with its session, or alone. */
+/** Ways to end a COMMIT's wait for a standby: with its session, or the wait alone. */
 export const ENDS = ["pg_terminate_backend", "pg_cancel_backend"] as const;
 
 /**
- * Ends every wait for a standby, over and over: callers see what it lacks, and act on it. Operators' sessions have the
- * rights of a superuser.
+ * Ends every wait for a standby repeatedly, so that callers see commits that the standby lacks, and use them.
+ * Operators' sessions have a superuser's rights.
  */
 export async function endWaits(
   { cluster: { db }, pause }: Pick<Scene, "cluster" | "pause">,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { until } from "../../support/until.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
-/** Time for processes to end after SIGKILL: milliseconds, unless the disk is slow. */
+/** Maximum time for processes to end after SIGKILL: usually milliseconds, but more on a slow disk. */
 const END_MS = 20_000;
 
 /** Lists the running processes of this machine without zombies, from /proc where it exists, else from ps. */
@@ -57,7 +57,7 @@ export function freezePostgres(directory: string): number[] {
   return [postmaster, ...children];
 }
 
-/** Kills all processes of a server at once, as when its machine dies, and waits until they have ended. */
+/** Kills all processes of a server at once, like a crash of its machine, and waits until they have ended. */
 export async function killPostgres(directory: string): Promise<void> {
   const pids = freezePostgres(directory);
   for (const pid of pids) signal(pid, "SIGKILL");
@@ -66,7 +66,10 @@ export async function killPostgres(directory: string): Promise<void> {
   forgetPostmaster(directory);
 }
 
-/** Kills one process of a server, if any. Returns what tells whether its siblings of that time have ended, too. */
+/**
+ * Kills one process of a server, if any. Returns a function that says whether the other processes of that time have
+ * ended as well.
+ */
 export function killOneOf(directory: string, random: SeededRandom): (() => boolean) | null {
   const postmaster = findPostmaster(directory);
   const children = postmaster === null ? [] : childrenOf(postmaster);
@@ -75,7 +78,10 @@ export function killOneOf(directory: string, random: SeededRandom): (() => boole
   return () => !childrenOf(postmaster).some((pid) => children.includes(pid));
 }
 
-/** After the end, the pid may belong to another process or a zombie, which pg_ctl would take for the server. */
+/**
+ * After the process's end, its pid may belong to another process or a zombie, which pg_ctl would mistake for the
+ * server.
+ */
 export function forgetPostmaster(directory: string): void {
   rmSync(pidFile(directory), { force: true });
 }

@@ -11,7 +11,7 @@ export interface RecordedRedemption {
   redeemCode: string;
   externalRef: string;
   redeemedAtMs: number;
-  /** Whether the reference was erased. `externalRef` is what it was. */
+  /** Whether the reference was erased. `externalRef` is the original text. */
   wasErased?: boolean;
 }
 
@@ -31,13 +31,13 @@ export interface RecordedReservation {
   state: "Live" | "Consumed" | "Released" | "Expired";
   startedAtMs: number;
   expiresAtMs: number;
-  /** Null while Live. */
+  /** Null while the reservation is Live. */
   endedAtMs: number | null;
 }
 
 /** A claim or purchase with the time of its event. */
 export interface RecordedAcquisition {
-  /** The key that `acquisitionOf` returns. */
+  /** The key from `acquisitionOf`. */
   acquisition: string;
   voucherId: string;
   batchId: string;
@@ -48,7 +48,7 @@ export interface RecordedAcquisition {
 export type Records = ReturnType<typeof toRecords>;
 
 /**
- * @param clock of all these times. The rules translate them into the host's clock; where a step of the clock leaves a
+ * @param clock of all these times. The rules translate them into the host's clock. Where a step of the clock makes a
  *   time unclear, they accept both answers.
  */
 export function toRecords(
@@ -71,7 +71,7 @@ export function toRecords(
   };
 }
 
-/** @param history has the erasures, whose references the records have as they were. */
+/** @param history contains the erasures. The records have the references' original texts. */
 export async function readRecords(db: pg.Pool, clock: SteppedClock, history: History | null = null): Promise<Records> {
   const msOf = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
   const redemptions = await db.query<RecordedRedemption>(
@@ -108,9 +108,9 @@ export async function readRecords(db: pg.Pool, clock: SteppedClock, history: His
 }
 
 /**
- * The latest time of the host at which a reservation may have looked live: its `expiresAt`, or the first answer that
- * confirmed its end. `ended_at` is too early for that, because it is read before the commit, which may take as long as
- * a server is frozen. Exact only before `atMs`.
+ * The latest host time at which a reservation may have been live: its `expiresAt`, or the first answer that confirmed
+ * its end. `ended_at` is too early for that, because it is read before the commit, which may take as long as a server's
+ * freeze. Exact only before `atMs`.
  */
 export function seenUntil(
   reservation: RecordedReservation,
@@ -128,7 +128,7 @@ export function seenUntil(
   );
 }
 
-/** When a reservation ended, whether or not its row says so. */
+/** When a reservation ended, even if its row does not say so yet. */
 export function endOf(reservation: RecordedReservation): number {
   return Math.min(reservation.endedAtMs ?? reservation.expiresAtMs, reservation.expiresAtMs);
 }

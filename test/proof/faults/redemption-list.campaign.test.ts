@@ -24,14 +24,14 @@ const VOUCHERS = 3_000;
 const WRITE_MS = 15_000;
 const READERS = [1, 7, 100, 1_000];
 /**
- * When a reader is further behind, writers wait until it has caught up, so that on any machine each reader reaches the
- * list's end again and again.
+ * Writers wait for a reader that is more than this far behind, so that on any machine each reader reaches the list's
+ * end repeatedly.
  */
 const BEHIND_MAX = 200;
 /** Different ends of the list that each reader must have reached before the writers stop. */
 const ENDS_MIN = 4;
 
-/** The contexts are processes that redeem, each with one fast transaction at a time. */
+/** Each context is a process that redeems, with one fast transaction at a time. */
 const { db, tills, partner, keys, contexts } = useService({ apis: [{}, {}], workers: [], contexts: 16 });
 
 /** Lets commits take up to four seconds, longer than the two seconds after which the list closes a time. */
@@ -47,16 +47,13 @@ const SLOW_COMMITS = `
   CREATE CONSTRAINT TRIGGER delay_commit AFTER INSERT ON redemptions DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION delay_commit()`;
 
-/**
- * Everything that a reader has listed, and each end of the list that it has reached: the time before which the list was
- * complete.
- */
+/** All redemptions that a reader has listed, and each end of the list: the time before which the list was complete. */
 interface Reader {
   ids: string[];
   ends: { completeUntil: string; listed: number }[];
 }
 
-/** The latest end of the list that any process has answered so far. */
+/** The latest end of the list in any process's answer so far. */
 let latestTold = "";
 
 it("readers list each redemption once, and none before completeUntil, during 64 slow writers", async () => {
@@ -76,7 +73,7 @@ it("readers list each redemption once, and none before completeUntil, during 64 
     return !areWaiting;
   };
 
-  /** Redeems vouchers one after another; repeats each until a worker has answered. */
+  /** Redeems vouchers one after another, and repeats each until a worker has answered. */
   const redeemAll = async () => {
     while (!isOver()) {
       const id = mayGoOn() ? vouchers.pop() : undefined;
@@ -167,7 +164,7 @@ async function follow(
   for (let cursor: string | null = null; ; ) {
     const toldBefore = latestTold;
     const { status, body } = await client.redemptions({ limit: String(limit), ...(cursor !== null && { cursor }) });
-    // A busy API may refuse a page; the reader asks for the same page again, as a partner does.
+    // A busy API may refuse a page. The reader requests the same page again, like a partner.
     if (status === 503) {
       await sleep(100);
       continue;

@@ -14,7 +14,7 @@ export const redisTarget = target(
   ({ cluster: { redis, replica, workerWire }, pause, redisTurn }, { action, forMs }) =>
     redisTurn(async () => {
       if (action === "failOver") {
-        // The workers follow the new primary; the API processes stay with the old one.
+        // The workers use the new primary, but the API processes stay with the old one.
         await replica.start();
         await replica.follow(redis);
         workerWire.jam();
@@ -67,7 +67,7 @@ export const redisClusterTarget = target(
     }),
 );
 
-/** Kills a master whose replica misses what it did last, and will take over. */
+/** Kills a master whose replica lacks its last writes and will take over. */
 export async function killBeforeStale(
   redisCluster: TestCluster,
   master: ClusterNode,

@@ -1,50 +1,50 @@
 import type { Operation } from "../linearize.ts";
 import type { Exchange } from "./history.ts";
 
-// A voucher as one register: its states, what calls and the clock change, and what answers show.
+// A voucher as one register: its states, their changes by calls and the clock, and the content of answers.
 
 export interface Register {
   status: "Active" | "Redeemed" | "Voided";
   redemption: Redemption | null;
   /** Whether it is suspended. */
   suspended: boolean;
-  /** The number of suspensions and resumptions. A repeat changes nothing else, and must change the state. */
+  /** The number of suspensions and resumptions. Each counts, but a repeat changes nothing. */
   turns: number;
-  /** The last reservation until a call ends it. Its time may be over. */
+  /** The last reservation until a call ends it. Its end may have passed. */
   hold: Hold | null;
   /** Tickets of reservations that calls have ended, or that were lost. */
   over: string[];
   /**
-   * What the clock has ended: reservations by name, and the validity. While the clock steps back and forth over an end,
-   * that is unclear, and answers may show either.
+   * Reservations, by name, and the validity that the clock has ended. While the clock steps back and forth over an end,
+   * the state is unclear, and answers may show either.
    */
   clock: Record<string, "unclear" | "over">;
-  /** The states before each change that a lost primary may take with it. */
+  /** The states before each change that a lost primary may undo. */
   earlier: Kept[];
   /** Number of lost primaries. */
   losses: number;
 }
 
-/** What a lost primary may bring back. */
+/** The state that a lost primary may restore. */
 type Kept = Pick<Register, "status" | "redemption" | "suspended" | "hold" | "over">;
 
 interface Redemption {
   externalRef: string;
-  /** As an answer has shown it. */
+  /** The redemption in an answer. */
   at: string | null;
-  /** Whether no standby had it when the primary was lost. No answer may show it. */
+  /** Whether no standby had it when the primary was lost. Then no answer may show it. */
   isLost: boolean;
 }
 
 export interface Hold {
   keyId: string;
-  /** Null until an answer has it. */
+  /** Null until an answer contains it. */
   ticket: string | null;
-  /** The number of the call that reserved; 0 once the ticket is known. */
+  /** The number of the call that reserved, or 0 once the ticket is known. */
   call: number;
 }
 
-/** An operation on a voucher, with the call that shows it. */
+/** An operation on a voucher, with its call. */
 export type VoucherOperation = Operation<Register> & { voucherId: string; exchange: Exchange | null };
 export type Apply = VoucherOperation["apply"];
 
@@ -62,21 +62,21 @@ export const ACTIVE: Register = {
 
 /** The name of a voucher's validity among the things that the clock ends. */
 export const VALIDITY = "validity";
-/** The name of a reservation whose ticket no answer has yet. */
+/** The name of a reservation whose ticket no answer contains yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
 
 const endOfHold = ({ hold, clock }: Register) => (hold === null ? "over" : clock[hold.ticket ?? nameOfCall(hold.call)]);
 
-/** Whether nothing is reserved, as far as the clock may tell. */
+/** Whether the voucher may have no reservation, by the clock. */
 export const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
-/** Whether something is reserved, as far as the clock may tell. */
+/** Whether the voucher may have a reservation, by the clock. */
 export const isLive = (was: Register): boolean => endOfHold(was) !== "over";
 export const isHeld = ({ hold }: Register, ticket: string): boolean => hold?.ticket === ticket;
 export const isValid = ({ clock }: Register): boolean => clock[VALIDITY] !== "over";
 
 export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
 
-/** The voucher is suspended or resumed. Its reservation and its validity go on. */
+/** The voucher is suspended or resumed. Its reservation and its validity continue. */
 export const suspends =
   (suspended: boolean): Apply =>
   (was) =>
@@ -94,7 +94,7 @@ export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
 export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || was.clock[VALIDITY] !== undefined);
 export const showsExpired: Apply = (was) => only(was, was.status === "Active" && was.clock[VALIDITY] !== undefined);
 
-/** An answer that shows a redemption. Its reference is null if the answer does not have it. */
+/** An answer with a redemption. Its reference is null if the answer does not contain it. */
 export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
   return (was) => {
     const { redemption } = was;
@@ -120,7 +120,7 @@ export function showsChain(types: readonly string[]): Apply {
   return (was) => shows(was).filter(({ status, suspended }) => status === "Active" && suspended === isSuspended);
 }
 
-/** The state in which the key's reservation has this ticket, if it can have it. */
+/** The state in which the key's reservation has this ticket, if that is possible. */
 export function bind(was: Register, keyId: string, ticket: string): Register[] {
   const { hold, over } = was;
   if (hold?.keyId !== keyId) return [];
@@ -135,13 +135,15 @@ export function endHold(was: Register): Register {
   return { ...was, hold: null, over, clock: clockWithout(was) };
 }
 
-/** What the clock ended, without the name that the reservation had before its ticket: it is needed only until then. */
+/**
+ * The ends by the clock, without the name that the reservation had before its ticket, which is needed only until then.
+ */
 function clockWithout({ hold, clock }: Register): Register["clock"] {
   const { [nameOfCall(hold?.call ?? 0)]: _, ...others } = clock;
   return others;
 }
 
-/** The clock passes an end, or it becomes unclear whether it has. */
+/** The clock passes an end, or it becomes unclear whether it has passed it. */
 export function passes(name: string, how: "unclear" | "over"): Apply {
   return (was) => {
     if (was.clock[name] === "over") return [was];
@@ -152,9 +154,9 @@ export function passes(name: string, how: "unclear" | "over"): Apply {
 }
 
 /**
- * What an answer shows that waits for the standbys: they also have all that came before. In a state with nothing
- * `earlier` it may leave the state as it is, and later change one that has. To place it at once is right all the same:
- * to keep more of `earlier` never allows fewer outcomes.
+ * The effect of an answer that waits for the standbys: they then have all earlier changes as well. If a state has no
+ * `earlier`, the answer may not change it now but change a later state that has one. Placing the answer at once is
+ * still correct, because keeping more of `earlier` never allows fewer outcomes.
  */
 export function confirmed(apply: Apply): Apply {
   return (was) => apply(was).map((after) => (after.earlier.length === 0 ? after : { ...after, earlier: [] }));
@@ -170,8 +172,8 @@ export function unconfirmed(apply: Apply): Apply {
 }
 
 /**
- * A primary is lost, perhaps with the last changes that no standby has. It always changes the state, because its place
- * in the order matters.
+ * The loss of a primary, perhaps with the last changes that no standby has. It always changes the state, because its
+ * position in the order matters.
  */
 export const losePrimary: Apply = (was) => {
   const survives = { ...was, earlier: [], losses: was.losses + 1 };

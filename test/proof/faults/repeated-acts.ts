@@ -17,9 +17,9 @@ const PAUSE_MS = 100;
 let prepared = 0;
 
 /**
- * The synchronous standby is cut off while acts are repeated and the waits of their COMMITs end. Then the primary dies,
- * and the standby is promoted without what they changed. What they told is in the history, whose rules compare it with
- * the end of the run.
+ * The synchronous standby is cut off while acts are repeated and the waits of their COMMITs end. Then the primary
+ * crashes, and the standby is promoted without the acts' changes. The history contains the acts' answers, and its rules
+ * compare them with the end of the run.
  */
 export const repeatedActsTarget = target(
   12_000,
@@ -46,7 +46,7 @@ export const repeatedActsTarget = target(
     }),
 );
 
-/** Makes a batch, an order and a contract, and returns acts that end each of them. */
+/** Creates a batch, an order and a contract, and returns acts that end each of them. */
 async function prepareActs({ cluster, issuer, history, random }: Scene) {
   const { db, apis } = cluster;
   const { keys, brandId, productId } = issuer;

@@ -26,7 +26,7 @@ const redeem: AskFor<"redeem"> = { operation: "redeem", key, voucher, ...order }
 const offer = { productId: "prd_1", batchId: "bat_1", listingId: "lst_1", supply: 2 };
 const claimOf = (id: string): Ask => ({ operation: "acquire", user: { id, token: "" }, offer, by: { claim: true } });
 
-/** What the calls of a history ask. */
+/** The requests in a history. */
 const ASKS: Record<string, Ask> = {
   redeem,
   another: { ...redeem, key: { ...key, id: "key_web" } },
@@ -68,7 +68,7 @@ it.each<[what: string, at: number, calls: string[], broken: string | null]>([
   ["accept a redemption of a call that hung up", 1_000, ["redeem 800-2000 hung up"], null],
   ["accept a redemption at the deadline", 4_102, ["redeem 1000-1100 503 redeem_unknown"], null],
   ["report a redemption after the deadline", 4_103, ["redeem 1000-1100 503 redeem_unknown"], NO_ATTEMPT],
-  // A frozen process may read a request after its caller hung up.
+  // A frozen process may read a request after its caller disconnected.
   ["accept a late redemption after a hang-up", 4_103, ["redeem 1000-2200 hung up"], null],
   ["report a redemption far too late after a hang-up", 30_000, ["redeem 1000-2200 hung up"], NO_ATTEMPT],
   ["report an attempt that a refusal ended", 1_000, [UNKNOWN, "redeem 920-940 409 voucher_expired"], ENDED],
@@ -212,7 +212,7 @@ it.each<[what: string, wasErased: boolean, calls: string, broken: string[]]>([
   expect(checkErasures(answersOf(calls.split(", ")), records).map(({ rule }) => rule)).toEqual(broken);
 });
 
-/** The reservation that the hand-made answers name. */
+/** The reservation in the hand-made answers. */
 const HELD: RecordedReservation = {
   ticket: "rsv_1",
   voucherId: voucher.id,
@@ -256,7 +256,7 @@ it.each<[call: string, broken: string | null]>([
   expect(checkAnswers(answersOf([call]), records).map(({ rule }) => rule)).toEqual(broken === null ? [] : [broken]);
 });
 
-/** Runs `work` with a clock that was set to these distances, at 2 s, 3 s and so on. */
+/** Runs `work` with a clock that was set to these offsets, at 2 s, 3 s and so on. */
 async function withSteppedClock(offsetsMs: readonly number[], work: (clock: SteppedClock) => void) {
   const directory = mkdtempSync(join(tmpdir(), "stepped-clock-"));
   try {
@@ -275,7 +275,7 @@ async function withSteppedClock(offsetsMs: readonly number[], work: (clock: Step
 it("the range of a stepped host clock contains every time that the clock may have shown", () =>
   withSteppedClock([5_000, -5_000, 0], (clock) => {
     // The clock showed 7 to 8 s after 2 s of the host's clock, and -2 to -1 s after 3 s. A process that has not read
-    // the last step yet goes on from there.
+    // the last step yet continues from there.
     expect([clock.first(1_500), clock.last(1_500)]).toEqual([1_500, 6_500]);
     expect([clock.first(7_500), clock.last(7_500)]).toEqual([2_500, 12_500]);
     expect([clock.first(20_000), clock.last(20_000)]).toEqual([20_000, 20_000]);
@@ -289,7 +289,7 @@ it("the range of host times contains the times of a process that has not noticed
       expect(clock.first(ms)).toBeLessThanOrEqual(3_100);
       expect(clock.last(ms)).toBeGreaterThanOrEqual(3_100);
     }
-    // A step back is followed at once.
+    // A process follows a step back at once.
     expect(clock.last(5_000)).toBe(7_000);
   }));
 
@@ -312,7 +312,8 @@ it("the rules accept a redemption at the closed time after a step back, despite 
 
 /**
  * A history of calls such as "redeem 900-1100 200 first", with the times of request and answer. "200 first" and "200
- * again" are successes with this body or for this voucher; "hung up" is a caller that gave up, "refused" a closed port.
+ * again" are successes with this body or for this voucher. "hung up" is a caller that gave up, and "refused" is a
+ * closed port.
  */
 function historyOf(calls: readonly string[], body: object = {}): History {
   const history = new History();

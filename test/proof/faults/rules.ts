@@ -3,24 +3,21 @@ import { type AskFor, acquisitionOf, type Exchange, type History, refOf, type Vi
 import { endOf, type RecordedRedemption, type Records, seenUntil } from "./records.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// The rules that compare the answers of a run with each other and with what the database contains at its end.
+// The rules that compare the answers of a run with each other and with the database at its end.
 
 /**
- * A process notices that it was paused for so long, and redeems nothing for the requests that waited in its sockets.
+ * A process notices a pause of this length, and then redeems nothing for requests that waited in its sockets.
  * Milliseconds.
  */
 const PAUSE_NOTICED_MS = 3_000;
 
-/** A time in which an API process was frozen. Milliseconds of the monotonic clock. */
+/** A time range in which an API process was frozen. Milliseconds of the monotonic clock. */
 export interface Freeze {
   fromMs: number;
   untilMs: number;
 }
 
-/**
- * Whether the process that a call was sent to was frozen until after its caller had given up, for long enough to notice
- * it.
- */
+/** Whether a call's process was frozen until after its caller had given up, for so long that the process noticed it. */
 function wasUnread({ failure, invokedMs, returnedMs }: Exchange, freezes: readonly Freeze[] = []): boolean {
   return (
     failure === "timeout" &&
@@ -92,8 +89,8 @@ function checkRef(ref: string, redeems: readonly Redeem[], records: Records): Vi
 }
 
 /**
- * Whether an answer denies a redemption that was made before the answer was decided. It is decided after the request is
- * sent, and reads every redemption that was decided before.
+ * Whether an answer denies a redemption from before the answer's decision. The decision is made after the request is
+ * sent, and takes every earlier redemption into account.
  */
 function denies(redeem: Redeem, redemption: RecordedRedemption, clock: SteppedClock): boolean {
   if (!saysNotRedeemed(redeem) || redeem.ask.voucher.id !== redemption.voucherId) return false;
@@ -111,7 +108,7 @@ function agrees({ body }: Redeem, redemption: RecordedRedemption): boolean {
 
 /**
  * A refusal is true if its reason held at some moment between the request and its answer. Returns the broken rule and
- * how it is broken.
+ * the reason.
  */
 function findUntrueRefusal(
   redeem: Redeem,
@@ -162,9 +159,9 @@ function wasReservedByOther(call: Exchange<AskFor<"redeem" | "reserve">>, histor
 }
 
 /**
- * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline, whose answer
- * does not deny it (no refusal, no timeout, and no 200 that credits an earlier attempt) and which did not wait for a
- * frozen process.
+ * Each redemption needs an attempt with the same key and the same code or ticket, within its deadline. The attempt's
+ * answer must not deny the redemption (no refusal, no timeout, and no 200 that credits an earlier attempt), and the
+ * attempt must not have waited for a frozen process.
  */
 function checkRedemptionWasRequested(
   ref: string,
@@ -212,7 +209,7 @@ function mayHaveRedeemed(
   const { ask, failure, body, sentAtMs } = redeem;
   if (failure === "refused" || saysNotCarriedOut(redeem) || body?.alreadyConfirmed === true) return false;
   if (ask.key.id !== keyId || ("ticket" in ask.by && ask.by.ticket !== ticket)) return false;
-  // While the clock has not passed the closed time after a step back, redemptions get that time, which may be after the
+  // After a step back, redemptions get the closed time until the clock has passed it. The closed time may be after the
   // deadline.
   if (clock.first(redeemedAtMs) < clock.last(redeemedAtMs)) return true;
   return redeemedAtMs <= clock.latestShown(sentAtMs, firstReadByMs(redeem)) + redeemWaitMs + ROUNDING_MS;
@@ -314,7 +311,7 @@ export function checkAcquisitions(history: History, records: Records): Violation
     if (!mayHaveAcquired)
       report("an acquisition has a call", `${acquisition}: no call acquired ${voucherId} at ${at}`, ofAcquisition);
   }
-  // Supply never grows, so "sold out" is true if nothing is left when the answer arrives.
+  // Supply never grows, so "sold out" is true if no voucher is left when the answer arrives.
   for (const call of calls.filter(({ code }) => code === "sold_out")) {
     const { batchId, supply } = call.ask.offer;
     const acquired = byBatch.get(batchId) ?? [];

@@ -1,17 +1,17 @@
 import type { Exchange, History, SecretEnd, Violation } from "./history.ts";
 
-// The rules for secrets of keys that operators end while partners call.
+// The rules for keys' secrets that operators end while partners call.
 
 /** How long a process may trust a secret after its end: docs/design/limits.md, "Keys and guessing". Milliseconds. */
 export const TRUSTED_MS = 500;
 const LATE = "an ended secret works no longer than it may be trusted";
 const EARLY = "a secret works until it is ended";
-/** Violations that are reported: one cause may break thousands. */
+/** Maximum number of reported violations, because one cause may break thousands. */
 const REPORTED_MAX = 6;
 
 /**
- * Checks that a secret works until an act has ended it, and that a call that is sent later than every process may
- * trust it is refused. A refusal for another reason shows that the secret was accepted, too.
+ * Checks that a secret works until an act has ended it. A call after the time for which processes may trust the secret
+ * must be refused. A refusal for another reason shows that the secret was accepted.
  */
 export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[] {
   const endsOf = Map.groupBy(secretEnds, ({ secret }) => secret);
@@ -28,10 +28,13 @@ export function checkSecretEnds({ exchanges, secretEnds }: History): Violation[]
   return broken.slice(0, REPORTED_MAX);
 }
 
-/** Any answer but an unknown key's, a limit's and a failure's comes from a call whose secret was accepted. */
+/** Answers that mean an accepted secret: all except for an unknown key, a limit or a failure. */
 const isAccepted = ({ status }: Exchange) => status !== null && status < 500 && status !== 401 && status !== 429;
 
-/** A process that asked before the end may still trust the secret. One that asked later knows the end of the grace. */
+/**
+ * A process that read the key before the end may still trust the secret. A process that read it later knows the end of
+ * the grace period.
+ */
 const isLate = ({ invokedMs }: Exchange, { returnedMs, graceMs }: SecretEnd) =>
   invokedMs > returnedMs + Math.max(graceMs, TRUSTED_MS);
 

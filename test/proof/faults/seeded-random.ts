@@ -1,6 +1,6 @@
 /**
  * A seeded random generator. The same seed and the same calls give the same values. A fork depends only on the seed and
- * its name, so one actor's draws never change another's.
+ * its name, so one actor's numbers never change another's.
  */
 export class SeededRandom {
   readonly #seed: number;
@@ -35,7 +35,7 @@ export class SeededRandom {
     return this.next() < probability;
   }
 
-  /** @throws Error when there is nothing to pick from. */
+  /** @throws Error if the list is empty. */
   pick<T>(items: readonly T[]): T {
     if (items.length === 0) throw new Error("nothing to pick from");
     return items[Math.floor(this.next() * items.length)] as T;

@@ -13,7 +13,7 @@ import type { ServiceProcess } from "./service-process.ts";
 import { hasFakeTime } from "./stepped-clock.ts";
 import { type Order, useFaultCluster } from "./use-fault-cluster.ts";
 
-// The hardest faults of the campaign, one at a time, in the order of events that is hardest to survive.
+// The hardest faults of the campaign, one at a time, in the hardest order of events.
 
 const HAS_CLOCK = hasFakeTime();
 const HOUR_MS = 3_600_000;
@@ -21,7 +21,7 @@ const JUMP_MS = 400 * 24 * HOUR_MS;
 const REDEEM_WAIT_MS = 8_000;
 /** Time for servers and processes to recover on a busy machine. Milliseconds. */
 const RECOVERED_MS = 60_000;
-/** Extra time for an answer on a busy machine, on top of the redeem wait. Milliseconds. */
+/** Extra time for an answer on a busy machine, in addition to the redeem wait. Milliseconds. */
 const SLACK_MS = 2_500;
 
 // The log has a line for each accepted request.
@@ -45,7 +45,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   const order = { body: { ticket, externalRef: body.externalRef } };
   await otherWorker.kill();
   const { asked } = await besideTransaction(db, async (outside) => {
-    // The redemption is written by then and waits to write the end of its reservation.
+    // By then, the redemption is written and waits to write the end of its reservation.
     await outside.query("SELECT ticket FROM reservations WHERE ticket = $1 FOR UPDATE", [ticket]);
     const asked = timed(redeem(order, api));
     await untilWaiting(db, 1, "worker");
@@ -71,7 +71,7 @@ it("a worker that is killed before its commit redeems nothing, and a retry redee
   expect(await countRedemptions([id])).toBe(1);
 });
 
-/** The first answer of /readyz that is no 200: the last result of a probe is repeated for half a second. */
+/** The first answer of /readyz that is no 200. The last result of a probe is reused for half a second. */
 const untilUnready = () =>
   until(async () => {
     const answer = await get(api, "/readyz");
@@ -93,7 +93,7 @@ it("reserve and redeem answer 503 in time while Redis hangs, and look-ups still 
   expectRetryLater(held, "unavailable");
   expectRetryLater(redeemed, "redeem_timeout");
   expect(ready.body).toMatchObject({ code: "unavailable", postgres: "ok", redis: "unavailable" });
-  // Each gives up after 1.5 seconds, and none waits as long as a redeem may.
+  // Each call gives up after 1.5 seconds, and none waits as long as a redeem may.
   for (const { tookMs } of [held, redeemed, ready]) expect(tookMs).toBeLessThan(REDEEM_WAIT_MS);
   await until(async () => (await get(api, "/readyz")).status === 200, RECOVERED_MS);
   await until(async () => (await post(api, "reserve", { code: reserved.body.code })).status === 200, RECOVERED_MS);
@@ -132,16 +132,16 @@ it("an API and a worker that get SIGTERM under load exit 0 and answer every acce
   isOver = true;
   await Promise.all(visitors);
   expect(wrong).toEqual([]);
-  // The kernel resets connections that the process had not accepted yet when it stopped listening. The log has a line
-  // for every accepted request, answered or not.
+  // The kernel resets connections that the process had not accepted when it stopped listening. The log has a line for
+  // every accepted request, answered or not.
   const log = api.process.readLog().slice(loggedBefore);
   expect(reset.filter((requestId) => log.includes(requestId))).toEqual([]);
   expect(log).not.toContain('"status":499');
 });
 
 /**
- * Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds the lock of its
- * reference.
+ * Processes whose COMMIT waits for the standby: an API, or a worker with a redemption, which holds its reference's
+ * lock.
  */
 async function waitingCommits(): Promise<string[]> {
   const { rows } = await cluster.db.query(
@@ -168,7 +168,7 @@ it.each([
   const asked = redeemAll(all, api);
   await until(async () => (await waitingCommits()).includes("worker"));
   await crash();
-  // The primary now shows what the standby lacks.
+  // The primary now shows data that the standby lacks.
   await until(async () => (await countRedemptions(ids).catch(() => 0)) > 0);
   let isAnswered = false;
   const repeated = [api, otherApi].map((at) => redeemAll(all, at).finally(() => (isAnswered = true)));
@@ -194,7 +194,7 @@ it.each(
   const only = cluster.addWorker({ DATABASE_URL: serviceUrl(wire.url) });
   only.start();
   await untilRedeems(api);
-  // The jobs are in memory and their first statement is on its way.
+  // The jobs are in memory, and their first statement has been sent.
   wire.jam();
   const all = newOrders(20);
   const asked = redeemAll(all, api);
@@ -228,7 +228,7 @@ it.skipIf(!HAS_CLOCK)(
   },
 );
 
-/** Redeems, and expects the answer to have the host's time. */
+/** Redeems, and expects the host's time in the answer. */
 async function redeemRightly(order: Order): Promise<void> {
   const { status, body } = await redeem(order, api);
   expect({ status, code: body.code }).toEqual({ status: 200, code: undefined });
@@ -240,7 +240,7 @@ it.skipIf(!HAS_CLOCK)(
   async () => {
     await redeemRightly(newOrder());
     await postgres.clock.set(JUMP_MS);
-    // No process may have read the clock since.
+    // No process may have read the clock since then.
     await redeemRightly(newOrder());
     await until(async () => (await get(api, "/readyz")).body?.clockAheadSeconds > 0);
     await Promise.all(cluster.workers.map((worker) => worker.kill()));
@@ -292,7 +292,7 @@ it.skipIf(!HAS_CLOCK)(
     await faults();
     await postgres.clock.set(-HOUR_MS);
     await until(async () => {
-      // Repeated, because the sweeper finds this chain intact meanwhile and records that.
+      // Repeated, because the sweeper checks this chain meanwhile and records that it is intact.
       await cluster.db.query(markBrokenChains([id]));
       return (await faults()).includes("VouchersChainBroken");
     }, 40_000);
@@ -307,10 +307,10 @@ it.skipIf(!HAS_CLOCK)(
   },
 );
 
-/** What a process logs when it refuses its server. */
+/** The log message of a process that refuses its server. */
 const REFUSED = "the database server is refused";
 
-/** How often each process of the original has refused its server, in earlier tests too. */
+/** The number of refusals of its server by each process of the original, including earlier tests. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
 it("a refused promoted copy answers 503 and changes nothing, while the original continues", async () => {
@@ -327,7 +327,7 @@ it("a refused promoted copy answers 503 and changes nothing, while the original 
     unready: expect.stringMatching(/makes marks: 127\.0\.0\.1:\d+ on timeline \d+\./),
   });
   expect(await redeem({ body }, copy.api)).toMatchObject({ status: 503 });
-  // Only the copy's worker is left to take these jobs.
+  // Only the copy's worker remains for these jobs.
   await Promise.all(cluster.workers.map((worker) => worker.kill()));
   const answers = await redeemAll(newOrders(10), api);
   expect(answers.map(({ status }) => status)).not.toContain(200);

@@ -22,8 +22,8 @@ interface ServiceProgram {
 }
 
 /**
- * An API or worker process that can be started, killed and frozen repeatedly. After an unexpected exit it restarts, as
- * under a supervisor.
+ * An API or worker process that can be started, killed and frozen repeatedly. It restarts after an unexpected exit,
+ * like under a supervisor.
  */
 export class ServiceProcess {
   readonly name: string;
@@ -33,9 +33,11 @@ export class ServiceProcess {
   #exited: Promise<number | null> = Promise.resolve(null);
   #endExpected = false;
   #restart: NodeJS.Timeout | undefined;
-  /** The length of the log at the last start. */
+  /** The log's length at the last start. */
   #logStart = 0;
-  /** When it was frozen. `untilMs` is infinite while it is. Milliseconds of the monotonic clock. */
+  /**
+   * The time ranges in which it was frozen. `untilMs` is infinite during a freeze. Milliseconds of the monotonic clock.
+   */
   readonly freezes: { fromMs: number; untilMs: number }[] = [];
 
   /** @param onAccident is called after an unexpected exit. */
@@ -69,8 +71,7 @@ export class ServiceProcess {
   }
 
   /**
-   * Starts the process; does nothing when it runs. It has its own process group, so that Ctrl-C does not reach it
-   * directly.
+   * Starts the process unless it is running. It has its own process group, so that Ctrl-C does not reach it directly.
    */
   start(): void {
     if (this.#child !== null) return;
@@ -80,7 +81,7 @@ export class ServiceProcess {
     const child = spawn(process.execPath, [script], {
       cwd: root,
       env: { PATH: process.env.PATH ?? "", NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-      // The channel tells the process when this one is killed.
+      // The channel tells the process when this process is killed.
       stdio: ["ignore", log, log, "ipc"],
       detached: true,
     });
@@ -109,14 +110,14 @@ export class ServiceProcess {
     return this.#end("SIGKILL");
   }
 
-  /** Sends SIGTERM; resolves with the exit code once the process has drained. */
+  /** Sends SIGTERM, and resolves with the exit code once the process has drained. */
   terminate(): Promise<number | null> {
     return this.#end("SIGTERM");
   }
 
   freeze(): void {
     this.#signal("SIGSTOP");
-    // After the signal: a request that is sent from now on is not read.
+    // This is after the signal, because no request that is sent from now on is read.
     this.freezes.push({ fromMs: performance.now(), untilMs: Number.POSITIVE_INFINITY });
   }
 

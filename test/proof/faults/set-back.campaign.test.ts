@@ -30,7 +30,7 @@ afterAll(async () => {
   await servers?.close();
 });
 
-/** What makes a server's log, or its marks, longer. */
+/** Ways to make a server's log, or its marks, longer. */
 const GROWTH: [string, () => Promise<unknown>][] = [
   [
     "another database of the server writes",
@@ -90,7 +90,7 @@ it("an earlier accepted loss in set-back files does not admit a server", async (
 
 it("a promoted standby is accepted unless it lacks a mark that it must have", async () => {
   const known = openProcess();
-  // Marks that are too old for a standby to lack, as if written in the last minutes.
+  // Marks so old that every standby must have them, as if written in the last minutes.
   const writeMinutes = () =>
     server.superuser.query(
       "INSERT INTO database_marks (made_at) SELECT clock_timestamp() FROM generate_series(1, 400)",
@@ -116,7 +116,7 @@ it("a process that starts after files were set back learns of the refusal from R
   await untilRedisKnows(running);
   const started = openProcess(shares());
   await untilRefused(started);
-  // A process that starts while Redis is empty waits, and those that run put back what they have read.
+  // A process that starts while Redis is empty waits, and running processes write back the marks that they have read.
   await servers.redis.flushdb();
   const late = openProcess(shares());
   await untilRefused(late);
@@ -225,7 +225,7 @@ function openProcess(how: { redisUrl?: string } = {}): DatabaseUser {
   return process;
 }
 
-/** What a process that starts says first, however long the connections take on a busy machine. */
+/** The first message of a starting process, however long the connections take on a busy machine. */
 const firstAnswer = (each: DatabaseUser) =>
   until(async () => {
     const answer = await each.asks();
@@ -249,16 +249,16 @@ async function loseMarks(processes: DatabaseUser[], how?: { promoted: boolean })
   for (const each of processes) await untilRefused(each);
 }
 
-/** Waits until a process says that the files were set back: at first it only says that another server makes marks. */
+/** Waits until a process says that the files were set back. At first it only says that another server makes marks. */
 const untilRefused = (each: DatabaseUser) => until(async () => (await each.asks()) === "copied");
 
-/** What the processes share. */
+/** The data that the processes share. */
 async function readMemory() {
   const { rows } = await server.superuser.query("SELECT id FROM deployment");
   return readShared(servers.redis, rows[0].id);
 }
 
-/** Waits until Redis has what a process remembers, so that processes that start can learn it. */
+/** Waits until Redis has a process's marks, so that starting processes can learn them. */
 async function untilRedisKnows(each: DatabaseUser) {
   await until(async () => (await readMemory())?.newest?.id === each.newest()?.id);
 }

@@ -8,18 +8,18 @@ import { type Deployment, embedded, processesOf } from "./cluster.ts";
 import { countChanges, withClient } from "./fault-postgres.ts";
 import { RECOVERED_MS, type Scene, target } from "./fault-target.ts";
 
-/** How the log of a server that was set back grows beyond what the processes have seen. */
+/** Ways to make the log of a set-back server longer than the processes have seen. */
 export const GROWTHS = ["switchWal", "otherDatabase", "restartWorker"] as const;
 export type Growth = (typeof GROWTHS)[number];
 
-/** Time for the commits of callers, and for a mark of each deployment, that the kept files lack. Milliseconds. */
+/** Time for callers' commits, and for a mark of each deployment, that the kept files lack. Milliseconds. */
 const COMMITTED_MS = 8_000;
 
 /**
- * The server's files are set back, its log grows, and the right files come back. All processes must refuse it for all
- * of that time: what they wrote would be lost, and what they read is older than what was answered. Redis knows a mark
- * that the files lack, and no other fault touches Postgres or Redis meanwhile, so that processes which start know what
- * is refused.
+ * Sets the server's files back, makes its log grow, and restores the right files. All processes must refuse the files
+ * during this time, because their writes would be lost, and their reads are older than earlier answers. Redis has a
+ * mark that the files lack. No other fault affects Postgres or Redis meanwhile, so that starting processes learn of the
+ * refusal.
  */
 export const setBackTarget = target<Growth>(
   15_000,
@@ -61,7 +61,7 @@ export const setBackTarget = target<Growth>(
 const isRunning = (deployment: Pick<Deployment, "apis" | "workers">) =>
   processesOf(deployment).some((process) => process.isRunning);
 
-/** The id of a transaction that starts now. Those of all databases of a server count together. */
+/** The id of a transaction that starts now. All databases of a server share one sequence of ids. */
 export async function readTransaction(db: pg.Pool): Promise<number> {
   const query = "SELECT pg_current_xact_id()::text AS id";
   const { rows } = await until(() => db.query(query).catch(() => null), RECOVERED_MS);
@@ -69,8 +69,8 @@ export async function readTransaction(db: pg.Pool): Promise<number> {
 }
 
 /**
- * Waits until Redis has a mark of each deployment whose transaction began later: one that began before may be in the
- * kept files. Processes that were killed or frozen may have made none.
+ * Waits until Redis has a mark of each deployment from a later transaction, because the mark of an earlier one may be
+ * in the kept files. Killed or frozen processes may have made none.
  */
 export async function isKnown(
   { redis, redisCluster }: Pick<Scene["cluster"], "redis" | "redisCluster">,

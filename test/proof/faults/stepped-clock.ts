@@ -4,7 +4,7 @@ import { installDebianPackages } from "../../../src/local/debian-packages.ts";
 
 const LIBRARY = "/usr/lib/*/faketime/libfaketime.so.1";
 
-/** Tries to install libfaketime from Debian's packages; returns whether it is there, and says if it is missing. */
+/** Tries to install libfaketime from Debian's packages. Returns whether it is present, and prints a message if not. */
 export function hasFakeTime(say = (line: string): void => void process.stderr.write(`${line}\n`)): boolean {
   const isThere = () => globSync(LIBRARY).length > 0;
   if (!isThere()) installDebianPackages("libfaketime", ["faketime"], say);
@@ -15,13 +15,19 @@ export function hasFakeTime(say = (line: string): void => void process.stderr.wr
 /** The host's clock and the database's both round to milliseconds. */
 export const ROUNDING_MS = 2;
 
-/** A larger difference is a jump, which a process believes only if it has not seen the clock before. Milliseconds. */
+/** A larger difference is a jump. A process accepts a jump only if it has not read the clock before. Milliseconds. */
 const JUMP_MS = 10_000;
-/** How far the times of the service may be off in a jump: a reading took long, or the closed time is old. In ms. */
+/**
+ * Maximum error of the service's times during a jump, because a reading took long or the closed time is old.
+ * Milliseconds.
+ */
 const OFF_MAX_MS = 15_000;
-/** How far ahead of its own time a process decides, until it reads a clock that was set ahead. Milliseconds. */
+/** Maximum lead of a process's decisions over its own time, until it reads a clock that was set ahead. Milliseconds. */
 const SLACK_MS = 1_000;
-/** When every process has read a new time: they read it once a second, but may be frozen. Milliseconds. */
+/**
+ * The time after which every process has read a new time. Processes read it once a second, but may be frozen.
+ * Milliseconds.
+ */
 const READ_WITHIN_MS = 15_000;
 const DAY_MS = 86_400_000;
 
@@ -29,12 +35,12 @@ const DAY_MS = 86_400_000;
 type Span = Record<"offsetMs" | "fromMs" | "untilMs", number>;
 
 /**
- * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times of the service's
- * records to those of the host. They do not follow a jump ahead, nor one back by more than a day, and follow a step
- * ahead once their process has read the new time.
+ * The clock of a Postgres server: the host's clock plus an offset that tests change. Relates the times in the service's
+ * records to host times. Records do not follow a jump ahead or a jump back by more than a day. They follow a step ahead
+ * once their process has read the new time.
  */
 export class SteppedClock {
-  /** Does work while the clock does not step, such as the start of a server: `pg_ctl` compares the times of both. */
+  /** Does work while the clock does not step, such as the start of a server, because `pg_ctl` compares both times. */
   readonly steadily = pLimit(1);
   readonly #file: string | null;
   readonly #spans: Span[] = [{ offsetMs: 0, fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.POSITIVE_INFINITY }];
@@ -74,7 +80,7 @@ export class SteppedClock {
       if (Math.abs(offsetMs - steadyMs) <= JUMP_MS) this.#steadyMs = offsetMs;
       // A process that starts meanwhile uses the host's clock or the closed time.
       const isOff = offsetMs - steadyMs > JUMP_MS || steadyMs - offsetMs > DAY_MS;
-      // Both offsets count while the file is replaced.
+      // Both offsets may apply while the file is replaced.
       const setMs = Date.now();
       const readMs = setMs + READ_WITHIN_MS;
       const isAhead = !isOff && offsetMs > Math.min(0, steadyMs);

@@ -21,7 +21,7 @@ vi.setConfig({ testTimeout: 300_000 });
 /** The last state of release 0.1.0. */
 const RELEASE = "7bdf4c37";
 const isThere = spawnSync("git", ["cat-file", "-e", `${RELEASE}^{commit}`]).status === 0;
-/** What release 0.1.0 has no endpoint for, or a cursor of another form, and erasures, which wait for its end. */
+/** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which wait for its end. */
 const NEWER: CheckoutName[] = ["voidVoucher", "voidContested", "issueAndVoid", "settle", "eraseOrder"];
 /** How many of the callers' requests are confirmed in each step of the upgrade. */
 const CONFIRMED_EACH = 40;
@@ -106,7 +106,7 @@ async function startUpgrade() {
   return { cluster, old, history, apis, callers, end };
 }
 
-/** An operator erases the reference of the first redemption, which takes until no process of 0.1.0 runs. */
+/** An operator erases the first redemption's reference. The erasure succeeds only when no process of 0.1.0 runs. */
 async function eraseFirst(db: pg.Pool, history: History): Promise<void> {
   const first = history.of("redeem").find(isConfirmed);
   if (first === undefined) throw new Error("nothing was redeemed");
@@ -117,7 +117,7 @@ async function eraseFirst(db: pg.Pool, history: History): Promise<void> {
   await eraseUntilDone(options, { operation: "erase", key, externalRef, form });
 }
 
-/** Installs release 0.1.0 in a folder of its own, with its own dependencies. */
+/** Installs release 0.1.0 in its own folder, with its own dependencies. */
 function installRelease(): string {
   const root = mkdtempSync(join(tmpdir(), "voucher-release-"));
   const archive = execFileSync("git", ["archive", RELEASE], { maxBuffer: 2 ** 30 });

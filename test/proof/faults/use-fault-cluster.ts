@@ -17,7 +17,7 @@ export interface Order {
   body: { code: string; externalRef: string };
 }
 
-/** Longer than any answer takes. Milliseconds. */
+/** Longer than any answer. Milliseconds. */
 const CALL_TIMEOUT_MS = 20_000;
 
 async function countRedemptions({ db }: Cluster, ids: readonly string[]): Promise<number> {
@@ -25,7 +25,7 @@ async function countRedemptions({ db }: Cluster, ids: readonly string[]): Promis
   return (await db.query(query, [ids])).rows[0].count;
 }
 
-/** Counts the redeem jobs that wait, and those that wait or run. */
+/** Counts the waiting redeem jobs, and the waiting or running ones. */
 async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all: number }> {
   const redis = new Redis(cluster.redis.url);
   const queuePrefix = await readQueuePrefix(cluster.db);
@@ -34,7 +34,7 @@ async function countRedeemJobs(cluster: Cluster): Promise<{ waiting: number; all
   return { waiting, all };
 }
 
-/** The members, without those that exist only when the cluster runs. */
+/** The members that always exist. Others exist only while the cluster runs. */
 function makeMembers() {
   let orders = 0;
   const own = {
@@ -77,7 +77,7 @@ function makeMembers() {
     },
     countRedemptions: (ids: readonly string[]) => countRedemptions(own.cluster, ids),
     countRedeemJobs: () => countRedeemJobs(own.cluster),
-    /** Heals the cluster and waits until each API process can redeem, and each worker works. */
+    /** Repairs the cluster and waits until each API process can redeem, and each worker works. */
     async makeWhole(): Promise<void> {
       const { cluster } = own;
       await cluster.heal();
@@ -104,8 +104,8 @@ async function supply({ db }: Cluster, count: number) {
 }
 
 /**
- * A cluster for faults that are inflicted one at a time. It is whole before each test, and its invariants hold at the
- * end of the file. Its members are there from the first `beforeAll` on.
+ * A cluster for faults that are inflicted one at a time. It is healthy before each test, and its invariants hold at the
+ * end of the file. Its members exist from the first `beforeAll` on.
  */
 export function useFaultCluster(
   options: Omit<ClusterOptions, "postgres" | "reservationSeconds">,
@@ -115,7 +115,7 @@ export function useFaultCluster(
   const own = makeMembers();
 
   beforeAll(async () => {
-    // Reservations outlive every test.
+    // Reservations last longer than every test.
     const cluster = await openCluster({ ...options, postgres: { standby: true, clock }, reservationSeconds: 120 });
     const [api, otherApi] = cluster.apis as [ApiProcess, ApiProcess];
     Object.assign(own, {

@@ -29,19 +29,20 @@ import {
 } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active until its validity ends, suspended or reserved by a key, redeemed under a
-// reference, or voided.
+// Each voucher as a register: Active until its validity ends, suspended, reserved by a key, redeemed under a reference,
+// or voided.
 
-/** Violations that are reported: one cause may break thousands. */
+/** Maximum number of reported violations, because one cause may break thousands. */
 const REPORTED_MAX = 6;
 const RULE = "each voucher behaves as one register";
 
 /**
  * Checks that the answers about each voucher have an order in which each call takes effect at one moment between its
- * request and its answer, and each end of a time when the clock passes it. A call without an answer, or whose answer
- * leaves the outcome open, may take effect at any later time or never; an attempt to redeem not after a refusal has
- * ended it. A change is decided before it is seen, so it may be seen after the end of a time that had not come when it
- * was sent. With a lost primary, the last changes may be lost of which no answer told as final.
+ * request and its answer. Each end by the clock takes effect when the clock passes it. A call without an answer, or
+ * with an open outcome, may take effect at any later time or never. An attempt to redeem takes no effect after a
+ * refusal has ended it. A change is decided before it is visible, so it may become visible after an end that had not
+ * come when the change was decided. A lost primary may undo the last changes, except those that an answer has
+ * confirmed.
  */
 export function checkVoucherRegisters(history: History, clock: SteppedClock): Violation[] {
   // A list also shows vouchers that were redeemed before the history began.
@@ -67,7 +68,7 @@ const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flat
 type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
-/** What the calls of a history do to registers, and what their answers show of them. */
+/** The effects of a history's calls on registers, and the content of their answers. */
 class RegisterOf {
   readonly #history: History;
   readonly #clock: SteppedClock;
@@ -139,7 +140,7 @@ class RegisterOf {
     ]);
   }
 
-  /** An answer which says that a reference has redeemed nothing says it of all vouchers that the reference named. */
+  /** An answer which says that a reference has redeemed nothing applies to all vouchers of the reference. */
   #denials(exchange: Exchange): VoucherOperation[] {
     const { ask, code, invokedMs, returnedMs } = exchange;
     if (ask.operation !== "redeem" && ask.operation !== "redemption") return [];
@@ -152,7 +153,7 @@ class RegisterOf {
     });
   }
 
-  /** What a 200 shows. */
+  /** The content of a 200. */
   #applyOf(exchange: Exchange, ask: VoucherAskOf): Apply {
     const { body } = exchange;
     switch (ask.operation) {
@@ -179,10 +180,10 @@ class RegisterOf {
     }
   }
 
-  /** What a call without a 200 may do. Null when it does nothing. */
+  /** The possible effect of a call without a 200, or null if it has none. */
   #applyLater(exchange: Exchange, ask: VoucherAskOf): Apply | null {
     if (ask.operation === "redeem") return this.#applyAttempt(exchange as Redeem);
-    // Busy vouchers may have been changed by an earlier attempt of the same call.
+    // An earlier attempt of the same call may have changed busy vouchers.
     if (!isOpen(exchange) && exchange.code !== "voucher_busy") return null;
     switch (ask.operation) {
       case "reserve":
@@ -200,8 +201,8 @@ class RegisterOf {
   }
 
   /**
-   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. The redemption
-   * of any other attempt may have been visible until a primary was lost with it.
+   * An open attempt may still redeem, unless it was ended or its reference has redeemed another voucher. Any other
+   * attempt's redemption may have been visible until a primary was lost with it.
    */
   #applyAttempt(redeem: Redeem): Apply | null {
     const { ask, invokedMs } = redeem;
@@ -294,7 +295,7 @@ class RegisterOf {
     if (was.status !== "Active" || was.suspended || !this.#wasValid(was, exchange)) return [];
     const redeemed: Register = { ...endHold(was), status: "Redeemed", redemption };
     const { hold } = was;
-    // A token that no answer had is of no reservation.
+    // A token that is in no answer belongs to no reservation.
     const ofToken = token === null ? [] : [this.#ticketOfToken.get(token) ?? null];
     const named = new Set(["ticket" in by ? [by.ticket] : [], ofToken].flat());
     if (named.size === 0) return hold?.keyId === key.id || isFree(was) ? [redeemed] : [];

@@ -13,7 +13,7 @@ import { useService } from "../../support/use-service.ts";
 import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../../support/webhook-receiver.ts";
 import { CAN_READ_USAGE, readCpuMicros } from "../bench/process-usage.ts";
 
-/** CPU time that one delivery may cost its worker, so that one process can send 1 000 in a second. Microseconds. */
+/** Maximum CPU time of a worker for one delivery, so that one process can send 1 000 in a second. Microseconds. */
 const CPU_MAX_MICROS = 1_000;
 const HANGING = 10;
 
@@ -70,22 +70,22 @@ it("one worker process delivers a backlog of webhooks", async () => {
   }
 });
 
-/** Redemptions of one measurement. */
+/** The number of redemptions in one measurement. */
 const REDEEMS = 150;
 
 /**
- * Rounds of one measurement with endpoints that hang and one without. The best of each counts: a busy machine only adds
- * time.
+ * The rounds of one measurement with hanging endpoints and one without. The best of each counts, because a busy machine
+ * only adds time.
  */
 const ROUNDS = Number(process.env.WEBHOOK_ROUNDS ?? 3);
 
-/** Reads of the database that an endpoint that hangs may cost in one round. */
+/** Maximum reads of the database for a hanging endpoint in one round. */
 const HANGING_READS_MAX = 10;
 
 /** Time between two redemptions. Milliseconds. */
 const EVERY_MS = 20;
 
-/** Deliveries that wait for an endpoint that does not answer. WEBHOOK_BACKLOG=1000000 for a long run. */
+/** Deliveries that wait for an endpoint that does not respond. WEBHOOK_BACKLOG=1000000 for a long run. */
 const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 20_000);
 
 it("a worker delivers to a healthy endpoint at full speed and in bounded memory while ten others hang", async () => {
@@ -123,7 +123,7 @@ it("a worker delivers to a healthy endpoint at full speed and in bounded memory 
     say(`commit to receiver ${how}: p50 ${best(rounds, 0.5)} ms, p99 ${best(rounds, 0.99)} ms (${show(rounds)})`);
   say(`heap ${grown.toFixed(0)} MB, ${ofHanging.toFixed(1)} reads for each endpoint that hangs in a round`);
   expect(ofHanging).toBeLessThanOrEqual(HANGING_READS_MAX);
-  // The constant allows for a busy machine, which adds time that does not grow with the delay.
+  // The constant allows for a busy machine, whose additional time does not grow with the delay.
   expect(best(together, 0.99)).toBeLessThanOrEqual(1.1 * best(alone, 0.99) + 100);
   expect(best(together, 0.5)).toBeLessThanOrEqual(1_000);
   expect(best(together, 0.99)).toBeLessThanOrEqual(3_000);
@@ -136,7 +136,7 @@ it("a worker delivers to a healthy endpoint at full speed and in bounded memory 
   expect(JSON.stringify(rows)).toMatch(/"Index Name":"webhook_deliveries_due"[^}]*"Actual Rows":64(\.0+)?,/);
 }, 3_600_000);
 
-/** Adds endpoints that hang, each with some deliveries that are due. The first one has a large backlog. */
+/** Adds hanging endpoints, each with some due deliveries. The first one has a large backlog. */
 async function addHanging(): Promise<string[]> {
   const partners = await Promise.all(Array.from({ length: HANGING }, () => makePartner(db)));
   const ids: string[] = [];
@@ -162,7 +162,7 @@ async function addHanging(): Promise<string[]> {
 const redeem = (partner: TestPartner, { id }: IssuedVoucher) =>
   runRedeemJob(worker.ctx, newAttempt(id), redeemJob(partner, "key", id, `order-${id}`));
 
-/** Redeems at a steady rate; returns the times from each commit to the receiver's request, sorted. Milliseconds. */
+/** Redeems at a steady rate. Returns the times from each commit to the receiver's request, sorted. Milliseconds. */
 async function measureDelays(partner: TestPartner, endpoint: string): Promise<number[]> {
   const vouchers = await issueVouchers(db, partner, REDEEMS);
   const committedAt = new Map<string, number>();

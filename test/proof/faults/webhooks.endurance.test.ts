@@ -10,11 +10,11 @@ import { startReceiver, WEBHOOK_ENV, type WebhookReceiver } from "../../support/
 import { type Cluster, openCluster } from "./cluster.ts";
 import type { ServiceProcess } from "./service-process.ts";
 
-/** Kills of workers; WEBHOOK_KILLS=1000 for a long run. */
+/** The number of kills of workers. WEBHOOK_KILLS=1000 for a long run. */
 const KILLS = Number(process.env.WEBHOOK_KILLS ?? 20);
 /** Vouchers redeemed between two kills. Every second one has a reservation that ends with the redemption. */
 const REDEEMS_PER_KILL = 10;
-/** Redis is emptied and Postgres restarted once every so many kills. */
+/** Redis is emptied and Postgres restarted once in this number of kills. */
 const SERVER_FAULT_EVERY = 10;
 
 let cluster: Cluster;
@@ -73,7 +73,7 @@ it(`the service loses no event, signs each request and keeps each voucher's orde
   ];
   let repeated = 0;
   for (const [n, endpoint] of endpoints.entries()) repeated += expectDelivered(endpoint, expected[n] ?? []);
-  // A kill repeats at most the requests that the worker had sent and not recorded: one portion per endpoint.
+  // A kill repeats at most the requests that the worker had sent but not recorded: one portion per endpoint.
   expect(repeated).toBeLessThanOrEqual(KILLS * 2 * 64);
   process.stdout.write(
     `${KILLS} kills in ${seconds.toFixed(0)} s, ${receiver.received.length} requests, ${repeated} accepted twice\n`,
@@ -81,7 +81,7 @@ it(`the service loses no event, signs each request and keeps each voucher's orde
   await assertInvariants(cluster.db);
 }, 3_600_000);
 
-/** Gives each voucher a reservation whose time is over. */
+/** Gives each voucher a reservation past its end. */
 async function reserveUntilPast(voucherIds: readonly string[], { organizationId }: TestPartner): Promise<void> {
   await cluster.db.query(
     `INSERT INTO reservations (started_at, expires_at, ticket, voucher_id, organization_id, key_id, state,
@@ -95,7 +95,7 @@ async function reserveUntilPast(voucherIds: readonly string[], { organizationId 
   await cluster.db.query("UPDATE reservations SET expires_at = expires_at - interval '1 day'");
 }
 
-/** Redeems a voucher, and repeats that while servers are away. */
+/** Redeems a voucher, and repeats the call while servers are unreachable. */
 async function redeem(partner: TestPartner, id: string): Promise<void> {
   const job = redeemJob(partner, "key", id, `order-${id}`, { deadlineMs: Date.now() + 3_600_000 });
   await untilStarted(async () => {
@@ -117,8 +117,8 @@ async function failServer(kill: number): Promise<void> {
 }
 
 /**
- * Waits until every delivery has ended. Second attempts are due after five seconds, third ones after minutes: the test
- * must not wait for them because a receiver was busy.
+ * Waits until every delivery has ended. Second attempts are due after five seconds, but third ones after minutes, so a
+ * busy receiver must not cause third attempts.
  */
 async function untilAllDelivered(): Promise<void> {
   await until(async () => {
@@ -133,7 +133,10 @@ async function untilAllDelivered(): Promise<void> {
   }, 180_000);
 }
 
-/** Expects that an endpoint has accepted these events, each in order. Returns how many requests it accepted again. */
+/**
+ * Expects that an endpoint has accepted these events, each in order. Returns the number of requests that it accepted
+ * again.
+ */
 function expectDelivered(endpoint: string, expected: string[]): number {
   const requests = receiver.of(endpoint);
   expect(requests.filter(({ isSigned }) => !isSigned)).toEqual([]);
@@ -151,10 +154,10 @@ function expectDelivered(endpoint: string, expected: string[]): number {
   return accepted.length - ids.size;
 }
 
-/** Kills a worker in the middle of its work, once the receiver got some requests. */
+/** Kills a worker in the middle of its work, once the receiver has got some requests. */
 async function killAtWork(worker: ServiceProcess, requests: number): Promise<void> {
   const from = receiver.received.length;
-  // A worker without work is killed too, so that the test does not wait for ever.
+  // A worker without work is killed too, so that the test does not wait forever.
   await until(() => receiver.received.length >= from + requests, 1_000).catch(() => undefined);
   await worker.kill();
   worker.start();

@@ -1,6 +1,8 @@
 import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
-/** The guards of administration: of the acts, and of the faces that offer them. As in `code-guards.ts`. */
+/**
+ * The guards of administration: in acts, and in the interfaces that offer them. The form is that of `code-guards.ts`.
+ */
 export const ADMINISTRATION_GUARDS: CodeGuard[] = [
   ...guardsOf("src/acts/act.ts", ["test/console/operator-actions"], {
     "the rules of an act are checked": ["if (problems.length > 0) throw new InvalidValues(problems);", ""],

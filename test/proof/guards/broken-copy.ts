@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
-/** Folders that are not copied: tests do not read them, or read them through a link. */
+/** Folders that are not copied, because tests do not read them or read them through a link. */
 const NOT_COPIED = ["node_modules", ".git", ".data", ".ci"];
 
 interface Place {
@@ -13,11 +13,11 @@ interface Place {
 }
 
 /**
- * Runs test files, or all guarantees, up to the first test that fails. Returns whether one failed.
- * @throws Error when no test can run.
+ * Runs test files, or all tests of npm test, up to the first test that fails. Returns whether one failed.
+ * @throws Error if no test can run.
  */
 export async function turnsRed(files: readonly string[], place: Place = {}): Promise<boolean> {
-  // Vitest sometimes ends at the first failure without telling of it. It does so only if it may end early.
+  // Vitest sometimes ends at the first failure without a report. It does so only with the option to end early.
   let run = await runTests(["--bail", "1", ...files], place);
   if (!isTold(run)) run = await runTests(files, place);
   if (!isTold(run)) throw new Error(`the tests did not run: ${run.output.slice(-2_000)}`);
@@ -44,20 +44,20 @@ async function runTests(args: readonly string[], { cwd = ROOT, env = {} }: Place
   return { code, output };
 }
 
-/** A guard in TypeScript, and how to break it. */
+/** A guard in TypeScript, and the change that breaks it. */
 export interface CodeGuard {
-  /** What the guard ensures. */
+  /** The rule that the guard ensures. */
   rule: string;
   file: string;
   /** Text that occurs once in the file. */
   text: string;
-  /** What replaces it. */
+  /** The replacement of that text. */
   broken: string;
-  /** The tests that must see it. */
+  /** The tests that must detect the change. */
   tests: string[];
 }
 
-/** The guards of a file, by rule, with the tests that must see each of them. */
+/** The guards of a file, by rule, with the tests that must detect each change. */
 export const guardsOf = (
   file: string,
   tests: string[],
@@ -77,7 +77,7 @@ export function copyProject(): Copy {
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 
-/** Makes a copy of the project in which one guard is broken. */
+/** Creates a copy of the project in which one guard is broken. */
 export function makeBrokenCopy(guard: CodeGuard): Copy {
   const copy = copyProject();
   const parts = splitAtGuard(guard, copy.directory);
@@ -85,7 +85,7 @@ export function makeBrokenCopy(guard: CodeGuard): Copy {
   return copy;
 }
 
-/** The text of a guard's file before and after the guard. @throws Error unless the guard is there once. */
+/** The text of a guard's file before and after the guard. @throws Error unless the guard occurs once. */
 export function splitAtGuard({ file, text }: CodeGuard, directory: string): string[] {
   const parts = readFileSync(join(directory, file), "utf8").split(text);
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} places with: ${text}`);

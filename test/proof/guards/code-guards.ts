@@ -2,9 +2,9 @@ import { ADMINISTRATION_GUARDS } from "./administration-guards.ts";
 import { type CodeGuard, guardsOf } from "./broken-copy.ts";
 
 /**
- * The guards of the service that are code and not schema: by file, with the tests that see them; then rule, text and
- * what breaks it. Not here: what only saves work because a constraint refuses the same, such as a batch's own memory of
- * what it has redeemed.
+ * The service's guards in code, not in the schema: by file, with the tests that detect their loss; then rule, text and
+ * the change that breaks it. Does not include guards that only save work because a constraint refuses the same, such as
+ * a batch's record of its redemptions.
  */
 export const CODE_GUARDS: CodeGuard[] = [
   ...guardsOf("src/core/redeem/redeem.ts", ["test/core/voucher/decisions"], {

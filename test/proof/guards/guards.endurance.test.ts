@@ -7,7 +7,7 @@ import { useDatabase } from "../../support/use-service.ts";
 import { makeBrokenCopy, turnsRed } from "./broken-copy.ts";
 import { CODE_GUARDS } from "./code-guards.ts";
 
-// Proves that the tests see each guard: each one is broken alone, and a test must fail.
+// Proves that the tests detect the loss of each guard: the run breaks each one alone, and a test must fail.
 
 const { db } = useDatabase();
 
@@ -15,7 +15,7 @@ const { db } = useDatabase();
 const ALL_MS = 3 * 3_600_000;
 const limit = pLimit(2);
 const CONSTRAINTS = ["test/platform/db/constraints"];
-/** The tests that look for a guard of the schema, the cheapest ones first. */
+/** The tests for guards of the schema, the cheapest ones first. */
 const SCHEMA_TESTS = [
   CONSTRAINTS,
   ["test/acts/erasure-rows", "test/core/redeem/redemption-times", "test/core/redeem/redeem-outcomes"],
@@ -45,8 +45,8 @@ it("at least one test fails without each listed guard in code", { timeout: ALL_M
 });
 
 /**
- * The constraints that a test sees by their names in the errors of Postgres, each with its table. Without a constraint
- * no error has its name, so these tests would fail, and need not be run again for each.
+ * The constraints whose names a test finds in Postgres's errors, each with its table. Without such a constraint, no
+ * error has its name and the test fails, so the run need not try it again.
  */
 async function readSeenConstraints(): Promise<Set<string>> {
   const directory = mkdtempSync(join(tmpdir(), "voucher-guards-"));
@@ -79,9 +79,7 @@ async function readSchemaGuards(): Promise<{ rule: string; sql: string }[]> {
   return rows;
 }
 
-/**
- * Breaks guards, some at the same time in copies of their own. Returns the rules without which all tests stay green.
- */
+/** Breaks guards, some at the same time in separate copies. Returns the rules whose loss no test detects. */
 async function findUnnoticed<Guard extends { rule: string }>(
   guards: readonly Guard[],
   isNoticed: (guard: Guard) => Promise<boolean>,

@@ -13,7 +13,7 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 const { servers, db, keys, partner, issue } = useService({ apis: [], workers: [] });
 
 /**
- * Requests of a flood that are under way at once, and the pause of each after its answer, so that a flood is within the
+ * The number of a flood's concurrent requests, and the pause of each after its answer, so that a flood stays within the
  * caller's limit.
  */
 const FLOODERS = 40;
@@ -21,7 +21,9 @@ const PAUSE_MS = 1_000;
 /** How often each of the other callers' requests is sent in a measurement, and how often a flood is measured. */
 const TIMES = 12;
 const ROUNDS_MAX = 3;
-/** How much slower others may be in a flood, and the time below which that is noise of the machine. Milliseconds. */
+/**
+ * Maximum factor by which a flood may slow others down, and the time below which a difference is noise. Milliseconds.
+ */
 const SLOWER_MAX = 5;
 const NOISE_MS = 100;
 
@@ -29,9 +31,9 @@ type Call = () => Promise<{ status: number }>;
 type Flood = keyof typeof CALLER_KINDS | "look-ups" | "probes";
 
 let service: HostileService;
-/** What one caller sends of each kind. */
+/** One caller's requests of each kind. */
 let floods: Record<Flood, Call>;
-/** What others send, by the kind whose connections it needs. */
+/** Other callers' requests, by the kind of connection that each needs. */
 let others: [name: string, needs: Flood, call: Call][];
 let hook: string;
 
@@ -80,8 +82,8 @@ async function redeem(client: PartnerClient, code: string, externalRef: string):
 }
 
 /**
- * Sends what others send, one request after the other, and returns the 99th percentile of their durations. Fails if one
- * is not answered.
+ * Sends the other callers' requests, one after the other, and returns the 99th percentile of their durations. Fails if
+ * one is not answered.
  */
 async function measureOthers(): Promise<number> {
   const durations: number[] = [];
@@ -98,7 +100,7 @@ async function measureOthers(): Promise<number> {
   return durations.sort((a, b) => a - b)[Math.floor(durations.length * 0.99)] ?? 0;
 }
 
-/** Starts the service, and makes what the floods and the other callers ask for. */
+/** Starts the service, and creates the data for the floods and the other callers. */
 async function prepareCalls(): Promise<void> {
   service = await startHostileService(servers, {
     OPS_TOKEN,
@@ -152,11 +154,11 @@ async function prepareCalls(): Promise<void> {
 /** The floods, each by one caller. */
 function makeFloods(url: string, by: Record<"hooks" | "sandboxKey" | "reader", string>): typeof floods {
   const { hooks, sandboxKey, reader } = by;
-  // Does not look at the answer, because that would keep this process busy.
+  // Does not read the answer, because that would keep this process busy.
   const flood = (method: string, path: string, headers: Record<string, string>, json?: object) =>
     browse(url + path, { method, headers: { ...headers, accept: "*/*" }, json });
   return {
-    // The endpoint's row is locked, so each of these holds its connection until it gives up.
+    // The endpoint's row is locked, so each of these requests holds its connection until it gives up.
     partnerCalls: () => flood("PATCH", `/partner/webhooks/${hook}`, { "X-Api-Key": hooks }, { enabled: true }),
     sandboxAdvances: () => flood("POST", "/sandbox/advance", { "X-Api-Key": sandboxKey }, { seconds: 1 }),
     portalReads: () => flood("GET", "/portal", basic(reader)),

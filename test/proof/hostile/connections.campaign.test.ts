@@ -8,7 +8,7 @@ import { partnerClient, send } from "../../support/client.ts";
 import { until } from "../../support/until.ts";
 import { useService } from "../../support/use-service.ts";
 
-/** The service's limits with short times. */
+/** The service's limits, with short times. */
 const LIMITS: ConnectionLimits & { keepAliveMs: number } = {
   headersMs: 400,
   requestMs: 800,
@@ -28,7 +28,7 @@ const { servers, api, keys, issue } = useService({ workers: [] });
 let limited: HttpServer;
 let key: string;
 let code: string;
-/** Number of interrupted answers of `limited`. */
+/** The number of interrupted answers of `limited`. */
 let cutShort = 0;
 const sockets = new Set<Socket>();
 
@@ -76,7 +76,7 @@ it.each([
 
 it("a client that never finishes its request gets no 408 in the middle of a response", async () => {
   let cut = false;
-  // More than the network buffers can take.
+  // More than the network buffers can hold.
   const answer: RequestListener = (_request, response) => {
     response.once("close", () => {
       cut = true;
@@ -230,7 +230,7 @@ async function serve(listener: RequestListener | null, changed: Partial<typeof L
 interface Client {
   socket: Socket;
   received(): string;
-  /** Resolves when the server has ended it. */
+  /** Resolves when the server has closed the connection. */
   ended: Promise<void>;
 }
 
@@ -254,7 +254,7 @@ function open(bytes = "", port = limited.port): Promise<Client> {
   });
 }
 
-/** Sends the rest byte by byte, each well within the idle limit. */
+/** Sends the rest byte by byte, each byte well within the idle limit. */
 async function dribble({ socket, ended }: Client, rest: string): Promise<void> {
   let over = false;
   void ended.then(() => {

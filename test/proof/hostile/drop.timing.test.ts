@@ -15,12 +15,12 @@ import { type HostileService, startHostileService } from "./hostile-service.ts";
 
 const USERS = 1_000;
 const SUPPLY = 100;
-/** The partner redeems a voucher this often. Milliseconds. */
+/** The interval of the partner's redeems. Milliseconds. */
 const REDEEM_EVERY_MS = 20;
 const QUIET_MS = 1_000;
 /** A percentile below this is short in any case. Milliseconds. */
 const FLOOR_MS = 60;
-/** On two idle cores, one round of five is fair, because redeems in quiet take only 10 to 20 milliseconds. */
+/** On two idle cores, one round in five is fair, because redeems without load take only 10 to 20 milliseconds. */
 const ROUNDS_MAX = 30;
 
 const { servers, partner, stranger, keys, issuer } = useService({ apis: [], workers: [] });
@@ -60,7 +60,7 @@ it("another partner's redeems take at most three times as long during a rush on 
   );
 }, 600_000);
 
-/** Redeems vouchers at a steady rate until `end`, and returns how long each took, in order. Milliseconds. */
+/** Redeems vouchers at a steady rate until `end`, and returns the duration of each, in order. Milliseconds. */
 async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
   const redeems: Promise<number>[] = [];
   let ended = false;
@@ -71,7 +71,7 @@ async function redeemUntil(end: Promise<unknown>): Promise<number[]> {
     const startedAt = performance.now();
     refs += 1;
     redeems.push(
-      // A busy machine may cause a timeout, which is slower than any bound.
+      // A busy machine may cause a timeout, which is slower than any limit.
       redeem({ code: unused.pop()?.code, externalRef: `ref-${refs}` }).then(({ status }) =>
         status === 200 ? performance.now() - startedAt : Number.POSITIVE_INFINITY,
       ),

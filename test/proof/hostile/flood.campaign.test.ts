@@ -38,7 +38,7 @@ it("500 silent connections and 200 incomplete requests do not delay other reques
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** The bodies in the test below take twice this. */
+/** The bodies in the test below take twice this much. */
 const GROWTH_MAX_MIB = 28;
 
 it("answered requests and unread responses are removed from memory", async () => {
@@ -49,10 +49,10 @@ it("answered requests and unread responses are removed from memory", async () =>
   await rounds(12);
   const before = await residentMiB();
   await rounds(40);
-  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers that stay unread.
+  // 75 MiB of bodies have been answered. These requests ask for 300 MiB of answers, which the client does not read.
   (await open("GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(3_000))).pause();
   expect((await partnerClient(service.url, key).lookUp(code)).status).toBe(200);
-  // Until the garbage is collected.
+  // Waits until the garbage is collected.
   await until(async () => (await residentMiB()) - before < GROWTH_MAX_MIB);
 });
 

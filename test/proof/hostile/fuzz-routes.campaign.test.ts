@@ -19,7 +19,7 @@ import { ROUTES } from "./routes.ts";
 /** Requests to each route. */
 const runs = Number(process.env.FUZZ_RUNS || 50);
 const seed = Number(process.env.FUZZ_SEED || 20_261_121);
-/** Far more than the runs take; the rest is for shrinking. Milliseconds. */
+/** Far more than the runs take. The rest is for shrinking. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 500;
 
 const OPS_TOKEN = "the operators' token of the fuzzing";

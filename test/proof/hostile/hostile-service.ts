@@ -8,7 +8,7 @@ import { untilStarted } from "../../support/until.ts";
 export interface HostileService {
   url: string;
   metricsUrls: { api: string; worker: string };
-  /** Sends SIGTERM to both and returns how they ended. */
+  /** Sends SIGTERM to both and returns their exit codes. */
   stop(): Promise<{ api: Ended; worker: Ended }>;
 }
 

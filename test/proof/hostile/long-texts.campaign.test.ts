@@ -29,7 +29,7 @@ it("no route normalises a text, path, query or header that is longer than the lo
     const { status } = await send();
     expect({ name, status, longest }).toEqual({
       name,
-      // A request with 16 KiB of headers may be refused as a whole. None fails.
+      // The server may refuse a request with 16 KiB of headers as a whole. No request fails.
       status: expect.toSatisfy((one: number) => one >= 200 && one < 500),
       longest: expect.toSatisfy((one: number) => one <= NORMALISED_MAX),
     });

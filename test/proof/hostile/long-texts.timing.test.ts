@@ -4,9 +4,9 @@ import { longestTurnMs } from "../../support/longest-turn.ts";
 import { useService } from "../../support/use-service.ts";
 import { type LongText, longTexts, makeSender } from "./long-texts.ts";
 
-/** Longest turn of the event loop, of this thread's CPU time. Milliseconds. */
+/** Maximum CPU time of a turn of the event loop. Milliseconds. */
 const TURN_MAX_MS = 5;
-/** How often a request is measured: other work of the process, such as the collection of garbage, takes some turns. */
+/** How often a request is measured, because other work of the process, such as garbage collection, takes some turns. */
 const ROUNDS_MAX = 12;
 
 const service = useService({ apis: [{ OPS_TOKEN, OPS_WRITABLE: "true", ISSUER_API: "true" }], users: true });

@@ -12,9 +12,9 @@ import type { useService } from "../../support/use-service.ts";
 import { signUser } from "../../support/user-tokens.ts";
 import { ROUTES } from "./routes.ts";
 
-/** Marks of two classes in turn, which cost most to normalise: 16 kB take 35 ms. */
+/** Alternating combining marks of two classes, which are the slowest to normalise: 16 kB take 35 ms. */
 const MARKS = "\u0344\u0316";
-/** Bytes for a body, which has at most 16 KiB; and for a path or a header, of which all together have that. */
+/** Bytes for a body, which has at most 16 KiB, and for a path or a header, which have that much together. */
 const BODY_BYTES = 15_000;
 const HEAD_BYTES = 14_000;
 
@@ -23,7 +23,7 @@ const HEADERS = [
   ...["Content-Type", "Content-Encoding", "If-None-Match", "Origin", "Sec-Fetch-Site", "X-Forwarded-For"],
   ...["Traceparent", "Baggage", "User-Agent", "Host", "X-Jwt"],
 ];
-/** What the lists of a header may contain, too short to be refused one by one. */
+/** The elements of a header's list, too short to be refused one by one. */
 const LIST_ENTRIES: Record<string, string> = {
   Accept: "text/a;q=0.1,",
   "Accept-Language": "de-a;q=0.1,",
@@ -38,18 +38,18 @@ const inHead = repeat(MARKS, HEAD_BYTES);
 const encoded = repeat("%CD%84%CC%96", HEAD_BYTES);
 const inBody = repeat(MARKS, BODY_BYTES);
 
-/** Who sends the requests, and ids of things of each kind, by the collection in a path. */
+/** The senders of the requests, and ids of entities of each kind, by the collection in a path. */
 interface Sender {
   api: { url: string; ctx: ApiContext };
   key: string;
-  /** The portal takes only a key that cannot redeem. */
+  /** The portal accepts only a key that cannot redeem. */
   portalKey: string;
   userToken: string;
   opsToken: string;
   ids: Record<string, string>;
 }
 
-/** A key with all scopes, a user and an operator, and something of each collection. */
+/** A key with all scopes, a user, an operator, and an entity of each collection. */
 export async function makeSender(service: ReturnType<typeof useService>): Promise<Sender> {
   const { api, db, partner, issuer } = service;
   const [{ id: voucherId }, offer] = [await service.issue(), await makeOffer(db, 1)];
@@ -138,7 +138,7 @@ function placesOf(sender: Sender, method: string, path: string): LongText[] {
   const fields = ["GET", "HEAD", "DELETE"].includes(method) ? [] : fieldsOf(path, endpoint);
   const ofForm = /^\/(ops|portal|check)/.test(path);
   const inFields = fields.map((name) => {
-    // The other fields are well-formed, so that rules for several fields are reached.
+    // The other fields are valid, so that rules for several fields are reached.
     const others = { ...VALID, [name]: inBody };
     // A form is encoded, so its texts are shorter.
     return ofForm
@@ -152,7 +152,7 @@ const FORM = { "Content-Type": "application/x-www-form-urlencoded", Origin: "htt
 const JSON_BODY = { "Content-Type": "application/json" };
 const VALID = { code: "7Q4K-9MZX-2HTB-W8RC", externalRef: "order-1", ticket: null, token: null };
 
-/** Names of fields of forms, which are not in a table of schemas. */
+/** Names of form fields that are not in a table of schemas. */
 const FORM_FIELDS = ["words", "voucher", "name", "reason", "code", "product", "ticket", "label", "url", "validUntil"];
 
 function fieldsOf(path: string, endpoint: (typeof ENDPOINTS)[number] | undefined): string[] {

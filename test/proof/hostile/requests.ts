@@ -8,14 +8,14 @@ export interface HostileRequest {
   target: string;
   headers: readonly (readonly [name: string, value: string])[];
   body: Uint8Array | null;
-  /** Chunk size in bytes; null sends the body as a whole, with its length. */
+  /** The chunk size in bytes. Null sends the body as a whole, with its length. */
   chunkBytes: number | null;
 }
 
 /** Valid values, so that fuzzed requests pass the first checks. */
 export interface KnownValues {
   keys: readonly string[];
-  /** Codes, tickets and ids of everything. */
+  /** All codes, tickets and ids. */
   names: readonly string[];
   /** Authorization headers of users, and for the dashboard and the portal. */
   signIns: readonly string[];
@@ -42,11 +42,11 @@ export function encodeRequest({ method, target, headers, body, chunkBytes }: Hos
 
 /** One of the words of a text. */
 const word = (text: string) => fc.constantFrom(...text.split(" "));
-/** Mostly the first arbitrary. */
+/** Usually the first arbitrary. */
 const mostly = <T>(arbitrary: fc.Arbitrary<T>, ...others: fc.Arbitrary<T>[]) =>
   fc.oneof({ weight: 6, arbitrary }, ...others);
 
-/** Names with a meaning of their own in JavaScript. */
+/** Names with a special meaning in JavaScript. */
 const prototypeName = word("__proto__ constructor prototype toString hasOwnProperty valueOf then");
 const fieldsOf = (part: "body" | "query") => [
   ...new Set(ENDPOINTS.flatMap((one) => Object.keys(one[part]?.shape ?? {}))),
@@ -126,7 +126,7 @@ function anyBody(known: KnownValues): fc.Arbitrary<Uint8Array> {
   return mostly<Uint8Array>(text, damaged, changed, changed, cut, fc.uint8Array({ maxLength: 200 }), long);
 }
 
-/** Texts of Latin-1 characters from `min` on, without DEL and those in `without`. */
+/** Texts of Latin-1 characters from `min` on, except DEL and the characters in `without`. */
 const latin1 = (min: number, without = "") =>
   fc
     .array(
@@ -218,7 +218,7 @@ function anyHeaders(known: KnownValues): fc.Arbitrary<Header[]> {
 
 const anyMethod = word("GET HEAD POST PUT PATCH DELETE OPTIONS TRACE QUERY PROPFIND");
 
-/** Requests to a path with parameters, such as `/r/:code/claim`: mostly with its method, sometimes with others. */
+/** Requests to a path with parameters, such as `/r/:code/claim`, usually with its method and sometimes with another. */
 export function requestsTo(path: string, method: string, known: KnownValues): fc.Arbitrary<HostileRequest> {
   const parts = path.split("/").map((part) => (part.startsWith(":") ? segment(known) : fc.constant(part)));
   const target = fc.tuple(...parts).map((segments) => segments.join("/"));

@@ -2,7 +2,7 @@ import { ENDPOINTS } from "../../../src/open/endpoints.ts";
 import type { OUTSIDE } from "../../support/check-answer.ts";
 
 /**
- * What is below each mounted route that is no endpoint; GET by default. The test of the reference checks that there
+ * Addresses below each mounted route that are no endpoint, GET by default. The test of the reference checks that there
  * are no others.
  */
 const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {

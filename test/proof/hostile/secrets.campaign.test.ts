@@ -25,16 +25,16 @@ import { startHostileService } from "./hostile-service.ts";
 const OPS_TOKEN = "ops-token-that-opens-the-dashboard";
 const SIGNING = ["reservation-secret-that-signs-now", "reservation-secret-that-signed-before"];
 
-/** Grant access. Only their recipient may see them. */
+/** Secrets that grant access. Only their recipient may see them. */
 const credentials: Secrets = {};
-/** Worth money. Only the partner may see them, in answers and payloads. */
+/** Secrets worth money. Only the partner may see them, in answers and payloads. */
 const codes: Secrets = {};
 /** Proofs of a redemption for the customer. Only the partner may see them, in answers and payloads. */
 const redeemCodes: Secrets = {};
-/** Texts from callers and tickets. Only the queue and the database may contain them. */
+/** Texts from callers, and tickets. Only the queue and the database may contain them. */
 const words: Secrets = {};
 
-/** All output of the run by channel. */
+/** All output of the run, by channel. */
 const emitted: Record<string, string> = {};
 
 /** Statuses of all answers, to check that the run was complete. */
@@ -64,7 +64,7 @@ type Secrets = Record<string, string>;
 it.each([
   ...FOR_ALL.map((where): [string, Secrets[]] => [where, [...VALUABLE, words]]),
   ...["audit entries", "voucherctl", "Redis without replies"].map((where): [string, Secrets[]] => [where, VALUABLE]),
-  // Including those that it issued.
+  // Includes codes that it issued.
   ["database", [credentials]],
 ])("no output contains secrets: %s", (where, secrets) => {
   expect(find(emitted[where], ...secrets)).toEqual([]);
@@ -165,7 +165,7 @@ async function makeSubjects() {
     rotated,
     offer,
     link,
-    /** The key that voucherctl made, and what its commands printed besides. */
+    /** The key that voucherctl created, and the other output of its commands. */
     madeKey: JSON.parse(made.stdout).key as string,
     printed: [made.stderr, ...commands.flatMap(({ stdout, stderr }) => [stdout, stderr])],
     userToken: await signUser(issuer, "a-user"),
@@ -178,7 +178,7 @@ async function makeSubjects() {
 
 type Calls = ReturnType<typeof openCalls>;
 
-/** Calls of the service that keep statuses and refusals. Without other headers, they have the partner's key. */
+/** Calls of the service that record statuses and refusals. Without other headers, they send the partner's key. */
 function openCalls(url: string, { key, userToken }: Subjects) {
   const refusals: string[] = [];
   const by: Record<string, string> = { "x-api-key": key };
@@ -316,7 +316,7 @@ async function misplaceInLines({ url, refusals }: Calls, secret: string): Promis
   }
 }
 
-/** Calls with keys and tokens that give no access, and redeems a voided voucher. */
+/** Calls with invalid keys and tokens, and a redeem of a voided voucher. */
 async function callUnauthenticated({ ask, redeem }: Calls, subjects: Subjects): Promise<void> {
   const { unknown, mistyped, unbound, revoked, vouchers, offer, forged } = subjects;
   for (const wrong of [unknown, mistyped, unbound.key, revoked.key]) {
@@ -326,7 +326,7 @@ async function callUnauthenticated({ ask, redeem }: Calls, subjects: Subjects): 
   await redeem({ code: vouchers.voided.code, externalRef: "WORD-REF-3" });
 }
 
-/** Causes database errors, whose messages quote the written values, and takes the database away. */
+/** Causes database errors, whose messages quote the written values, and stops the database. */
 async function failInDatabase(
   { ask, post, redeem, by, user }: Calls,
   { vouchers: { lookedUp, poisoned, locked, late }, offer }: Subjects,
@@ -409,7 +409,7 @@ function nameSecrets(subjects: Subjects, { reservation, lateReservation, redempt
     "the secret that signed before": SIGNING[1] ?? "",
   });
   const password = decodeURIComponent(new URL(servers.databaseUrl).password);
-  // A server with trust authentication has none.
+  // A server with trust authentication has no password.
   if (password.length >= 8) credentials["the database's password"] = password;
   const acquired = acquisitions.map(({ text }) => JSON.parse(text).voucher.code as string);
   for (const code of [...issued.map((voucher) => voucher.code), ...acquired, link.code]) {

@@ -3,14 +3,14 @@ import { expect } from "vitest";
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * The values of the variables of one run: those that the service chooses. The first answer sets the value of a
- * variable, and later answers must have the same value.
+ * The values of one run's variables, which the service chooses. The first answer sets the value of a variable, and
+ * later answers must have the same value.
  */
 export class Bindings {
-  /** The bindings of the present run. */
+  /** The bindings of the current run. */
   static present = new Bindings();
   readonly #texts = new Map<string, string>();
-  /** In milliseconds. Moving moments are stored as if no time had passed. */
+  /** The value in milliseconds. Moving moments are stored as if no time had passed. */
   readonly #moments = new Map<string, number>();
   #passedMs = 0;
   /** The database's time before and after the call whose answer is compared. */
@@ -32,12 +32,12 @@ export class Bindings {
     return value;
   }
 
-  /** Makes moving moments appear this much earlier from now on. */
+  /** Makes moving moments this much earlier from now on. */
   passTime(seconds: number): void {
     this.#passedMs += seconds * 1_000;
   }
 
-  /** Whether a value is that of a variable. Sets a new variable, unless another one has this value. */
+  /** Whether a value equals a variable's. Sets a new variable, unless another one has this value. */
   isText(name: string, value: unknown): boolean {
     if (typeof value !== "string" || value === "") return false;
     const known = this.#texts.get(name);
@@ -47,7 +47,7 @@ export class Bindings {
     return true;
   }
 
-  /** Whether a value is that of a moment. Sets a new moment if it was before the end of the call. */
+  /** Whether a value equals a moment's. Sets a new moment if it was before the end of the call. */
   isMoment(name: string, value: unknown, { plusMs, moves, fresh }: MomentOptions): boolean {
     if (typeof value !== "string" || !MOMENT.test(value)) return false;
     const { from, to } = this.window;
@@ -62,7 +62,7 @@ export class Bindings {
 }
 
 interface MomentOptions {
-  /** Offset from the named moment. */
+  /** The offset from the named moment. */
   plusMs: number;
   /** Whether simulated time moves it back, such as the end of a reservation or of a validity period. */
   moves: boolean;

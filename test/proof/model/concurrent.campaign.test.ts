@@ -10,8 +10,8 @@ import { SteppedClock } from "../faults/stepped-clock.ts";
 import { contend, makeSuppliedKey, RESERVATION_SECONDS, type Scene } from "./contend.ts";
 import { type Processes, startProcesses } from "./start-processes.ts";
 
-// Random calls that overlap, from many clients of two API processes, about one voucher of each organization at a time.
-// CONCURRENT_VOUCHERS and CONCURRENT_SEED make longer and other runs.
+// Random overlapping calls about one voucher of each organization at a time, from many clients of two API processes.
+// CONCURRENT_VOUCHERS and CONCURRENT_SEED set the length and the seed.
 
 /** The vouchers of each organization. */
 const VOUCHERS = Number(process.env.CONCURRENT_VOUCHERS || 16);

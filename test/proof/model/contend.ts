@@ -9,16 +9,16 @@ import { pageAfter } from "../faults/lists.ts";
 import type { SeededRandom } from "../faults/seeded-random.ts";
 import type { Processes } from "./start-processes.ts";
 
-// Clients of one organization that call about one voucher at the same time, while an operator changes their keys.
+// Clients of one organization call about one voucher at the same time, while an operator changes their keys.
 
 const CLIENTS = 6;
 const CALLS_PER_CLIENT = 12;
-/** Longest pause of a client between two calls. Milliseconds. */
+/** Maximum pause of a client between two calls. Milliseconds. */
 const PAUSE_MAX_MS = 12;
-/** Some calls are given up while they run. Milliseconds. */
+/** Clients give up some calls while they run. Milliseconds. */
 const PATIENCE_MS = { patient: 20_000, impatient: 8 };
 export const RESERVATION_SECONDS = 1;
-/** How often a voucher's clients wait until its reservation is over. */
+/** How often a voucher's clients wait until its reservation has ended. */
 const OVERSTAY_CHANCE = 0.03;
 /** Relative frequency of each call. */
 const CALLS = {
@@ -43,33 +43,33 @@ const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
   3: { ...CALLS, suspend: 3, resume: 4 },
 };
 const TURN = { expiring: 2, all: 4 };
-/** How long a voucher that expires is valid, and the others. Milliseconds. */
+/** The validity of a voucher that expires, and of the others. Milliseconds. */
 const VALID_MS = { expiring: 500, others: 86_400_000 };
-/** How long before its end the clients of a voucher that expires begin. 0: at its end. Milliseconds. */
+/** How long before its end the clients of a voucher that expires begin, or 0 to begin at its end. Milliseconds. */
 const LEADS_MS = [0, 20, 60, 150, 400];
-/** How far back a list goes. Milliseconds. */
+/** The maximum age of a list's redemptions. Milliseconds. */
 const LISTED_MS = 5_000;
 /** The sizes of pages. */
 const PAGES = [1, 3, 1_000];
-/** How often a client calls with a secret that has ended. */
+/** How often a client calls with an ended secret. */
 const ENDED_CHANCE = 0.08;
-/** How often a token may be that of another voucher's reservation. */
+/** How often a token belongs to another voucher's reservation. */
 const FOREIGN_CHANCE = 0.4;
-/** How long an operator lets an old secret work. Milliseconds. */
+/** How long an operator keeps an old secret valid. Milliseconds. */
 const GRACES_MS = [0, 150, 700];
-/** Longest time from the first call about a voucher to the operator's act. Milliseconds. */
+/** Maximum time from the first call about a voucher to the operator's act. Milliseconds. */
 const ACT_MAX_MS = 60;
 
-/** What the clients of an organization share. */
+/** The data that the clients of an organization share. */
 export interface Scene {
   db: pg.Pool;
   history: History;
   apis: Processes["apis"];
   partner: Awaited<ReturnType<typeof makePartner>>;
-  /** The keys that work, and those with secrets that have ended. */
+  /** The valid keys, and the keys with ended secrets. */
   keys: SuppliedKey[];
   ended: SuppliedKey[];
-  /** The tokens of all reservations, whichever voucher they hold. */
+  /** The tokens of all reservations of any voucher. */
   tokens: string[];
 }
 
@@ -80,7 +80,7 @@ export async function makeSuppliedKey({ db, partner: { organizationId } }: Pick<
   return { id, secret: key, organizationId };
 }
 
-/** Issues the voucher of a turn. Waits for the end of one that expires. */
+/** Issues the voucher of a turn. If the voucher expires, waits for its end. */
 async function issue({ db, partner }: Scene, turn: number): Promise<SuppliedVoucher> {
   const isExpiring = turn % TURN.all === TURN.expiring;
   const validUntilMs = Date.now() + (isExpiring ? VALID_MS.expiring : VALID_MS.others);
@@ -90,7 +90,7 @@ async function issue({ db, partner }: Scene, turn: number): Promise<SuppliedVouc
   return { id, code, organizationId: partner.organizationId, validUntilMs };
 }
 
-/** Lets clients call about one voucher in a random order, and an operator revoke or rotate one of their keys. */
+/** Clients call about one voucher in a random order, and an operator revokes or rotates one of their keys. */
 export async function contend(scene: Scene, turn: number, random: SeededRandom): Promise<void> {
   const { history, apis } = scene;
   const voucher = await issue(scene, turn);
@@ -108,7 +108,7 @@ export async function contend(scene: Scene, turn: number, random: SeededRandom):
   await Promise.all([...clients, changeKey(scene, random.fork("operator"))]);
 }
 
-/** Ends the secret of one of the keys, which gets another one, or which another key replaces. */
+/** Ends the secret of one of the keys. The key gets another secret, or another key replaces it. */
 async function changeKey(scene: Scene, by: SeededRandom): Promise<void> {
   const { db, keys, ended, history } = scene;
   await sleep(by.between(0, ACT_MAX_MS));
@@ -121,7 +121,7 @@ async function changeKey(scene: Scene, by: SeededRandom): Promise<void> {
   if (next === null) await revokeApiKey.run(provisioning(db), old.id, {});
   const returnedMs = performance.now();
   ended.push(old);
-  // The secrets that earlier rotations have left, too.
+  // Also ends the secrets that earlier rotations have left.
   for (const { id, secret } of ended)
     if (id === old.id) history.secretEnds.push({ secret, graceMs, invokedMs, returnedMs });
   keys[at] = next ?? (await makeSuppliedKey(scene));
@@ -132,7 +132,7 @@ async function rotate(db: pg.Pool, old: SuppliedKey, graceMs: number): Promise<S
   return { ...old, secret: key };
 }
 
-/** Chooses calls about a voucher that fit to what earlier answers have shown. */
+/** Chooses calls about a voucher that match the content of earlier answers. */
 class Chooser {
   readonly #scene: Scene;
   readonly #voucher: SuppliedVoucher;
@@ -171,7 +171,7 @@ class Chooser {
       case "redeemWithToken": {
         const byTicket = name === "redeemByTicket" || (name === "redeemWithToken" && by.chance(0.5));
         const named = byTicket && reservation !== null ? { ticket: reservation.ticket } : { code: voucher.code };
-        // Of any reservation: a ticket may come with the token of another one.
+        // The token of any reservation, because a ticket may come with another one's token.
         const tokens = by.chance(FOREIGN_CHANCE) ? this.#scene.tokens : this.#reservations.map(({ token }) => token);
         const token = name === "redeemWithToken" ? pickOf(tokens) : null;
         return { operation: "redeem", key, voucher, externalRef, by: named, token };

@@ -35,9 +35,9 @@ const runs = Number(process.env.MODEL_RUNS || DEFAULT_RUNS);
 const seed = Number(process.env.MODEL_SEED || 20_261_121);
 const path = process.env.MODEL_PATH || "";
 const replayPath = process.env.MODEL_REPLAY || "";
-/** Length of the longest history. */
+/** The length of the longest history. */
 const STEPS_MAX = 200;
-/** Far more than the runs take; the rest is for shrinking. Milliseconds. */
+/** Far more than the runs take. The rest is for shrinking. Milliseconds. */
 const TIME_LIMIT_MS = 60_000 + runs * 4_000;
 
 let system: System;
@@ -77,7 +77,7 @@ it(
       seed,
       path,
       numRuns: runs,
-      // Long histories as often as short ones.
+      // Long histories are as frequent as short ones.
       unbiased: true,
       interruptAfterTimeLimit: TIME_LIMIT_MS,
     });
@@ -89,7 +89,7 @@ it(
   2 * TIME_LIMIT_MS,
 );
 
-/** How to repeat the shortest failing history, and its steps with their answers. */
+/** The command that repeats the shortest failing history, and its steps with their answers. */
 function report(
   details: Pick<fc.RunDetails<unknown>, "counterexamplePath" | "errorInstance"> & { counterexample: unknown },
   world?: World,

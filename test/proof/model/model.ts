@@ -4,7 +4,7 @@ import { happened, jsonText, moving, sentence, type Variable, variable } from ".
 // A minimal second implementation of the service's rules for sequential calls, without queues, leases, locks and
 // transactions. It shares no code with the service.
 
-/** Duration of a reservation. */
+/** The duration of a reservation. */
 const RESERVATION_SECONDS = 900;
 
 export type OrganizationName = "OURS" | "THEIRS";
@@ -50,11 +50,11 @@ interface Voucher {
   organization: OrganizationName;
   code: string;
   validForSeconds: number;
-  /** In order of their start. */
+  /** The voucher's reservations, in order of their start. */
   reservations: Reservation[];
   redemption: Redemption | null;
   voided: { reason: string | null } | null;
-  /** Whether its chain has an expired event. It is Expired with and without. */
+  /** Whether its chain has an expired event. It is Expired in both cases. */
   expiryRecorded: boolean;
 }
 
@@ -62,15 +62,15 @@ export interface Model {
   /** Seconds that have passed since the vouchers were issued. */
   now: number;
   vouchers: Record<VoucherName, Voucher>;
-  /** By organization and reference. */
+  /** The redemptions, by organization and reference. */
   redemptions: Map<string, Redemption>;
-  /** How often a caller was refused under a reference, by organization and reference. */
+  /** The number of refusals under a reference, by organization and reference. */
   refusals: Map<string, number>;
   /** A call whose job hangs in a frozen worker. */
   hanging: { key: KeyName; call: RedeemCall; refusals: number } | null;
 }
 
-/** How a call names a voucher. */
+/** The name by which a call finds the voucher. */
 export type Named =
   | { by: "code"; voucher: VoucherName }
   | { by: "ticket"; reservation: ReservationName }
@@ -81,7 +81,7 @@ export type Named =
 export interface Expected {
   outcome: string;
   status: number;
-  /** With matchers for values that the service chooses. */
+  /** The expected body, with matchers for values that the service chooses. */
   body: object;
 }
 
@@ -108,7 +108,7 @@ export function passTime(model: Model, seconds: number): void {
   model.now += seconds;
 }
 
-/** Every key of the organization sees the voucher; for other keys it does not exist. */
+/** Every key of the organization sees the voucher, and for other keys it does not exist. */
 export function lookUp(model: Model, key: KeyName, named: Named): Expected {
   const voucher = find(model, key, named);
   if (voucher === null) return notFound();
@@ -180,7 +180,7 @@ export interface RedeemCall {
   note: string | null;
 }
 
-/** A confirmed reference is answered before the voucher is checked; a refused one can be used again. */
+/** A confirmed reference is answered before the voucher is checked. A refused one can be used again. */
 export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
   if ([404, 409].includes(expected.status))
@@ -188,12 +188,12 @@ export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   return expected;
 }
 
-/** A call of a key that may redeem hangs in a worker. No answer is sent. */
+/** A call of a key that may redeem hangs in a worker, without an answer. */
 export function hang(model: Model, key: KeyName, call: RedeemCall): void {
   model.hanging = { key, call, refusals: refusalsOf(model, key, call) };
 }
 
-/** The worker goes on. An answer about the reference since then has ended the call. Returns the outcome. */
+/** The worker continues. A later answer about the reference has ended the call. Returns the outcome. */
 export function resume(model: Model): string {
   if (model.hanging === null) throw new Error("no call hangs");
   const { key, call, refusals } = model.hanging;
@@ -233,7 +233,7 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   return redeemed(redemption, false);
 }
 
-/** Any key of the organization with the ticket may release it. Having nothing to release is no error. */
+/** Any key of the organization with the ticket may release it. A release without a live reservation is no error. */
 export function release(model: Model, key: KeyName, named: Named): Expected {
   if (!KEYS[key].mayRedeem) return missingScope();
   const voucher = named.by === "ticket" ? find(model, key, named) : null;
@@ -263,7 +263,7 @@ export function events(model: Model, key: KeyName, named: Named): Expected {
   };
 }
 
-/** Voids a voucher for its issuer. Returns why it cannot be voided, or null. */
+/** Voids a voucher for its issuer. Returns the reason why it cannot be voided, or null. */
 export function voidVoucher(
   model: Model,
   organization: OrganizationName,
@@ -280,7 +280,7 @@ export function voidVoucher(
   return null;
 }
 
-/** Records expiries. Of all answers only chains change. */
+/** Records expiries. In answers, only chains change. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
     if (statusOf(model, voucher) === "Expired") voucher.expiryRecorded = true;
@@ -295,7 +295,7 @@ export function statesOfReservation(model: Model, reservation: Reservation): str
   return isOver(model, reservation) ? ["Live", "Expired"] : ["Live"];
 }
 
-/** The voucher's newest reservation, or the one `before` positions earlier; null when there are too few. */
+/** The voucher's newest reservation, or the one `before` positions earlier. Null if there are too few. */
 export function reservationOf(model: Model, voucher: VoucherName, before: number): ReservationName | null {
   return model.vouchers[voucher].reservations.at(-1 - before)?.name ?? null;
 }
@@ -309,7 +309,7 @@ export function isReserved(model: Model, voucher: VoucherName): boolean {
   return liveReservation(model, model.vouchers[voucher]) !== null;
 }
 
-/** Finds the voucher that a key reaches by a name. */
+/** Finds the voucher for a key and a name. */
 function find(model: Model, key: KeyName, named: Named): Voucher | null {
   return inOrganization(model, KEYS[key].organization, named);
 }
@@ -399,7 +399,7 @@ const missingScope = () => refusal(401, "missing_scope", sentence);
 /** The same answer for unknown vouchers and for those of other organizations. */
 const notFound = () => refusal(404, "voucher_not_found", variable("SENTENCE_OF_404"));
 
-/** A voucher's chain: issued, and then possibly redeemed, voided or expired. Reservations are not in it. */
+/** A voucher's chain: issued, then possibly redeemed, voided or expired. It does not contain reservations. */
 function chainOf({ name, code, redemption, voided, expiryRecorded }: Voucher): object[] {
   const nonce = (sequence: number) => ({ nonce: variable(`NONCE_${name}_${sequence}`) });
   const chain = [event(name, 1, "issued", "VCH001", `ISSUED_AT_${name}`, expect.objectContaining(nonce(1)))];
@@ -443,7 +443,7 @@ function event(
     occurredAt: happened(occurredAt),
     actorConnectedId: actor,
     actorIsEmployee: null,
-    // The model's service has no log.
+    // The service of this test has no log.
     logIndex: null,
   };
   const { logIndex: _, ...content } = shown;

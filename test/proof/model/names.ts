@@ -13,8 +13,8 @@ import {
 import type { Word } from "./step.ts";
 
 /**
- * How a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that are
- * redeemed, voided or expired, because their outcomes are always the same.
+ * The way in which a generated call names its voucher. The history determines the ticket. Most calls skip vouchers that
+ * are redeemed, voided or expired, because their outcomes are always the same.
  */
 export type NameChoice =
   | { by: "code"; voucher: VoucherName; typed: boolean; evenIfFinal: boolean }
@@ -32,7 +32,7 @@ export interface Name {
 /** Never issued. */
 const UNKNOWN = { code: "0000-0000-0000-0000", ticket: "rsv_01jzbq0000e00a4g0g00000000" };
 
-/** Resolves a choice. Returns null when the voucher has too few reservations or is skipped. */
+/** Resolves a choice. Returns null if the voucher has too few reservations or is skipped. */
 export function resolveName(model: Model, choice: NameChoice): Name | null {
   if (choice.by !== "nothing" && !choice.evenIfFinal && !isActive(model, choice.voucher)) return null;
   switch (choice.by) {
@@ -77,7 +77,7 @@ export const someAge: fc.Arbitrary<number> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 2) },
 );
 
-/** True in one of six cases, and after shrinking. */
+/** True in one of six cases. Shrinking makes it true. */
 export const seldom: fc.Arbitrary<boolean> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(true) },
   { weight: 5, arbitrary: fc.constant(false) },

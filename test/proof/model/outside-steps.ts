@@ -16,7 +16,7 @@ import type { World } from "./world.ts";
 
 /**
  * Sums of these stay at least 50 seconds away from the 900 seconds of a reservation and from the validities below, so
- * that the real duration of a run does not matter. test/core covers the moments around an end.
+ * that the real duration of a run has no effect. test/core covers the moments around an end.
  */
 const someSeconds = fc.constantFrom(120, 120, 120, 360, 360, 360, 850, 850, 850, 90_000);
 
@@ -97,7 +97,7 @@ interface HangChoice {
   externalRef: string;
 }
 
-/** A call reads the voucher and adds its job, which hangs in a frozen worker; or the worker that hangs goes on. */
+/** A call reads the voucher and adds its job, which hangs in a frozen worker, or the frozen worker continues. */
 export const hangStep: fc.Arbitrary<Step> = fc
   .record<HangChoice>({ hang: someVoucher, key: fc.constantFrom("SHOP", "TILL", "OTHER"), externalRef: someRef })
   .map((choice) =>
@@ -153,7 +153,7 @@ export const leaseLostStep: fc.Arbitrary<Step> = fc.record({ loseLease: someVouc
 );
 
 /**
- * Adds a lease without a reservation, as left by a dead process, older than the two seconds for which it would count.
+ * Adds a lease without a reservation, like one of a dead process. It is older than the two seconds for which it counts.
  */
 export const orphanStep: fc.Arbitrary<Step> = fc.record({ orphan: someVoucher }).map((choice) =>
   makeStep(choice, (_model, { orphan }) => async (_state, { system, bindings, log }) => {

@@ -65,7 +65,7 @@ export const releaseStep: fc.Arbitrary<Step> = fc
     return makeVoucherCall("release", "releases", request, release)(choice);
   });
 
-/** No token, a wrong one, or that of a reservation of any voucher. */
+/** No token, a wrong one, or the token of any voucher's reservation. */
 type TokenChoice = null | "wrong" | { of: VoucherName; before: number };
 
 const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
@@ -74,7 +74,7 @@ const someToken: fc.Arbitrary<TokenChoice> = fc.oneof(
   { weight: 1, arbitrary: fc.constant("wrong" as const) },
 );
 
-/** Few references, so that many calls repeat one. White space around them is ignored. */
+/** Few references, so that many calls repeat one. The service ignores white space around them. */
 export const someRef = fc.constantFrom("order-1", "order-2", "order-3", "order-4", " order-1 ");
 const someNote = fc.constantFrom(null, "Tisch 4, „Käse & Brot“ \\ 乾杯 🎟");
 

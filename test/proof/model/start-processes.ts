@@ -9,10 +9,10 @@ import { untilReady } from "../faults/checker.ts";
 import type { ApiProcess } from "../faults/cluster.ts";
 import { ServiceProcess } from "../faults/service-process.ts";
 
-/** Processes of the service on the servers of a test file, which end with them. */
+/** Processes of the service on the servers of a test file. They end with the servers. */
 export interface Processes {
   apis: ApiProcess[];
-  /** Unexpected ends of processes. */
+  /** The processes that exited unexpectedly. */
   accidents: string[];
 }
 

@@ -10,7 +10,8 @@ import type { World } from "./world.ts";
 export type Step = fc.AsyncCommand<Model, World>;
 
 /**
- * Makes a step. `prepare` returns its action in the current state without changing anything, or null to skip the step.
+ * Creates a step. `prepare` returns its action in the current state without changing anything, or null to skip the
+ * step.
  */
 export function makeStep<Choice>(
   choice: Choice,
@@ -42,7 +43,7 @@ export interface Call {
   /** The segments after /partner/vouchers. */
   path: readonly Word[];
   body?: Record<string, Word>;
-  /** Sends the request by calling `sending`, and may act before and after. */
+  /** Sends the request by a call of `sending`, and may act before and after it. */
   around?: ((world: World, sending: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
@@ -68,7 +69,7 @@ export function count({ tally }: World, outcome: string): void {
   tally.set(outcome, (tally.get(outcome) ?? 0) + 1);
 }
 
-/** Ends the run with the given differences, if there are any. */
+/** Ends the run with the given differences, if any. */
 export function disagree(...differences: string[]): void {
   if (differences.length > 0) throw new Error(differences.join("; "));
 }

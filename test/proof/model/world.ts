@@ -14,7 +14,7 @@ export interface World {
   organizations: Record<OrganizationName, TestPartner>;
   voucherIds: readonly string[];
   bindings: Bindings;
-  /** What happened, for the report of a failure. */
+  /** The run's events, for the report of a failure. */
   log: string[];
   /** The job that hangs in a frozen worker. */
   hanging: RedeemJob | null;

@@ -7,14 +7,15 @@ import pLimit from "p-limit";
 import { installDebianPackages, onPath } from "../../../src/local/debian-packages.ts";
 
 // Checks the models of this folder with SPIN: `npm run test:models`. Each model must have no error in any state: no
-// assertion is violated, and no process waits for ever. In each of its deliberate mistakes (`#ifdef`), SPIN must find a
-// violated assertion: a mistake that only stops a process shows nothing of the property. Exits with status 1 otherwise.
+// assertion is violated, and no process waits forever. For each deliberate mistake in a model (`#ifdef`), SPIN must
+// find a violated assertion, because a mistake that only stops a process proves nothing about the property. Exits with
+// status 1 otherwise.
 
 const FOLDER = import.meta.dirname;
-/** The longest path that SPIN follows, in steps, and the longest search. The models need a tenth of each. */
+/** The maximum length of a path that SPIN follows, in steps, and of the search. The models need a tenth of each. */
 const DEPTH_MAX = 3_000_000;
 const SEARCH_MAX_MS = 300_000;
-/** SPIN warns, and ends with status 0, when it has not searched everything. */
+/** SPIN warns, and ends with status 0, if it has not searched everything. */
 const IS_INCOMPLETE = /not completed|max search depth too small|out of memory|Search interrupted/;
 
 const run = promisify(execFile);
@@ -22,10 +23,10 @@ const say = (line: string) => void process.stdout.write(`${line}\n`);
 
 interface Search {
   states: number;
-  /** What SPIN says of the first error. Null if there is none. */
+  /** SPIN's message about the first error, or null without one. */
   error: string | null;
   isExhaustive: boolean;
-  /** Statements that no run reaches: what they say is not checked. */
+  /** Statements that no run reaches, so that SPIN does not check them. */
   unreached: string[];
 }
 
@@ -37,7 +38,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
     await run("spin", [...(mistake === null ? [] : [`-D${mistake}`]), "-a", file], { cwd });
     // No infinite runs. COLLAPSE needs half the memory.
     await run("gcc", ["-O1", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], { cwd });
-    // With a mistake, the search passes over processes that wait for ever (-E), and goes on to an assertion.
+    // With a mistake, the search ignores processes that wait forever (-E), and continues to an assertion.
     const options = ["-n", "-w22", `-m${DEPTH_MAX}`, ...(mistake === null ? [] : ["-E"])];
     const { stdout } = await run("./pan", options, { cwd, timeout: SEARCH_MAX_MS });
     const [, errors] = /errors: (\d+)/.exec(stdout) ?? [];
@@ -48,7 +49,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
       states: Number(states),
       error: errors === "0" ? null : (/^pan:\d+: (.*?)\s*\(at depth/m.exec(stdout)?.[1] ?? "an error without a name"),
       isExhaustive: !IS_INCOMPLETE.test(stdout),
-      // The end of a process that runs without end.
+      // The end of a process that runs forever.
       unreached: unreached.filter((statement) => statement !== "-end-"),
     };
   } finally {
@@ -56,7 +57,7 @@ async function search(file: string, mistake: string | null): Promise<Search> {
   }
 }
 
-/** Checks a model, with a mistake or without. Returns whether SPIN found what it should. */
+/** Checks a model, with a mistake or without. Returns whether SPIN found the expected result. */
 async function check(file: string, mistake: string | null): Promise<boolean> {
   const { states, error, isExhaustive, unreached } = await search(file, mistake);
   const isIncomplete = error === null && !isExhaustive;
@@ -86,7 +87,7 @@ const mistakesIn = (file: string) => {
 };
 const wanted = files.flatMap((file) => [null, ...mistakesIn(file)].map((mistake) => ({ file, mistake })));
 const startedAt = performance.now();
-// The largest searches first, two at most: each needs a third of a gigabyte.
+// The largest searches run first, two at most, because each needs a third of a gigabyte.
 const limit = pLimit(Math.min(2, availableParallelism()));
 const order = wanted.toSorted((one, other) => Number(one.mistake !== null) - Number(other.mistake !== null));
 const results = await Promise.all(order.map(({ file, mistake }) => limit(() => check(file, mistake))));

@@ -1,6 +1,6 @@
 /**
- * Mutates the rules that need no server, and the verifiers that partners run: `npm run test:mutations`.
- * `-- --mutate src/core/redeem/redeem.ts` limits it to one file. README.md lists what survives, and why.
+ * Mutates the rules that need no server, and the verifiers for partners: `npm run test:mutations`. `-- --mutate
+ * src/core/redeem/redeem.ts` limits it to one file. README.md lists the surviving mutations with reasons.
  */
 export default {
   testRunner: "vitest",
@@ -15,9 +15,10 @@ export default {
   ],
   // A mutation of a constant is tried with every test of its file: a tenth of the mutations would take most of the time.
   ignoreStatic: true,
-  // Stryker looks for a TypeScript whose compiler is JavaScript, to move the paths of this file. It has none to move.
+  // Stryker looks for a TypeScript with a compiler in JavaScript, to move the paths of this file. There are none to
+  // move.
   tsconfigFile: "none",
-  // On a busy machine a test may wait for the processor as long as this. Milliseconds.
+  // Maximum time for which a test on a busy machine may wait for a core. Milliseconds.
   timeoutMS: 30_000,
   reporters: ["clear-text", "progress-append-only", "html", "json"],
   clearTextReporter: { logTests: false },

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** The tests of the mutated files. They need no server, so that each mutation is tried within a second. */
+/** The tests of the mutated files. They need no server, so that each mutation takes less than a second. */
 export default defineConfig({
   test: {
     include: [
@@ -11,7 +11,7 @@ export default defineConfig({
       "packages/tlog/test/{note,receipt,tree,vectors}.test.ts",
       "packages/client/test/{retries,verifiers}.test.ts",
     ],
-    // A test that waits for the processor must not count as one that found a mutation. Milliseconds.
+    // A test that waits for a core must not count as one that found a mutation. Milliseconds.
     testTimeout: 60_000,
   },
 });
