@@ -6,7 +6,8 @@ export interface Operation<State> {
   untilMs: number;
   /**
    * The states that may follow: none if it cannot take effect in this state, or cannot have its answer.
-   * | If an operation certainly takes effect and leaves some state unchanged, it must leave that state and all later
+   *
+   * If an operation certainly takes effect and leaves some state unchanged, it must leave that state and all later
    * states unchanged, or be unable to take effect. `linearize` places such an operation at once, and so misses orders
    * in which it changes something later. A read satisfies this rule. A change satisfies it if it takes effect only in
    * states that it changes. A write that may find its value already there does not satisfy it.
