@@ -38,9 +38,7 @@ const ON_THE_SERVER = ["db roles", "db check"];
 /** Commands that change the log. Tests below run them with a log's key. */
 const LOG_CHANGES = ["log init", "log backfill", "log recover", "log retire"];
 
-/**
- * Commands that need more services. The tests of the log, webhooks, queues, the cluster, erasures and batches run them.
- */
+/** Commands that need more services. The tests of these services, of erasures and of batches run them. */
 const WITH_MORE = [
   ...["audit", "checkpoint", "export", "keygen", "monitor"].map((verb) => `log ${verb}`),
   ...["receipt get", "receipt verify", "witness keygen", "witness serve", "person erase", "erasure replay"],
