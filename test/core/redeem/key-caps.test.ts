@@ -99,6 +99,15 @@ it("a new cap counts all of the key's redemptions today, and waits for a running
   expect((await redeemAtOnce(tills, 3, "after")).redeemed).toHaveLength(3);
 });
 
+it("one function checks the redemptions of a statement, so that a key without a cap pays for no other", async () => {
+  const { rows } = await db.query(
+    `SELECT t.tgname AS name FROM pg_trigger AS t
+      WHERE t.tgrelid = 'redemptions'::regclass AND NOT t.tgisinternal AND t.tgqual IS NULL
+        AND pg_get_triggerdef(t.oid) LIKE '%AFTER INSERT%'`,
+  );
+  expect(rows).toEqual([{ name: "redemptions_checked" }]);
+});
+
 it("a change of a key's caps must name at least one", async () => {
   const { id } = await makeCapped({});
   await expect(change(id, {})).rejects.toThrow(InvalidValues);

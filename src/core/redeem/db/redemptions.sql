@@ -39,7 +39,7 @@ SELECT c.closed_until AS "closedUntil", c.clock_trusted_at AS "trustedAt" FROM r
 -- Moves complete_until forward to the time before which the redemptions are complete. Later statements see every
 -- earlier redemption, and none is added afterwards. The new value is closed_until, or the time of the earliest
 -- redemption in an open transaction if that is earlier. Why it is safe: before its insert ends, a transaction takes an
--- advisory lock whose key contains the time of its redemptions. It then reads closed_until (check_redemption_times).
+-- advisory lock whose key contains the time of its redemptions. It then reads closed_until (check_new_redemptions).
 -- pg_locks is read after this statement has taken its snapshot. A transaction without such a lock has therefore ended,
 -- or it has yet to read closed_until. It will then find this value or a later one, and fail if its redemptions are
 -- earlier. MATERIALIZED: the time found here counts even if another process changes the row meanwhile. complete_until
