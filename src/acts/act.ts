@@ -89,8 +89,8 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   /** Whether the act also works without such an entity. */
   mayStandAlone?: true;
   /**
-   * The kind of entity that the act creates. `run` returns the entity's `id`. Each form that is displayed creates at
-   * most one entity.
+   * The kind of entity that the act creates. `run` returns the entity's `id`. Each display of a form creates at most
+   * one entity.
    */
   creates?: EntityKind;
   /** The lowest role that may perform the act. */

@@ -15,7 +15,7 @@ const RANGE = 1_000;
 
 /** A change of each voucher of a batch that is neither redeemed nor voided. */
 export interface BatchChange<Done extends string> extends VoucherChange {
-  /** The name of the number of changed vouchers. */
+  /** The name of the field that has the number of changed vouchers. */
   done: Done;
   /** Excludes vouchers that end at this time or later. */
   endsBefore?: Date;

@@ -11,7 +11,9 @@ const kindOf = (content: Buffer) => {
   return null;
 };
 
-/** A picture. Its name has a hash of its content and its kind: `3f….png`. In an audit entry it is its name. */
+/**
+ * A picture. Its name consists of a hash of its content and its kind: `3f….png`. Audit entries contain only the name.
+ */
 export interface Picture {
   name: string;
   content: Buffer;

@@ -70,7 +70,7 @@ function cut<Item>(found: readonly Item[], next: (last: Item) => string): Cut<It
   return { shown, next: last === undefined || found.length === shown.length ? null : next(last) };
 }
 
-/** The redemption after which the page begins, in the list with the newest first. Null for the first page. */
+/** The redemption after which the page begins. The list shows the newest first. Null for the first page. */
 function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: string } | null {
   const at = query("redeemedBefore");
   if (at !== "" && !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(at)) {

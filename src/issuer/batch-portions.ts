@@ -14,8 +14,9 @@ import { type IssuerCall, type IssuerDeps, inIssuer, isEnd, KeyEnded, LOCK_WAIT_
 const PLACE_WAIT_MS = 2_000;
 
 /**
- * Time after its arrival from which a call begins no further range of vouchers and waits for no further lock. A range
- * takes less than half a second, so the response comes within five seconds, even on a busy machine. Milliseconds.
+ * When this time has passed since its arrival, a call begins no further range of vouchers and waits for no further
+ * lock. A range takes less than half a second, so the response comes within five seconds, even on a busy machine.
+ * Milliseconds.
  */
 const PORTION_MS = 2_500;
 
@@ -28,7 +29,7 @@ interface BatchPortions<Done extends Participle> {
   summary: string;
   /** The meaning of the act for a voucher, as sentences. */
   description: string;
-  /** The name of the number of changed vouchers in the response. Also the act's participle in descriptions. */
+  /** The name of the field that has the number of changed vouchers. Also the act's participle in descriptions. */
   done: Done;
   /** Describes the vouchers to which the act does not apply, for example "that were redeemed". */
   alreadyFinal: string;

@@ -20,7 +20,7 @@ interface Kept {
   countedAt: number;
 }
 
-/** Other visitors may join a waiting count only if its visitor has at most this many. A page needs as many. */
+/** Other visitors may join a waiting count only if its visitor has at most this many counts. A page needs as many. */
 const SHARED_MAX = 100;
 
 /** The count of a batch for a visitor. */

@@ -84,7 +84,7 @@ function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: Pub
     await consumeAddressLimit(deps, request, response);
     const { params, query } = request;
     const asked = { params: params as Record<string, string>, query };
-    // The page is for people who have the address, not for search engines, which would find it wherever it is linked.
+    // This page is for people who have its address. Search engines would otherwise find it wherever it is linked.
     response.setHeader("X-Robots-Tag", "noindex");
     sendPage(response, 200, await render(deps, visitorOf(request, response), asked, localeOf(response)));
   });

@@ -66,8 +66,8 @@ const databaseUrl = z
   });
 
 /**
- * The Postgres client treats three modes as a fourth one, with a warning on standard error. This function names the
- * fourth mode instead.
+ * The Postgres client treats `prefer`, `require` and `verify-ca` like `verify-full`, with a warning on standard error.
+ * Naming `verify-full` avoids the warning.
  */
 function nameVerification(url: string): string {
   return /[?&]uselibpqcompat=true/.test(url)

@@ -4,8 +4,8 @@ import { setInterval } from "node:timers/promises";
 const LOOK_EVERY_MS = 400;
 
 /**
- * A long act depends on a key or a sign-in. Until `until` aborts, this checks repeatedly whether it has ended. A check
- * that fails has no effect, because the next one follows.
+ * A long act depends on a key or a sign-in. Until `until` aborts, checks repeatedly whether that key or sign-in has
+ * ended. A check that fails has no effect, because the next one follows.
  * @returns a signal that aborts when a check has found the end.
  */
 export function watchForEnd(hasEnded: () => Promise<boolean>, until: AbortSignal): AbortSignal {

@@ -124,8 +124,9 @@ async function readDatabase({ pool, log }: OverviewDeps, organizationId: string 
 }
 
 /**
- * Merges counts. If the sweeper does not count, redemptions and claims after the time until which they are complete are
- * unknown. The period of that time, and the next period if it has just begun, count as known.
+ * Merges counts. The sweeper may lag. Then redemptions and claims are unknown after the time until which they are
+ * complete. The period that contains this time counts as known. The next period counts as known too if it has just
+ * begun.
  * @param counts undefined if redemptions and claims are unknown.
  * @param fields null if the other counts are unknown.
  */

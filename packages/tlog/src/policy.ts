@@ -39,8 +39,8 @@ export class LogNotNamed extends NotAccepted {}
 const LINES_MAX = 1_000;
 
 /**
- * Tells why a text cannot be read if a program has changed or replaced the file: a sentence with the cause and the
- * remedy. Null if there is no such cause.
+ * If a program has changed or replaced the file, returns a sentence with the cause and the remedy. Otherwise returns
+ * null.
  */
 export function explainDamage(text: string, what: string): string | null {
   const again = `Download the ${what} again, with curl -o`;

@@ -133,8 +133,8 @@ INSERT INTO audit_entries (os_user, host, by, command, arguments, entity_type, e
 VALUES ($1::text, $2::text, $3::text, $4::text, $5::jsonb, $6::text, $7::text);
 
 -- name: select_audit_entries(entity_id?, user?, limit)
--- Audit entries of one entity or of all, newest first. With a user, only entries of that user. These include sign-ins
--- with OPS_TOKEN and that name, and with a JWT that has that name and a subject.
+-- Audit entries of one entity or of all, newest first. With a user, only entries of that user. They include entries of
+-- sign-ins with OPS_TOKEN and that name, and with a JWT that has that name and a subject.
 SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.host, a.by, a.command, a.arguments,
        a.entity_type AS "entityType", a.entity_id AS "entityId", a.before, a.after
   FROM audit_entries AS a
@@ -142,8 +142,8 @@ SELECT a.id, a.at, a.database_role AS "databaseRole", a.os_user AS "osUser", a.h
  ORDER BY a.id DESC LIMIT $3::int;
 
 -- name: select_changes(before, limit, entity_id?, user?)
--- Changes before an entry, newest first, without states and without views of pages. Of one entity or of all. With a
--- user, only changes by that user, as in select_audit_entries.
+-- Changes of one entity or of all, before a given entry, newest first, without states and without views of pages. With
+-- a user, only changes by that user, as in select_audit_entries.
 SELECT a.id, a.at, a.os_user AS "osUser", a.host, a.by, a.command, a.entity_type AS "entityType", a.entity_id AS "entityId"
   FROM audit_entries AS a
  WHERE a.id < $1::bigint AND a.command NOT LIKE 'page %' AND ($3::text IS NULL OR a.entity_id = $3::text)

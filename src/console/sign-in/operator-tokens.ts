@@ -60,8 +60,8 @@ const LOOKALIKES =
 const isName = (text: string) => /[\p{L}\p{N}]/u.test(text.replaceAll(UNSEEN, ""));
 
 /**
- * A name in which each misleading character is replaced by its code point, such as `\u{202e}`. Misleading are invisible
- * characters, compatibility forms such as full-width letters, and look-alikes next to Latin letters.
+ * A name in which each misleading character is replaced by its code point, such as `\u{202e}`. Misleading characters
+ * are invisible characters, compatibility forms such as full-width letters, and look-alikes next to Latin letters.
  */
 export function showName(name: string): string {
   const byCode = (character: string) => `\\u{${character.codePointAt(0)?.toString(16)}}`;

@@ -67,7 +67,7 @@ export function openBulkhead<Who extends Share>(kind: CallerKind<Who>): Bulkhead
 }
 
 /**
- * Limits the time until `run` calls `begun`. The signal that `run` gets aborts when the time is over or the caller
+ * Limits the time until `run` calls `begun`. `run` gets a signal, which aborts when the time is over or the caller
  * disconnects.
  * @throws AppError `overloaded` when the time is over.
  */

@@ -28,9 +28,9 @@ const VOUCHERS_MAX = 500;
 
 /**
  * Adds the missing events to the histories of vouchers whose batch was suspended or resumed. Events are missing if the
- * call for the batch ended before its work. Returns the number of events. Skips damaged vouchers. Also skips locked
- * vouchers, and a later pass returns to them. A suspension takes effect before its event; a resumption takes effect
- * with its event.
+ * call that suspended or resumed the batch ended early. Returns the number of events. Skips damaged vouchers. Also
+ * skips locked vouchers, and a later pass returns to them. A suspension takes effect before its event. A resumption
+ * takes effect with its event.
  * @param untilMs the time on the monotonic clock after which no transaction starts. At least one transaction runs.
  */
 export async function recordSuspensions(ctx: Deps, untilMs: number): Promise<number> {

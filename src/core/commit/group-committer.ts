@@ -50,8 +50,8 @@ export interface GroupCommitterOptions<Item, Result> {
 }
 
 /**
- * Maximum number of items in one transaction. So many items share the cost of a commit, and the transaction still takes
- * only milliseconds.
+ * Maximum number of items in one transaction. With this number, many items share the cost of a commit, and the
+ * transaction still takes only milliseconds.
  */
 const BATCH_MAX = 128;
 /**
@@ -72,7 +72,7 @@ const SLOW_PATH_SHARE = 1 / 4;
 /** Maximum share of the slow path's items that one group may have. */
 const GROUP_SHARE = 1 / 2;
 /**
- * Time without progress after which a group counts as stalled. Its items beyond the shares then get the result `busy`.
+ * Time without progress after which a group counts as stalled. Its items without a slot then get the result `busy`.
  * Milliseconds.
  */
 const STALLED_AFTER_MS = 1_000;
@@ -146,8 +146,7 @@ export class GroupCommitter<Item extends object, Result extends object | number 
     let outcome = await this.#fastPath.submit(item);
     for (const pauseMs of SKIPPED_PAUSES_MS) {
       if (outcome !== "locked") break;
-      // While locks last long, only a share of the items may join later batches, because a worker's items hold job
-      // slots.
+      // If locks last long, only a share of the items may join later batches, because a worker's items hold job slots.
       const isCalm = performance.now() > this.#countedLockedAt + STALLED_AFTER_MS;
       const mayJoin = isCalm || this.#skipped.hasRoom(owner);
       if (!mayJoin || this.#groups.has(this.#options.groupOf(item, outcome))) return this.#takeSlowPath(item, outcome);

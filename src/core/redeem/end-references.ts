@@ -43,8 +43,8 @@ const DELETE_MAX = 10_000;
 interface EndRequest {
   ref: ExternalRef;
   /**
-   * The id of the server that was read for the response. A promoted server may lack that data. Null if the response
-   * depends only on the reply of a worker, because the worker has waited for the standbys.
+   * The id of the server from which the data for the response was read. A promoted server may lack this data. Null if
+   * the response depends only on the reply of a worker, because the worker has waited for the standbys.
    */
   readFrom: string | null;
 }

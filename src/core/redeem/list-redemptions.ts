@@ -69,7 +69,7 @@ const PAGE_MAX = 1_000;
 
 /**
  * All redemptions from `from` to `until`. `until` is the earlier of `to` and `completeUntil`, which is confirmed. While
- * one page is written, the next is read. Its wait for a connection is never refused.
+ * one page is written, the next page is read. This read's wait for a connection is never refused.
  * @throws AppError `unavailable`; CallerLeft.
  */
 export function readAllRedemptions(

@@ -100,7 +100,9 @@ export async function runRedeemJob(
   return reply;
 }
 
-/** Commits a canary with the redeems that are ready. An error does not fail the job: a canary is not repeated. */
+/**
+ * Commits a canary with the redeems that are ready. An error does not fail the job, because canaries are not repeated.
+ */
 async function runCanary(
   { redeemCommitter, log }: { redeemCommitter: RedeemCommitter; log: Logger },
   job: CanaryJob,

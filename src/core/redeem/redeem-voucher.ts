@@ -151,9 +151,9 @@ async function findOutcome(
 }
 
 /**
- * Adds the job and waits for its reply. No reply arrives while Redis is lost, or if it loses the job or the reply. Then
- * the attempt is refused with `redeem_timeout` once Postgres proves that it redeems nothing, and otherwise with
- * `redeem_unknown`.
+ * Adds the job and waits for its reply. No reply arrives while Redis is unavailable, or if Redis loses the job or the
+ * reply. Then the attempt is refused with `redeem_timeout` once Postgres proves that it redeems nothing, and otherwise
+ * with `redeem_unknown`.
  */
 async function askWorker(ctx: Deps, attempt: Attempt, voucher: Voucher, job: RedeemJob): Promise<FoundOutcome> {
   const sentAt = performance.now();

@@ -14,8 +14,8 @@ const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;
 /**
- * Maximum lead of the closed time over the process's time. Beyond it, nothing is decided. Also the maximum lead of the
- * database over its host that a starting process accepts. Milliseconds.
+ * Maximum lead of the closed time over the process's time. If the lead is larger, the process decides nothing. Also the
+ * maximum lead of the database over its host that a starting process accepts. Milliseconds.
  */
 const DISPUTED_MS = 86_400_000;
 

@@ -55,11 +55,11 @@ interface Window {
 }
 
 /**
- * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call. It
- * begins with a chunk of tokens that is counted later, and further tokens are fetched before they run out. So a call
- * rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow `limit` calls, plus
- * or minus N times a thirteenth of it, because each process leaves at most one and a half chunks unused and allows at
- * most one chunk too many.
+ * Allows each caller `limit` calls a second, counted over all processes. A window begins with a caller's first call.
+ * The window begins with a chunk of tokens that is counted later, and further tokens are fetched before they run out.
+ * So a call rarely waits for Redis, and an occasional caller needs no round trip. N processes together allow `limit`
+ * calls, plus or minus N times a thirteenth of it, because each process leaves at most one and a half chunks unused and
+ * allows at most one chunk too many.
  */
 export class RateLimiter {
   /** The limit's name in responses. */

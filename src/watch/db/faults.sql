@@ -26,8 +26,8 @@ UPDATE faults AS f SET ended_at = clock_timestamp()
 
 -- name: take_untold(seconds)
 -- Takes the messages that are due, so that no other process sends them. A message is due when a red fault has begun,
--- and when it has been gone for some time. Each message is tried once in this period. A clock that was set back delays
--- no message.
+-- and when it has been gone for some time. Each message is tried at most once in the given number of seconds. A clock
+-- that was set back delays no message.
 UPDATE faults AS f SET tried_at = clock_timestamp()
   FROM (SELECT o.id FROM faults AS o
          WHERE abs(extract(epoch FROM clock_timestamp() - o.tried_at)) > $1::integer IS NOT FALSE

@@ -41,9 +41,9 @@ function eventOf<const Type extends string, Data extends z.ZodRawShape>(type: Ty
 }
 
 /**
- * The content of a request for each event type to which an endpoint can subscribe. Types of the chain from VCH008 on
- * have no `instance.` here. The statement insert_deliveries makes these names. Besides the event's place in the chain,
- * `data` has fields from the event's own data.
+ * The content of a request for each event type to which an endpoint can subscribe. For types from VCH008 on, the name
+ * lacks the chain's `instance.`. The statement insert_deliveries makes these names. Besides the event's place in the
+ * chain, `data` has fields from the event's own data.
  */
 const SENT = [
   eventOf("voucher.instance.redeemed", "WebhookRedeemed", {

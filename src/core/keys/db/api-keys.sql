@@ -48,8 +48,8 @@ VALUES ($1::text, $2::text, $3::text, $4::text[], $5::text[]::cidr[], $6::timest
 SELECT pg_advisory_xact_lock(key_cap_lock(w.key_id)) FROM unnest($1::text[]) AS w (key_id);
 
 -- name: select_key_caps(key_id, day_of)
--- What locked keys may still redeem on the day (UTC) of a given time: redemptions and cents. Null means no limit. Keys
--- without a cap give no row.
+-- How much locked keys may still redeem on the day (UTC) of a given time, in redemptions and cents. Null means no
+-- limit. Keys without a cap give no row.
 SELECT k.id AS "keyId", k.max_per_day - coalesce(d.redemptions, 0) AS redemptions,
        ((k.max_amount_per_day_usd - coalesce(d.amount_usd, 0)) * 100)::bigint AS cents
   FROM api_keys AS k

@@ -19,8 +19,8 @@ const IN_TURN = 128;
 
 /**
  * Starts requests in turns. One turn of the event loop reads from all connections, so a thousand requests at once would
- * block the process for a tenth of a second. The first requests of a turn start at once. For the rest, each
- * organization is one owner, and all users and visitors together are one more; the owners take turns.
+ * block the process for a tenth of a second. The first requests of a turn start at once. After that, organizations take
+ * turns. All users and visitors together have the same share as one organization.
  */
 export function startInTurns({ keys }: { keys: KeyAuthenticator }, app: RequestListener): RequestListener {
   const slots = new FairSlots(IN_TURN);

@@ -186,9 +186,9 @@ export async function readRedemptions(db: Queryable, refs: readonly ExternalRef[
 }
 
 /**
- * From now on refuses redemptions whose time is more than two seconds ago, or before `latest` if that is earlier. Then
- * moves {@link findCompleteUntil} as far as open transactions allow. Each statement is a separate transaction, because
- * the second must see the commit of the first.
+ * Makes the database refuse redemptions whose time is more than two seconds ago, or before `latest` if that is earlier.
+ * Then moves {@link findCompleteUntil} as far as open transactions allow. Each statement is a separate transaction,
+ * because the second must see the commit of the first.
  */
 export async function advanceCompleteUntil(pool: pg.Pool, latest: Date): Promise<void> {
   await moveClosedUntil(pool, latest);

@@ -113,8 +113,9 @@ SELECT v.id FROM vouchers AS v
 UPDATE vouchers AS v SET expiry_due = false WHERE v.id = ANY ($1::text[]);
 
 -- name: suspend_batch(id, reason, follow_ms)
--- Suspends a batch, and thereby all its vouchers at once. The caller then adds the events to their histories. If it has
--- not finished after follow_ms milliseconds, the sweeper continues. No change if the batch is already suspended.
+-- Suspends a batch, and thereby all its vouchers at once. The caller then adds the events to their histories. If the
+-- caller has not finished after follow_ms milliseconds, the sweeper continues. No change if the batch is already
+-- suspended.
 UPDATE batches AS b
    SET suspended_at = date_trunc('milliseconds', clock_timestamp()), suspension_reason = $2::text,
        suspension_due_at = date_trunc('milliseconds', clock_timestamp()) + $3::int * interval '1 millisecond'

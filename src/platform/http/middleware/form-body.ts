@@ -21,7 +21,7 @@ export const readFormWithFiles: RequestHandler[] = [
   },
 ];
 
-/** The parts of a body by name. A body that cannot be read has none, so that the form's fields are missing. */
+/** The parts of a body by name. If a body cannot be read, there are no parts, so the form's fields are missing. */
 async function readParts(body: Buffer, contentType = ""): Promise<Record<string, string | string[]>> {
   const form = await new Response(new Uint8Array(body), { headers: { "Content-Type": contentType } })
     .formData()
