@@ -21,7 +21,10 @@ class AsIs(HTTPErrorProcessor):
     https_response = http_response
 
 
-send = build_opener(AsIs).open
+opener = build_opener(AsIs)
+# Firewalls refuse calls without Accept, and those of the name that Python gives itself.
+opener.addheaders = [("Accept", "application/json"), ("User-Agent", "back-office")]
+send = opener.open
 
 
 def sentence(text, otherwise):
@@ -36,7 +39,7 @@ def call(path, body=None):
     """Sends a call, and repeats it while the outcome is unknown: every call here may be repeated."""
     for wait in itertools.chain([1, 2, 4], itertools.repeat(8)):
         data = None if body is None else json.dumps(body).encode()
-        request = Request(f"{API}/issuer{path}", data, {"X-Api-Key": KEY})
+        request = Request(f"{API}/issuer{path}", data, {"X-Api-Key": KEY, "Content-Type": "application/json"})
         try:
             with send(request, timeout=60) as response:
                 status, retry_after, text = response.status, response.headers.get("Retry-After", ""), response.read()

@@ -1,7 +1,9 @@
 <?php // Verifies the history of the voucher CODE.
 $erasing = "voucher.instance.erased";
 $url = getenv("API") . "/partner/vouchers/" . getenv("CODE") . "/events";
-$context = stream_context_create(["http" => ["header" => "X-Api-Key: " . getenv("KEY"), "follow_location" => 0]]);
+// Firewalls refuse calls without Accept and User-Agent.
+$header = ["X-Api-Key: " . getenv("KEY"), "Accept: application/json", "User-Agent: verify-chain"];
+$context = stream_context_create(["http" => ["header" => $header, "follow_location" => 0]]);
 $answer = json_decode((string) file_get_contents($url, false, $context));
 if (!is_array($answer->events ?? null)) throw new Exception("no history");
 // Writes canonical JSON (RFC 8785), or "" for a number of more digits than payloads have.

@@ -37,8 +37,10 @@ def is_whole(value, low, high):
 
 
 url = f"{os.environ['API']}/partner/vouchers/{os.environ['CODE']}/events"
+# Firewalls refuse calls without Accept, and those of the name that Python gives itself.
+headers = {"X-Api-Key": os.environ["KEY"], "Accept": "application/json", "User-Agent": "verify-chain"}
 try:
-    with build_opener(NoRedirect).open(Request(url, headers={"X-Api-Key": os.environ["KEY"]})) as response:
+    with build_opener(NoRedirect).open(Request(url, headers=headers)) as response:
         chain = json.load(response)
 except HTTPError as refused:
     sys.exit(f"Not verified, status {refused.code}: {refused.read().decode()}")

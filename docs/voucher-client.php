@@ -34,6 +34,9 @@ final class VoucherClient
     /** What waiting does not change: PHP's settings, an unknown host, a wrong certificate or protocol. */
     private const LASTING = "/wrapper|not known|certificate verify failed|did not match|wrong version number/i";
 
+    /** Firewalls refuse calls without them. */
+    private const NAMED = ["Accept: application/json", "User-Agent: voucher-client"];
+
     public function __construct(private string $api, private string $key, private float $patience = 60) {}
 
     public function lookUp(string $codeOrTicket): array
@@ -104,7 +107,7 @@ final class VoucherClient
         });
         $stream = fopen(rtrim($this->api, "/") . "/partner/$path", "r", false, stream_context_create(["http" => [
             "method" => $method,
-            "header" => ["X-Api-Key: " . trim($this->key), "Content-Type: application/json"],
+            "header" => ["X-Api-Key: " . trim($this->key), "Content-Type: application/json", ...self::NAMED],
             "content" => $body === null ? "" : json_encode($body, JSON_THROW_ON_ERROR),
             "timeout" => 15,
             "follow_location" => 0,

@@ -35,7 +35,10 @@ class _AsIs(HTTPErrorProcessor):
     https_response = http_response
 
 
-_open = build_opener(_AsIs).open
+_opener = build_opener(_AsIs)
+# Firewalls refuse calls without Accept, and those of the name that Python gives itself.
+_opener.addheaders = [("Accept", "application/json"), ("User-Agent", "voucher-client")]
+_open = _opener.open
 
 
 def _is_lasting(error):
