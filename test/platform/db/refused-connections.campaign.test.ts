@@ -79,6 +79,7 @@ it.each([
   "sslmode=verify-full",
   "sslmode=require",
   "uselibpqcompat=true&sslmode=verify-ca",
+  "sslmode=no-verify",
 ])("a server with a private authority is used with sslrootcert and %s", async (mode) => {
   const client = await connectClient(`${postgres.url("postgres")}?${mode}&sslrootcert=${authority}`, "test");
   expect((await client.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")).rows).toEqual([
