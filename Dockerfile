@@ -1,4 +1,4 @@
-# One image for every process; the command selects it:
+# One image for every process. The command selects the process:
 #   node src/main.ts            the API, the default
 #   node workers/main.ts        a worker
 #   node src/cli/migrate.ts     migrations, once per release
@@ -10,8 +10,8 @@ ARG NODE_IMAGE=node:24.21.0-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea4195200
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# No optional package is needed. They are a compiler for a peer dependency of the type checker, colours, and unused
-# native decoders.
+# No optional package is needed. The optional packages are a compiler for a peer dependency of the type checker,
+# colours, and unused native decoders.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts \
  && npm pkg delete devDependencies workspaces && npm sbom --sbom-format=cyclonedx > sbom.cdx.json
 

@@ -91,9 +91,9 @@ export type Call = <Answer>(
 ) => Promise<Answer>;
 
 /**
- * The retry rule of the guide. Retried with the same request are: a network error, 408, 429, every 5xx, and every
- * response without a code of the service, such as a proxy's own 404. A retry never comes before `Retry-After`. The wait
- * is random between zero and a bound that doubles ("full jitter").
+ * The retry rule of the guide. The same request is sent again after a network error, after 408, 429 and every 5xx, and
+ * after every response without a code of the service, such as a proxy's own 404. A retry never comes before
+ * `Retry-After`. The wait is random between zero and a bound that doubles ("full jitter").
  * @throws VoucherRefused, or OutcomeUnknown when the time for retries is over.
  */
 export function makeCall({ baseUrl, apiKey, patienceMs = PATIENCE_MS, timeoutMs = 15_000, ...given }: Settings): Call {

@@ -79,8 +79,8 @@ export type PreparedStatements = QueryConfig[];
 type Scalar = string | number | boolean | Date | Uint8Array | null;
 
 /**
- * Values that `pg` can always send. With other values, `pg` may fail to send only one statement, and a COMMIT sent
- * after it would still take effect.
+ * Values that `pg` can always send. With any other value, only the statement with that value fails, and a COMMIT sent
+ * after it still takes effect.
  */
 type Value = Scalar | readonly Scalar[];
 

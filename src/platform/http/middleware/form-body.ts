@@ -4,8 +4,8 @@ import express, { type RequestHandler } from "express";
 const FORM_MAX = "16kb";
 
 /**
- * Maximum size of the body of a form that sends files: a photo from a phone arrives, so that the answer can say that it
- * is too large.
+ * Maximum size of the body of a form with files. Large enough for a photo from a phone, so that the answer can say that
+ * the file is too large.
  */
 const FILES_MAX = "8mb";
 
