@@ -9,6 +9,13 @@ import { layOut, renderSandboxNotice, type Site } from "./layout.ts";
 import { type Locale, renderScriptTexts } from "./locale.ts";
 import { MINUTES } from "./time.ts";
 
+/** The end of the path of this page, after that of the voucher's page. */
+export const EXPERTS = "/history";
+
+/** The path of a voucher's page, and of its JSON. */
+export const historyPath = ({ basePath }: { basePath: string }, { entityType, entityId }: PublicChain): string =>
+  `${basePath}/integrity/events/${encodeURIComponent(entityType)}/${encodeURIComponent(entityId)}`;
+
 /** What a wing adds to a history's page. */
 interface ChainNotes {
   /** Shown above the entries. */
@@ -31,7 +38,7 @@ export type ReadChainNotes<Deps = never> = (
 /** One page of a chain: events with a sequence greater than `after`. */
 interface ChainExcerpt {
   chain: PublicChain;
-  /** The path of the history. */
+  /** The path of the voucher. */
   path: string;
   after: number;
   limit: number;
@@ -39,7 +46,8 @@ interface ChainExcerpt {
 }
 
 /**
- * The public page of a voucher's chain, with the same content as its JSON. A script in the browser checks the entries.
+ * The page of a voucher's chain for experts, with the same content as its JSON. A script in the browser checks the
+ * entries.
  */
 export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & { config: Site }>(
   deps: Deps,
@@ -57,9 +65,8 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
     limit: limit + overlap,
   });
   const before = chain.events[0]?.sequence === after ? (chain.events.shift() ?? null) : null;
-  const { basePath, baseUrl } = deps.config;
-  const history = `/integrity/events/${encodeURIComponent(chain.entityType)}/${encodeURIComponent(chain.entityId)}`;
-  const excerpt = { chain, path: basePath + history, after, limit, locale };
+  const { baseUrl } = deps.config;
+  const excerpt = { chain, path: historyPath(deps.config, chain), after, limit, locale };
   const notes: ChainNotes[] = [];
   for (const read of ofWings)
     notes.push(...[(await read(deps, visitor, { ...excerpt, events: chain.events })) ?? []].flat());
@@ -73,6 +80,7 @@ export async function renderChain<Deps extends DepsOf<typeof readPublicChain> & 
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
 <p class="entity"><span class="label">${t("chain.voucher")}</span> \
 <code id="entity-id" class="copied" data-entity-type="${chain.entityType}">${chain.entityId}</code></p>
+<p><a href="${excerpt.path}">${t("chain.forPeople")}</a></p>
 ${renderScriptTexts(locale)}${renderVerdict(excerpt)}
 <noscript><p class="notice">${t("chain.noScript")}</p></noscript>
 <section aria-labelledby="entries">
@@ -103,7 +111,7 @@ ${notes.map(({ section }) => section)}
 <p>${t("chain.hashes")}</p>
 ${notes.map(({ meaning }) => meaning)}
 <p>${markup("chain.preserved", { time: locale.time(chain.canonPreservedSinceUtc) })}</p>
-<pre><code>curl -s '${baseUrl}${history}'</code></pre>
+<pre><code>curl -s '${historyPath({ basePath: baseUrl }, chain)}'</code></pre>
 </details>`,
   });
 }
@@ -126,7 +134,7 @@ function renderVerdict({ chain, path, after, limit, locale }: ChainExcerpt): Htm
     pending === 0
       ? null
       : html`<p class="pending">${t("chain.unsealed", { count: pending })} \
-<a href="${path}?after=${after}&limit=${limit}">${t("chain.lookAgain")}</a></p>`;
+<a href="${path}${EXPERTS}?after=${after}&limit=${limit}">${t("chain.lookAgain")}</a></p>`;
   const waiting = pending > 0 ? " waiting" : "";
   return html`<div id="verdict" class="verdict${waiting}" role="status" data-whole="${String(isWhole)}">\
 <strong>${sentence}</strong>${notice}</div>`;
@@ -216,10 +224,10 @@ function renderPaging({ chain, path, after, limit, locale }: ChainExcerpt): Html
   const last = chain.events.at(-1);
   if (after === 0 && !chain.hasMore) return null;
   const before = Math.max(0, after - limit);
-  const earlier = html`<a rel="prev" href="${path}?after=${before}&limit=${limit}">${t("chain.earlier")}</a>`;
+  const earlier = html`<a rel="prev" href="${path}${EXPERTS}?after=${before}&limit=${limit}">${t("chain.earlier")}</a>`;
   const later =
     chain.hasMore && last !== undefined
-      ? html`<a rel="next" href="${path}?after=${last.sequence}&limit=${limit}">${t("chain.later")}</a>`
+      ? html`<a rel="next" href="${path}${EXPERTS}?after=${last.sequence}&limit=${limit}">${t("chain.later")}</a>`
       : null;
   return html`<nav class="paging" aria-label="${t("chain.pages")}">${after > 0 ? earlier : null} ${later}</nav>`;
 }

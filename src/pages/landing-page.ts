@@ -93,9 +93,9 @@ the reference has redeemed another voucher: do not accept this one.
 </section>
 <section aria-labelledby="history">
 <h2 id="history">A history that can be checked</h2>
-<p>Responses about a voucher contain a <code>verifyUrl</code>. In a browser, it shows when the voucher was issued, \
-redeemed or
-cancelled, and checks that no entry was changed, removed or inserted. It does not reveal the voucher's code.</p>
+<p>Responses about a voucher contain a <code>verifyUrl</code>. In a browser, it shows what the voucher is and \
+what became of it. Its page for experts checks that no entry was changed, removed or inserted. Neither reveals the \
+voucher's code.</p>
 </section>`,
   });
 }

@@ -5,7 +5,7 @@ import { type Visitor, visitorOf } from "../platform/http/middleware/caller-sign
 import { consumeAddressLimit, type LimitingAddresses } from "../platform/http/middleware/rate-limit.ts";
 import { sendPage, wantsPage } from "../platform/http/negotiate.ts";
 import { brandRoutes } from "./brand-files.ts";
-import { type ReadChainNotes, renderChain } from "./chain-page.ts";
+import { EXPERTS, type ReadChainNotes, renderChain } from "./chain-page.ts";
 import { checkVoucherRoute } from "./check-form.ts";
 import { offerPage } from "./error-page.ts";
 import type { Html } from "./html.ts";
@@ -14,6 +14,7 @@ import type { Site } from "./layout.ts";
 import { type Locale, localeOf } from "./locale.ts";
 import { pageHeaders, sealedPageHeaders } from "./page-headers.ts";
 import { assetsRoute, wellKnownRoutes } from "./serve-assets.ts";
+import { renderVoucher } from "./voucher-page.ts";
 
 /** A page for anyone, at the path of an endpoint that serves JSON. */
 export interface PublicPage<Deps> {
@@ -65,13 +66,22 @@ export function mountPages<
     mount(router, deps, route);
   }
   const notes = ofWings.flatMap((part) => part.readChainNotes ?? []);
-  const chainPage: PublicPage<Deps> = {
-    path: CHAIN_PATH,
-    headers: sealedPageHeaders,
-    render: (_, visitor, { params: { entityType = "", entityId = "" }, query }, locale) =>
-      renderChain(deps, notes, visitor, { entityType, entityId }, query, locale),
-  };
-  for (const page of [chainPage, ...ofWings.flatMap(({ pages }) => pages ?? [])]) mountPage(router, deps, page);
+  const ofVoucher: PublicPage<Deps>[] = [
+    {
+      path: CHAIN_PATH,
+      headers: sealedPageHeaders,
+      render: (_, visitor, { params: { entityType = "", entityId = "" } }, locale) =>
+        renderVoucher(deps, visitor, { entityType, entityId }, locale),
+    },
+    {
+      path: CHAIN_PATH + EXPERTS,
+      usual: "html",
+      headers: sealedPageHeaders,
+      render: (_, visitor, { params: { entityType = "", entityId = "" }, query }, locale) =>
+        renderChain(deps, notes, visitor, { entityType, entityId }, query, locale),
+    },
+  ];
+  for (const page of [...ofVoucher, ...ofWings.flatMap(({ pages }) => pages ?? [])]) mountPage(router, deps, page);
 }
 
 function mountPage<Deps extends PagesDeps>(router: Router, deps: Deps, page: PublicPage<Deps>): void {

@@ -48,7 +48,7 @@ beforeAll(async () => {
   });
 });
 
-const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}`;
+const addressOf = ({ id }: { id: string }) => `${api.url}/integrity/events/VoucherInstance/${id}/history`;
 
 it("the verification page shows the last event first, in the reader's time zone, with valid links", async () => {
   const { page, complaints } = await visit(addressOf(redeemed), { viewport: { width: 1000, height: 1165 } });

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { beforeAll, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import { changeBrand } from "../../src/acts/brand/change.ts";
 import { html } from "../../src/pages/html.ts";
 import { qrCode } from "../../src/pages/qr-code.ts";
 import { send } from "../support/client.ts";
@@ -8,7 +9,9 @@ import { inSeconds, makeOffer, makeReferral, offerBatch, reservationVouchers } f
 import { appendPending } from "../support/pending-events.ts";
 import { startApi, startApiUnready } from "../support/service.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
+import { provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
+import { voidVoucher } from "../support/void-voucher.ts";
 
 /** The headers of a browser that opens an address. */
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
@@ -30,6 +33,7 @@ beforeAll(async () => {
 });
 
 const chainPath = (id: string, query = "") => `/integrity/events/VoucherInstance/${id}${query}`;
+const expertsPath = (id: string, query = "") => chainPath(id, `/history${query}`);
 
 it.each([
   ["page", [BROWSER, "text/html", "text/*", "text/html, application/json;q=0.9"]],
@@ -61,7 +65,15 @@ it("an address with a page and JSON answers HEAD without a body, and 405 in JSON
 });
 
 it("every page names the version, loads its own files only, and cannot be framed", async () => {
-  for (const path of ["/", "/check", "/nowhere", "/r/none", chainPath(voucher.id), chainPath("vch_none")]) {
+  for (const path of [
+    "/",
+    "/check",
+    "/nowhere",
+    "/r/none",
+    chainPath(voucher.id),
+    expertsPath(voucher.id),
+    chainPath("vch_none"),
+  ]) {
     const { headers, text } = await open(path);
     expect(text, path).toContain(`Partner Voucher API, version ${packageJson.version}</p></footer>`);
     const policy = headers.get("content-security-policy") ?? "";
@@ -82,7 +94,7 @@ it("every page names the version, loads its own files only, and cannot be framed
 });
 
 it("no page has an inline style or script, and each file's address changes with its content", async () => {
-  const { text } = await open(chainPath(voucher.id));
+  const { text } = await open(expertsPath(voucher.id));
   expect(text).not.toMatch(/<style|style=|<script(?![^>]* src=)|\son\w+=|javascript:/i);
   const assets = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? "");
   expect(new Set(assets.map((path) => path.replace(/.*\./, "")))).toEqual(new Set(["svg", "css", "js"]));
@@ -116,8 +128,33 @@ it("unknown names under /assets get 404", async () => {
   }
 });
 
+it("the page of a voucher says what it is, its brand and its status, and leaves proofs to experts", async () => {
+  const active = await issue();
+  await changeBrand.run(provisioning(servers.db), partner.brandId, {
+    logo: null,
+    removeLogo: false,
+    colour: "#0a7f5a",
+  });
+  const look = async (id: string) => (await open(chainPath(id))).text;
+  for (const [id, status] of [
+    [voucher.id, "This voucher has been used."],
+    [active.id, "This voucher can be used."],
+  ] as const) {
+    const text = await look(id);
+    const shown = text.replaceAll(/<[^>]+>/g, "");
+    expect(shown).toMatch(/Pass from Brand \d+/);
+    for (const part of [status, "Valid until", "Issued", "The voucher was created."]) expect(shown).toContain(part);
+    expect(shown).not.toMatch(/seal|hash|leaf|payload|receipt|VCH\d|curl|vch_/i);
+    expect(text).toContain(`href="${expertsPath(id)}"`);
+    expect(text).toContain('<link rel="stylesheet" href="/colours/0a7f5a.css">');
+    expect(text).not.toContain("<script");
+  }
+  await voidVoucher(provisioning(servers.db), partner.organizationId, active.code, null);
+  expect(await look(active.id)).toContain("The issuer has cancelled this voucher.");
+});
+
 it("the page of a chain describes each event, with its time, seal, hash and link", async () => {
-  const { text } = await open(chainPath(voucher.id));
+  const { text } = await open(expertsPath(voucher.id));
   expect(text.match(/>Sealed</g)).toHaveLength(2);
   for (const part of [
     voucher.id,
@@ -137,7 +174,7 @@ it("the page of a chain describes each event, with its time, seal, hash and link
 });
 
 it("the page of a chain shows only fields of the public JSON: no payload, code, reference or actor", async () => {
-  const { text } = await open(chainPath(voucher.id));
+  const text = (await open(expertsPath(voucher.id))).text + (await open(chainPath(voucher.id))).text;
   const said = JSON.parse(payloads[1] ?? "");
   const { nonce, redeemCode } = said.data;
   const { code } = voucher;
@@ -152,7 +189,7 @@ it("the page of a chain shows only fields of the public JSON: no payload, code, 
 it("the page of a chain shows an unsealed event as pending, without a hash", async () => {
   const { id } = await issue();
   await appendPending(servers.db, id, 1);
-  const { text } = await open(chainPath(id));
+  const { text } = await open(expertsPath(id));
   expect(text).toContain("<strong>Claimed</strong>");
   expect(text.match(/>Pending</g)).toHaveLength(1);
   expect(text.match(/Not sealed yet/g)).toHaveLength(1);
@@ -168,7 +205,7 @@ it("a long chain has pages, each with the previous hash of its first event", asy
   const follow = (text: string, rel: string) =>
     new RegExp(`rel="${rel}" href="([^"]+)"`).exec(text)?.[1]?.replaceAll("&#38;", "&");
 
-  const first = (await open(chainPath(id))).text;
+  const first = (await open(expertsPath(id))).text;
   expect(numbers(first)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
   expect(first).not.toContain('id="before"');
   expect(follow(first, "prev")).toBeUndefined();
@@ -179,12 +216,12 @@ it("a long chain has pages, each with the previous hash of its first event", asy
   expect(follow(second, "next")).toBeUndefined();
   expect(numbers((await open(follow(second, "prev") ?? "")).text)).toEqual(numbers(first));
 
-  const fromTwo = (await open(chainPath(id, "?after=1&limit=2"))).text;
+  const fromTwo = (await open(expertsPath(id, "?after=1&limit=2"))).text;
   expect(numbers(fromTwo)).toEqual([2, 3]);
   const { events } = JSON.parse((await open(chainPath(id, "?limit=1"), "*/*")).text);
   expect(fromTwo).toMatch(new RegExp(`id="before" data-sequence="1">.*>${events[0].recordHash}<`));
 
-  const behind = (await open(chainPath(id, "?after=900"))).text;
+  const behind = (await open(expertsPath(id, "?after=900"))).text;
   expect(numbers(behind)).toEqual([]);
   expect(behind).toContain("There are no entries after number 900.");
 });
@@ -218,7 +255,7 @@ it("the page of a chain without Postgres reports the failure and when to try aga
 
 it("the page of a chain answers a wrong after or limit with 400, and names the field", async () => {
   for (const query of ["?after=-1", "?limit=0", "?limit=1001", "?after=%3Cb%3E", "?after=1&after=2"]) {
-    const { status, kind, text } = await open(chainPath(voucher.id, query));
+    const { status, kind, text } = await open(expertsPath(voucher.id, query));
     expect([status, kind], query).toEqual([400, "page"]);
     expect(text).toMatch(/(after|limit) must be a whole number/);
   }

@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
+import { changeBrand } from "../../src/acts/brand/change.ts";
+import { readPicture } from "../../src/acts/picture.ts";
 import { REFERENCE } from "../../src/open/endpoints.ts";
 import { allDocuments } from "../../src/pages/documents.ts";
 import { DESCRIPTION } from "../support/api-description.ts";
@@ -7,6 +10,7 @@ import { expectSound, follow, LOOKS, photograph, useBrowser } from "../support/b
 import { readSnippets } from "../support/document-snippets.ts";
 import { makeOffer, makeReferral } from "../support/marketplace.ts";
 import { findSteadyPort } from "../support/steady-port.ts";
+import { provisioning } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
 import { signUser } from "../support/user-tokens.ts";
 
@@ -56,12 +60,23 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await visited.page.waitForURL(`${api.url}/`);
   });
 
-  it("a referrer's link shows its offer and passes axe", async () => {
-    const { code } = await makeReferral(db, await makeOffer(db, 2));
-    const visited = await visit(`${api.url}/r/${code}`, options);
-    expect(await visited.page.getByRole("heading", { level: 1 }).innerText()).toMatch(/^Pass from Brand/);
-    await visited.page.getByText("Available").waitFor();
-    await expectSound(visited, `referrer's link, ${look}`);
+  it("the pages of customers fit 360 px with long names and a brand's face, and pass axe", async () => {
+    const offer = await makeOffer(db, 2);
+    const { code } = await makeReferral(db, offer);
+    const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
+    const logo = readPicture(readFileSync("docs/images/portal.png", "base64"));
+    await changeBrand.run(provisioning(db), rows[0].brand, { logo, removeLogo: false, colour: "#ffd500" });
+    await db.query("UPDATE brands SET name = $2 WHERE id = $1", [rows[0].brand, `Café ${"W".repeat(60)}`]);
+    await db.query("UPDATE products SET name = $2 WHERE id = $1", [offer.productId, `Pass ${"M".repeat(60)}`]);
+    const voucher = `/integrity/events/VoucherInstance/${offer.vouchers[0]?.id}`;
+    const narrow = { ...options, ...(look.startsWith("phone") && { viewport: { width: 360, height: 740 } }) };
+    for (const path of [`/r/${code}`, voucher, `${voucher}/history`, "/marketplace/listings", "/check"]) {
+      const visited = await visit(api.url + path, narrow);
+      if (path === voucher || path.startsWith("/r/")) {
+        expect(await visited.page.evaluate("document.querySelector('.face .logo').naturalWidth")).toBeGreaterThan(0);
+      }
+      await expectSound(visited, `customers, ${path.replace(/(vch_)?\w{12,32}/, "x")}, ${look}`);
+    }
   });
 
   it("the reference page shows every operation, does not overflow and passes axe", async () => {

@@ -25,6 +25,7 @@ export const OUTSIDE = [
   { address: "/assets", because: "what pages load" },
   { address: "/logos", because: "the logos of brands, which pages load" },
   { address: "/colours", because: "the colours of brands, which pages load" },
+  { address: "/integrity/events/:entityType/:entityId/history", because: "a page for experts" },
   { address: "/log", because: "the log's files, in the form of C2SP tlog-tiles" },
   { address: "/docs", because: "the reference as a page" },
   { address: "/openapi.json", because: "the reference itself" },

@@ -187,7 +187,7 @@ describe("after a checkpoint is published", () => {
       const path = `${api.url}/integrity/events/VoucherInstance/${vouchers[at]?.id}`;
       const { body } = await send("GET", path);
       expect(body.events.map((event: { payloadKept: boolean }) => event.payloadKept)).toEqual([true, false]);
-      const page = await (await fetch(path, { headers: { accept: "text/html" } })).text();
+      const page = await (await fetch(`${path}/history`, { headers: { accept: "text/html" } })).text();
       expect(page.includes("Its content is missing or was changed"), change).toBe(!change.includes("erased_by = 3"));
       await servers.db.query(`UPDATE voucher_events SET payload = $2, erased_by = NULL WHERE ${event}`, [
         ...[vouchers[at]?.id, rows[0].payload],

@@ -153,11 +153,12 @@ it("the pages of links, listings, histories and the check use and name the reade
   const pages: Record<string, string> = {
     [`/r/${link.code}`]: "So erhalten Sie ihn",
     "/marketplace/listings": "Marktplatz",
-    [`/integrity/events/VoucherInstance/${id}`]: "Verlauf des Gutscheins",
+    [`/integrity/events/VoucherInstance/${id}`]: "Dieser Gutschein kann eingelöst werden.",
+    [`/integrity/events/VoucherInstance/${id}/history`]: "Verlauf des Gutscheins",
     "/check": "Gutschein prüfen",
     "/r/unknown": translateInto("de")("errors.link_not_found"),
     "/integrity/events/VoucherInstance/vch_1": "Gutschein nicht gefunden",
-    "/integrity/events/VoucherInstance/vch_1?limit=x": "limit muss eine ganze Zahl von 1 bis",
+    "/integrity/events/VoucherInstance/vch_1/history?limit=x": "limit muss eine ganze Zahl von 1 bis",
   };
   for (const [path, words] of Object.entries(pages)) {
     const headers = { accept: "text/html", "accept-language": "de-AT,de;q=0.9,en;q=0.8" };

@@ -11,6 +11,7 @@ const OUTSIDE_ROUTES: Record<(typeof OUTSIDE)[number]["address"], string[]> = {
   "/assets": ["/:fileName"],
   "/logos": ["/:name"],
   "/colours": ["/:name"],
+  "/integrity/events/:entityType/:entityId/history": [""],
   "/log": ["/checkpoint", "/policy", "/tile/*path"],
   "/docs": [""],
   "/openapi.json": [""],

@@ -241,6 +241,7 @@ async function readPublicly({ ask }: Calls, { vouchers }: Subjects): Promise<str
   for (const accept of ["application/json", "text/html"]) {
     for (const path of [
       `/integrity/events/VoucherInstance/${vouchers.redeemed.id}`,
+      `/integrity/events/VoucherInstance/${vouchers.redeemed.id}/history`,
       `/integrity/events/VoucherInstance/${vouchers.reserved.id}`,
       "/",
       "/docs",

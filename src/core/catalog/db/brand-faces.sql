@@ -13,3 +13,14 @@ UPDATE brands SET colour = $2::text WHERE id = $1::text;
 -- Gives a brand a logo, or none, in place of the one that it has.
 INSERT INTO brand_logos (brand_id, name, content) VALUES ($1::text, $2::text, $3::bytea)
     ON CONFLICT (brand_id) DO UPDATE SET name = excluded.name, content = excluded.content;
+
+-- name: find_voucher_face(voucher_id)
+-- What the public page of a voucher shows, at the database's time.
+SELECT v.status, voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "validUntil", voucher_suspended(v.suspension, b.suspended_at) AS suspended,
+       clock_timestamp() AS now, p.name AS "productName", br.name AS brand, br.colour, l.name AS logo
+  FROM vouchers AS v
+  JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
+  JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
+  JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
+  LEFT JOIN brand_logos AS l ON l.brand_id = br.id
+ WHERE v.id = $1::text;

@@ -1,5 +1,6 @@
-import { bytea, orNull, type Row, text } from "../../../platform/db/columns.ts";
+import { boolean, bytea, orNull, type Row, text, textOf, timestamptz } from "../../../platform/db/columns.ts";
 import { Statements } from "../../../platform/db/statements.ts";
+import type { StoredStatus } from "../../voucher/voucher.ts";
 
 /** What pages show of a brand. `colour`: such as `#0a7f5a`. `logo`: its name, which has a hash of its content. */
 const BRAND_FACE = { brand: text, colour: orNull(text), logo: orNull(text) };
@@ -15,3 +16,16 @@ export const putLogo = sql.execute("put_logo", {
   name: orNull(text),
   content: orNull(bytea),
 });
+/** What the public page of a voucher shows. Null when there is no such voucher. */
+export const findVoucherFace = sql.row(
+  "find_voucher_face",
+  {
+    ...BRAND_FACE,
+    status: textOf<StoredStatus>(),
+    validUntil: timestamptz,
+    suspended: boolean,
+    now: timestamptz,
+    productName: text,
+  },
+  { voucherId: text },
+);
