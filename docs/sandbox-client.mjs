@@ -29,7 +29,9 @@ async function call(method, path, body) {
       if (response.ok && answer) return { ok: true, answer };
       const isService = [answer?.code, answer?.error].every((each) => typeof each === "string");
       if (!isService) throw new Error("This answer is a proxy's.");
-      if (status < 500 && ![408, 429].includes(status)) return { ok: false, answer: { ...answer, status } };
+      // A daily limit lasts until midnight.
+      const isFinal = answer.code === "cap_reached" || ![408, 429].includes(status);
+      if (status < 500 && isFinal) return { ok: false, answer: { ...answer, status } };
     } catch {
       // No response, or an incomplete one. The outcome is unknown, so the same call is sent again.
     }
@@ -39,9 +41,9 @@ async function call(method, path, body) {
   }
 }
 
-/** Only a 409 and this 404 prove that nothing was redeemed. After others, an earlier run may have redeemed it. */
+/** Only a 409 and these prove that nothing was redeemed. After others, an earlier run may have redeemed it. */
 function refused({ status, code: reason }) {
-  if (status !== 409 && reason !== "voucher_not_found") throw new OutcomeUnknown();
+  if (status !== 409 && !["voucher_not_found", "cap_reached"].includes(reason)) throw new OutcomeUnknown();
   return { outcome: "refused", reason };
 }
 

@@ -41,4 +41,17 @@ async function voidVoucher() {
   return { outcome: ok ? "voided" : "refused" };
 }
 
-console.log(JSON.stringify(await { issue, void: voidVoucher }[step]()));
+/** What was stolen is suspended, and resumed once it is found. A customer who was ill gets a later end. */
+async function change(verb, body = {}) {
+  const { ok } = await call(`/vouchers/${verb}`, { code, ...body });
+  return { outcome: ok ? `${verb.replace(/e$/, "")}ed` : "refused" };
+}
+
+const steps = {
+  issue,
+  void: voidVoucher,
+  suspend: () => change("suspend", { reason: `stolen, order ${order}` }),
+  resume: () => change("resume"),
+  extend: () => change("extend", { validUntil }),
+};
+console.log(JSON.stringify(await steps[step]()));

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { CheckOptions } from "./check-client.ts";
 import { assertSandboxKey, parseAddress } from "./check-options.ts";
 import type { CheckResult } from "./checks.ts";
-import { type Faults, type NetworkFault, openFaultyProxy } from "./faulty-proxy.ts";
+import { type CallKind, type Faults, type NetworkFault, openFaultyProxy } from "./faulty-proxy.ts";
 import { ClientFault, runClient } from "./run-client.ts";
 import { makeServiceCall, type ServiceCall } from "./service.ts";
 
@@ -14,8 +14,12 @@ export interface IssuerOptions extends Pick<CheckOptions, "key" | "url" | "clien
 
 /** One step that a check demands of a back office's client. */
 interface IssuerStep {
-  /** issue: issue `count` vouchers for the order and report their codes. void: void the voucher with `code`. */
-  step: "issue" | "void";
+  /**
+   * issue: issue `count` vouchers for the order and report their codes. void, suspend, resume: the voucher with `code`.
+   * extend: give that voucher the end `validUntil`.
+   */
+  step: "issue" | "void" | "suspend" | "resume" | "extend";
+  validUntil?: string;
   order: string;
   count?: number;
   code?: string;
@@ -26,16 +30,19 @@ interface IssuerCheck {
   about: string;
   step: IssuerStep;
   faults?: Faults;
-  outcome: "issued" | "voided" | "refused";
+  outcome: "issued" | "voided" | "suspended" | "resumed" | "extended" | "refused";
   /** The number of batches that the step must add, and the number of vouchers of the first batch that it must void. */
   adds?: number;
   voids?: number;
+  /** What the voucher must show afterwards. */
+  shows?: { status: string } | { validUntil: string };
 }
 
 /** Maximum number of items that the service puts on a page. */
 const PAGE_MAX = 1_000;
 const COUNT = 2;
 const VALID_UNTIL = "2099-12-31";
+const LATER = "2199-12-31T00:00:00.000Z";
 const LOST: NetworkFault = { kind: "lose response" };
 const BUSY: NetworkFault = {
   kind: "answer",
@@ -45,11 +52,14 @@ const BUSY: NetworkFault = {
 };
 
 const first =
-  (kind: "issue" | "void", fault: NetworkFault): Faults =>
+  (kind: CallKind, fault: NetworkFault): Faults =>
   (found, before) =>
     found === kind && before === 0 ? fault : null;
 
-/** The checks of a run. Their order numbers begin with this text. `void` steps use a code of the first batch. */
+/**
+ * The checks of a run. Their order numbers begin with this text. `void` steps use a code of the first batch, and other
+ * steps of one voucher use another code of it.
+ */
 function checksOf(run: string): IssuerCheck[] {
   const issue = (number: number, count = COUNT): IssuerStep => ({ step: "issue", order: `${run}-${number}`, count });
   const voiding: IssuerStep = { step: "void", order: `${run}-1` };
@@ -86,6 +96,37 @@ function checksOf(run: string): IssuerCheck[] {
       voids: 1,
     },
     { name: "void again", about: "The same voucher is returned twice.", step: voiding, outcome: "voided" },
+    ...changesOf(`${run}-1`),
+  ];
+}
+
+/** The checks that suspend, resume and extend a voucher of an order. */
+function changesOf(order: string): IssuerCheck[] {
+  return [
+    {
+      name: "suspend",
+      about: "A code was stolen, and the response to its suspension is lost.",
+      step: { step: "suspend", order },
+      faults: first("suspend", LOST),
+      outcome: "suspended",
+      shows: { status: "Suspended" },
+    },
+    {
+      name: "resume",
+      about: "The code was found, and the service answers 503 with Retry-After: 1.",
+      step: { step: "resume", order },
+      faults: first("resume", BUSY),
+      outcome: "resumed",
+      shows: { status: "Active" },
+    },
+    {
+      name: "extend",
+      about: "A customer was ill, and the response to the extension is lost.",
+      step: { step: "extend", order, validUntil: LATER },
+      faults: first("extend", LOST),
+      outcome: "extended",
+      shows: { validUntil: LATER },
+    },
   ];
 }
 
@@ -104,6 +145,15 @@ export async function listAll(call: ServiceCall, path: string, limit = PAGE_MAX)
     if (typeof page?.nextCursor !== "string") return items;
     cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`;
   }
+}
+
+/** Returns a sentence for each field with another value than the voucher must show. */
+async function findOther(call: ServiceCall, code: string, shows: object): Promise<string[]> {
+  const path = `/issuer/vouchers?code=${encodeURIComponent(code)}`;
+  const found = await call(path, ({ items }) => Array.isArray(items));
+  const [voucher] = (found?.items ?? []) as Record<string, unknown>[];
+  const other = Object.entries(shows).filter(([name, value]) => voucher?.[name] !== value);
+  return other.map(([name, value]) => `The voucher's ${name} is ${voucher?.[name]} instead of ${value}.`);
 }
 
 /**
@@ -128,16 +178,16 @@ export async function checkIssuer(
   /** The batch of each order. */
   const issued = new Map<string, unknown>();
   try {
-    for (const { name, about, step, faults = () => null, outcome, adds = 0, voids } of checksOf(
+    for (const { name, about, step, faults = () => null, outcome, adds = 0, voids, shows } of checksOf(
       `check-${randomBytes(4).toString("hex")}`,
     )) {
       const sentences: string[] = [];
-      const [order] = issued.values();
+      const order = issued.get(step.order);
       const voidedBefore = voids === undefined ? 0 : Number((await read(order))?.voided);
-      const code = step.step === "void" ? { code: (await codesOf(order))[0] } : {};
+      const code = step.step === "issue" ? null : String((await codesOf(order)).at(step.step === "void" ? 0 : -1));
       proxy.begin(faults);
       try {
-        const asked = { ...step, ...code, product, validUntil: VALID_UNTIL, api: proxy.url, key };
+        const asked = { validUntil: VALID_UNTIL, ...step, ...(code && { code }), product, api: proxy.url, key };
         const result = await runClient(client, asked, signal);
         const added = (await batches()).filter(({ id }) => !known.has(id));
         for (const { id } of added) known.add(id);
@@ -156,6 +206,7 @@ export async function checkIssuer(
           sentences.push("It did not return the codes of the order's batch, in the order of their serials.");
         if (voids !== undefined && Number((await read(order))?.voided) - voidedBefore !== voids)
           sentences.push("It did not void the voucher.");
+        if (shows !== undefined && code !== null) sentences.push(...(await findOther(call, code, shows)));
       } catch (error) {
         if (!(error instanceof ClientFault)) throw error;
         sentences.push(error.message);

@@ -20,6 +20,8 @@ export const VOUCHERS_NEEDED = 12;
 const SLOW_MS = 3_000;
 /** The `Retry-After` of the proxy's own 503 responses. */
 const RETRY_AFTER_SECONDS = 2;
+/** The `Retry-After` of a daily limit. */
+const REST_OF_DAY_SECONDS = 3_600;
 /** The errors with which the proxy itself responds. */
 const ERRORS = {
   overloaded: [503, "The voucher service is busy. Please try again in a moment."],
@@ -28,6 +30,8 @@ const ERRORS = {
     "This voucher is in use in another checkout. Finish or cancel that one, or try again in a few minutes.",
   ],
   voucher_voided: [409, "The issuer has cancelled this voucher. Another form of payment is needed."],
+  voucher_suspended: [409, "This voucher is on hold. Please contact the company that issued it."],
+  cap_reached: [429, "This till has reached its daily limit. Please ask your support."],
 } as const;
 
 interface Check {
@@ -161,6 +165,30 @@ export const CHECKS: readonly Check[] = [
         kind === "redeem" || kind === "reserve" ? refusal : null,
       );
       check.expectRefused(settled, "a voucher that another checkout has reserved");
+    },
+  },
+  {
+    name: "suspended voucher",
+    about: "The issuer has suspended the voucher, because its code was stolen.",
+    async run(check) {
+      const [order, code] = [check.order(15), check.code(6)];
+      const refusal = errorAnswer("voucher_suspended");
+      const settled = await check.settle({ step: "checkout", order, codes: [code] }, (kind) =>
+        kind === "redeem" || kind === "reserve" ? refusal : null,
+      );
+      check.expectRefused(settled, "a suspended voucher");
+    },
+  },
+  {
+    name: "daily limit",
+    about: "The key has reached its daily limit: 429 until midnight.",
+    async run(check) {
+      const [order, code] = [check.order(16), check.code(6)];
+      const refusal = errorAnswer("cap_reached", REST_OF_DAY_SECONDS);
+      const settled = await check.settle({ step: "checkout", order, codes: [code] }, (kind) =>
+        kind === "redeem" ? refusal : null,
+      );
+      check.expectRefused(settled, "a till that has reached its daily limit");
     },
   },
   {

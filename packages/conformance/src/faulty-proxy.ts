@@ -5,8 +5,10 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseObject } from "./service.ts";
 
+/** What an issuer does to one voucher. */
+const ACTS = ["void", "suspend", "resume", "extend"] as const;
 /** The purpose of a call of the client. */
-export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | "void" | "other";
+export type CallKind = "lookUp" | "reserve" | "redeem" | "release" | "issue" | (typeof ACTS)[number] | "other";
 
 /** One call of the client and its response. */
 export interface ProxiedCall {
@@ -142,7 +144,8 @@ function forwardable(headers: [name: string, value: string][]): Record<string, s
 
 function kindOf(method: string, path: string): CallKind {
   if (method === "POST" && /^\/issuer\/products\/[^/]+\/batches$/.test(path)) return "issue";
-  if (method === "POST" && path === "/issuer/vouchers/void") return "void";
+  const act = ACTS.find((name) => path === `/issuer/vouchers/${name}`);
+  if (method === "POST" && act !== undefined) return act;
   const [, name = ""] = /^\/partner\/vouchers\/([^/?]+)\/?(?:\?|$)/.exec(path) ?? [];
   if (method === "GET") return name === "" ? "other" : "lookUp";
   return name === "reserve" || name === "redeem" || name === "release" ? name : "other";

@@ -35,6 +35,9 @@ const OUTCOMES = [
   "unsupported",
   "issued",
   "voided",
+  "suspended",
+  "resumed",
+  "extended",
 ] as const;
 
 /** The last line that the client prints on standard output, as JSON. */

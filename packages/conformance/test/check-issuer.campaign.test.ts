@@ -12,7 +12,7 @@ import { makeServiceCall } from "../src/service.ts";
 const SAMPLE = readFileSync("docs/sandbox-issuer.mjs", "utf8");
 
 /** The place in the sample where its step runs. */
-const RUNS = "await { issue, void: voidVoucher }[step]()";
+const RUNS = "await steps[step]()";
 
 const { api, db } = useService({ workers: [], env: { ISSUER_API: "true" } });
 const directory = mkdtempSync(join(tmpdir(), "voucher-sandbox-issuer-"));
@@ -62,6 +62,7 @@ it.each([
   [" || answer.otherBatch", "", ["reused reference"]],
   ["voucher.code", "voucher.id", ["issue", "repeat", "lost answer", "busy service"]],
   ['await call("/vouchers/void"', '{ ok: true } || await call("/vouchers/void"', ["void"]],
+  ["await call(`/vouchers/${verb}`", "{ ok: true } || await call(`/vouchers/${verb}`", ["suspend", "extend"]],
   [RUNS, `order.endsWith("-3") ? { outcome: "refused" } : ${RUNS}`, ["busy service"]],
   [RUNS, `order.endsWith("-2") ? { outcome: "issued", codes: [] } : ${RUNS}`, ["lost answer"]],
   [

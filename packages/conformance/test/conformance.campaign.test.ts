@@ -73,10 +73,15 @@ describe.concurrent("voucherctl sandbox check", () => {
     },
     {
       fault: "a 409 is retried",
-      client: () =>
-        sampleWith(["if (status < 500 && ![408, 429].includes(status))", "if (attempt > 1 || (status < 409))"]),
-      checks: ["used voucher", "other checkout", "expired voucher"],
+      client: () => sampleWith(["if (status < 500 && isFinal)", "if (attempt > 1 || status < 409 || status === 429)"]),
+      checks: ["used voucher", "other checkout", "suspended voucher", "expired voucher"],
       sentence: /^It sent the redeem 3 times although each response was a 409\. A 409 is an answer: do not retry it\.$/,
+    },
+    {
+      fault: "a daily limit counts as a busy service",
+      client: () => sampleWith(['answer.code === "cap_reached" || ', ""]),
+      checks: ["daily limit"],
+      sentence: /^It reported "redeemed" for a till that has reached its daily limit\. It must report "refused"\.$/,
     },
     {
       fault: "a 409 counts as a success",
@@ -248,7 +253,7 @@ it("the package's own command passes the sample client, and exits 2 if an option
   const passed = await runNode([...options, ...client], {});
   expect(passed).toMatchObject({
     exitCode: 0,
-    stdout: expect.stringMatching(/\nThe client passed all 15 checks\.\n$/),
+    stdout: expect.stringMatching(/\nThe client passed all 17 checks\.\n$/),
   });
   const wrong = await runNode(options, {});
   expect(wrong).toMatchObject({ exitCode: 2, stderr: "--client is missing. --help lists the options.\n" });
