@@ -21,9 +21,16 @@ export class Bindings {
     this.#texts.set(name, value);
   }
 
-  /** Sets a moving moment before any time passes. */
+  /** Sets a moment. A moving one as if no time had passed. */
   bindMoment(name: string, value: Date): void {
     this.#moments.set(name, value.getTime());
+  }
+
+  /** Sets a moving moment so many seconds after another one. Returns where it is now. */
+  bindAfter(name: string, seconds: number, earlier: string): Date {
+    const value = (this.#moments.get(earlier) ?? Number.NaN) + seconds * 1_000;
+    this.#moments.set(name, value);
+    return new Date(value - this.#passedMs);
   }
 
   textOf(name: string): string {

@@ -51,12 +51,24 @@ it("an order of the calls explains every answer to overlapping calls about one v
 
 /** A run without these would prove little. */
 const MUST_HAPPEN = [
-  ...["lookUp", "reserve", "release", "redeem", "redemption", "events", "list", "void", "suspend", "resume"].map(
-    (operation) => `${operation} 200`,
-  ),
+  ...[
+    "lookUp",
+    "reserve",
+    "release",
+    "redeem",
+    "redemption",
+    "events",
+    "list",
+    "void",
+    "suspend",
+    "resume",
+    "extend",
+  ].map((operation) => `${operation} 200`),
   ...["redeem", "reserve"].flatMap((operation) =>
     ["voided", "expired", "suspended"].map((state) => `${operation} voucher_${state}`),
   ),
+  "extend invalid_request",
+  "lookUp 200 after an extension",
   ...[
     "redeem null",
     "reserve null",
@@ -69,9 +81,11 @@ const MUST_HAPPEN = [
   ...["lookUp", "reserve", "redeem"].map((operation) => `${operation} unknown_key`),
 ];
 
-function outcomesOf({ ask, status, code }: Exchange): string[] {
+function outcomesOf({ ask, status, code, body, sentAtMs }: Exchange): string[] {
   const outcome = code ?? status;
+  const isExtended = ask.operation === "lookUp" && sentAtMs > (ask.voucher.validUntilMs ?? 0);
   const details = [
+    ...(isExtended && body?.status === "Active" ? [`lookUp ${outcome} after an extension`] : []),
     ...(ask.operation === "redeem" && ask.token !== null ? [`redeem with token ${outcome}`] : []),
     ...(ask.operation === "list" && ask.after !== null ? [`list after a page ${outcome}`] : []),
   ];

@@ -35,11 +35,13 @@ const CALLS = {
   void: 0,
   suspend: 0,
   resume: 0,
+  extend: 0,
 };
 type Calls = typeof CALLS;
-/** Of every four vouchers, one may also be voided, one expires while it is used, and one is suspended and resumed. */
+/** Of every four vouchers, one may be voided, one expires and is extended, and one is suspended and resumed. */
 const CALLS_OF_TURN: Partial<Record<number, Calls>> = {
   1: { ...CALLS, void: 3 },
+  2: { ...CALLS, extend: 2 },
   3: { ...CALLS, suspend: 3, resume: 4 },
 };
 const TURN = { expiring: 2, all: 4 };
@@ -47,6 +49,8 @@ const TURN = { expiring: 2, all: 4 };
 const VALID_MS = { expiring: 500, others: 86_400_000 };
 /** How long before its end the clients of a voucher that expires begin, or 0 to begin at its end. Milliseconds. */
 const LEADS_MS = [0, 20, 60, 150, 400];
+/** How much longer an extended voucher is valid, or how much less. Milliseconds. */
+const EXTENDED_MS = [-50, 100, 500];
 /** The maximum age of a list's redemptions. Milliseconds. */
 const LISTED_MS = 5_000;
 /** The sizes of pages. */
@@ -140,6 +144,8 @@ class Chooser {
   readonly #from = new Date(Date.now() - LISTED_MS).toISOString();
   readonly #reservations: { ticket: string; token: string }[] = [];
   readonly #nextPages: ListAsk[] = [];
+  /** The end that an extension has moved last. Milliseconds. */
+  #endMs = 0;
 
   constructor(scene: Scene, voucher: SuppliedVoucher) {
     this.#scene = scene;
@@ -175,6 +181,11 @@ class Chooser {
         const tokens = by.chance(FOREIGN_CHANCE) ? this.#scene.tokens : this.#reservations.map(({ token }) => token);
         const token = name === "redeemWithToken" ? pickOf(tokens) : null;
         return { operation: "redeem", key, voucher, externalRef, by: named, token };
+      }
+      case "extend": {
+        this.#endMs = Math.max(this.#endMs, voucher.validUntilMs ?? 0, Date.now());
+        const validUntil = new Date(this.#endMs + by.pick(EXTENDED_MS)).toISOString();
+        return { operation: name, key, voucher, validUntil };
       }
       default:
         return { operation: name, key, voucher };

@@ -28,6 +28,8 @@ const STEPS: [fc.Arbitrary<Step>, number][] = [
   [outside.flushStep, 1],
   [outside.restartStep, 1],
   [outside.voidStep, 1],
+  [outside.suspendStep, 4],
+  [outside.extendStep, 2],
 ];
 
 const DEFAULT_RUNS = 50;
@@ -109,6 +111,8 @@ const OUTCOMES = [
   "look up: found Active, reserved by the caller",
   "look up: found Active, reserved by another key",
   "look up: found Expired",
+  "look up: found Suspended",
+  "look up: found Suspended, reserved by the caller",
   "look up: found Redeemed",
   "look up: found Voided",
   "look up: voucher_not_found",
@@ -118,6 +122,7 @@ const OUTCOMES = [
     `${kind}: voucher_used`,
     `${kind}: voucher_voided`,
     `${kind}: voucher_expired`,
+    `${kind}: voucher_suspended`,
     `${kind}: reservation_ended`,
     `${kind}: voucher_reserved`,
   ]),
@@ -128,5 +133,8 @@ const OUTCOMES = [
   "release: nothing released",
   "events: chain of 1",
   "events: chain of 2",
+  "events: chain of 3",
   "void: voided",
+  "redeem: cap_reached",
+  ...["suspend: done", "unsuspend: done", "extend: done", "extend: invalid_request"],
 ];

@@ -8,15 +8,19 @@ import { happened, jsonText, moving, sentence, type Variable, variable } from ".
 const RESERVATION_SECONDS = 900;
 
 export type OrganizationName = "OURS" | "THEIRS";
-export type KeyName = "SHOP" | "TILL" | "AUDIT" | "OTHER";
+export type KeyName = "SHOP" | "TILL" | "CAPPED" | "AUDIT" | "OTHER";
 export type VoucherName = "A" | "B" | "C" | "D";
 /** The first reservation of voucher A is A1. */
 export type ReservationName = `${VoucherName}${number}`;
 
-/** Two keys of one organization with both scopes, one that may only read, and one key of another organization. */
-export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean }> = {
+/**
+ * Three keys of one organization with both scopes, of which one redeems at most `maxPerDay`, one that may only read,
+ * and one key of another organization.
+ */
+export const KEYS: Record<KeyName, { organization: OrganizationName; mayRedeem: boolean; maxPerDay?: number }> = {
   SHOP: { organization: "OURS", mayRedeem: true },
   TILL: { organization: "OURS", mayRedeem: true },
+  CAPPED: { organization: "OURS", mayRedeem: true, maxPerDay: 1 },
   AUDIT: { organization: "OURS", mayRedeem: false },
   OTHER: { organization: "THEIRS", mayRedeem: true },
 };
@@ -50,13 +54,32 @@ interface Voucher {
   organization: OrganizationName;
   code: string;
   validForSeconds: number;
+  extensions: number;
+  suspended: boolean;
   /** The voucher's reservations, in order of their start. */
   reservations: Reservation[];
   redemption: Redemption | null;
-  voided: { reason: string | null } | null;
-  /** Whether its chain has an expired event. It is Expired in both cases. */
-  expiryRecorded: boolean;
+  isVoided: boolean;
+  /** Its events, in order of sequence. It does not contain reservations. */
+  chain: ChainEvent[];
 }
+
+interface ChainEvent {
+  type: keyof typeof CODES;
+  /** What the payload has in `data`, among other things. */
+  data: object;
+}
+
+/** Their codes. */
+const CODES = {
+  issued: "VCH001",
+  redeemed: "VCH004",
+  voided: "VCH005",
+  expired: "VCH006",
+  extended: "VCH008",
+  suspended: "VCH009",
+  resumed: "VCH010",
+};
 
 export interface Model {
   /** Seconds that have passed since the vouchers were issued. */
@@ -90,10 +113,12 @@ export function newModel(validForSeconds: Record<VoucherName, number>): Model {
     name,
     ...VOUCHERS[name],
     validForSeconds: validForSeconds[name],
+    extensions: 0,
+    suspended: false,
     reservations: [],
     redemption: null,
-    voided: null,
-    expiryRecorded: false,
+    isVoided: false,
+    chain: [{ type: "issued", data: {} }],
   });
   return {
     now: 0,
@@ -131,7 +156,7 @@ export function lookUp(model: Model, key: KeyName, named: Named): Expected {
         priceUsd: 40.25,
         benefitMonths: 6,
         usageUnitLabel: "visit",
-        validUntil: moving(`VALID_UNTIL_${name}`),
+        validUntil: moving(endName(voucher)),
         status: statusOf(model, voucher),
         redeemedAt: voucher.redemption === null ? null : happened(`REDEEMED_AT_${name}`),
       },
@@ -183,7 +208,7 @@ export interface RedeemCall {
 /** A confirmed reference is answered before the voucher is checked. A refused one can be used again. */
 export function redeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const expected = KEYS[key].mayRedeem ? decideRedeem(model, key, call) : missingScope();
-  if ([404, 409].includes(expected.status))
+  if ([404, 409, 429].includes(expected.status))
     model.refusals.set(referenceOf(key, call), refusalsOf(model, key, call) + 1);
   return expected;
 }
@@ -226,9 +251,12 @@ function decideRedeem(model: Model, key: KeyName, call: RedeemCall): Expected {
   const tokenMatches = token !== null && token === live?.name;
   if (token !== null && !tokenMatches) return refused("token_mismatch");
   if (live !== null && live.key !== key && !tokenMatches) return refused("voucher_reserved");
+  const ofKey = [...model.redemptions.values()].filter((one) => one.key === key);
+  if (ofKey.length === KEYS[key].maxPerDay) return refusal(429, "cap_reached", sentence);
   const redemption: Redemption = { voucher: voucher.name, key, externalRef, consumed: live, note };
   if (live !== null) live.ended = "Consumed";
   voucher.redemption = redemption;
+  voucher.chain.push({ type: "redeemed", data: {} });
   model.redemptions.set(reference, redemption);
   return redeemed(redemption, false);
 }
@@ -273,17 +301,46 @@ export function voidVoucher(
   const voucher = inOrganization(model, organization, { by: "code", voucher: name });
   if (voucher === null) return "voucher_not_found";
   const final = voucherRefusal(model, voucher);
-  if (final !== null) return final;
+  if (final !== null && final !== "voucher_suspended") return final;
   const live = liveReservation(model, voucher);
   if (live !== null) live.ended = "Released";
-  voucher.voided = { reason };
+  voucher.isVoided = true;
+  voucher.chain.push({ type: "voided", data: reason === null ? {} : { reason } });
   return null;
 }
+
+/** Suspends a voucher or resumes it. Returns why it cannot be suspended or resumed, or null. */
+export function suspendVoucher(model: Model, name: VoucherName, suspended: boolean, reason: string): string | null {
+  const voucher = model.vouchers[name];
+  const final = finalRefusal(voucher);
+  if (final === null && voucher.suspended !== suspended)
+    voucher.chain.push({ type: suspended ? "suspended" : "resumed", data: { reason } });
+  if (final === null) voucher.suspended = suspended;
+  return final;
+}
+
+/** Gives a voucher another end, in seconds after its issue. Returns why it cannot be extended, or null. */
+export function extendVoucher(model: Model, name: VoucherName, end: number, reason: string): string | null {
+  const voucher = model.vouchers[name];
+  const final = finalRefusal(voucher);
+  if (final !== null || end === voucher.validForSeconds) return final;
+  if (end < voucher.validForSeconds || end <= model.now) return "invalid_request";
+  voucher.validForSeconds = end;
+  voucher.extensions += 1;
+  voucher.chain.push({ type: "extended", data: { reason } });
+  return null;
+}
+
+/** The name of a voucher's present end. */
+export const endName = ({ name, extensions }: Pick<Voucher, "name" | "extensions">) =>
+  `VALID_UNTIL_${name}_${extensions}`;
 
 /** Records expiries. In answers, only chains change. */
 export function sweep(model: Model): void {
   for (const voucher of Object.values(model.vouchers)) {
-    if (statusOf(model, voucher) === "Expired") voucher.expiryRecorded = true;
+    const isRecorded = voucher.chain.findLast(({ type }) => type === "expired" || type === "extended");
+    if (statusOf(model, voucher) === "Expired" && isRecorded?.type !== "expired")
+      voucher.chain.push({ type: "expired", data: {} });
     for (const reservation of voucher.reservations)
       if (reservation.ended === null && isOver(model, reservation)) reservation.ended = "Expired";
   }
@@ -300,9 +357,9 @@ export function reservationOf(model: Model, voucher: VoucherName, before: number
   return model.vouchers[voucher].reservations.at(-1 - before)?.name ?? null;
 }
 
-/** Whether a voucher can still be reserved or redeemed. */
+/** Whether a voucher can still be reserved or redeemed, now or once it is resumed. */
 export function isActive(model: Model, voucher: VoucherName): boolean {
-  return voucherRefusal(model, model.vouchers[voucher]) === null;
+  return ["Active", "Suspended"].includes(statusOf(model, model.vouchers[voucher]));
 }
 
 export function isReserved(model: Model, voucher: VoucherName): boolean {
@@ -331,16 +388,24 @@ function inOrganization(model: Model, organization: OrganizationName, named: Nam
 
 function statusOf(model: Model, voucher: Voucher): string {
   if (voucher.redemption !== null) return "Redeemed";
-  if (voucher.voided !== null) return "Voided";
-  return model.now < voucher.validForSeconds ? "Active" : "Expired";
+  if (voucher.isVoided) return "Voided";
+  if (model.now >= voucher.validForSeconds) return "Expired";
+  return voucher.suspended ? "Suspended" : "Active";
 }
 
-/** Used comes before voided, and voided before expired. */
+/** Why a voucher can never be redeemed again, or null. */
+function finalRefusal(voucher: Voucher): string | null {
+  if (voucher.redemption !== null) return "voucher_used";
+  return voucher.isVoided ? "voucher_voided" : null;
+}
+
+/** Used comes before voided, voided before expired, and expired before suspended. */
 function voucherRefusal(model: Model, voucher: Voucher): string | null {
   const refusals: Record<string, string> = {
     Redeemed: "voucher_used",
     Voided: "voucher_voided",
     Expired: "voucher_expired",
+    Suspended: "voucher_suspended",
   };
   return refusals[statusOf(model, voucher)] ?? null;
 }
@@ -399,14 +464,16 @@ const missingScope = () => refusal(401, "missing_scope", sentence);
 /** The same answer for unknown vouchers and for those of other organizations. */
 const notFound = () => refusal(404, "voucher_not_found", variable("SENTENCE_OF_404"));
 
-/** A voucher's chain: issued, then possibly redeemed, voided or expired. It does not contain reservations. */
-function chainOf({ name, code, redemption, voided, expiryRecorded }: Voucher): object[] {
-  const nonce = (sequence: number) => ({ nonce: variable(`NONCE_${name}_${sequence}`) });
-  const chain = [event(name, 1, "issued", "VCH001", `ISSUED_AT_${name}`, expect.objectContaining(nonce(1)))];
-  if (redemption !== null) {
+/** A voucher's chain, as its organization reads it. */
+function chainOf({ name, code, redemption, chain }: Voucher): object[] {
+  return chain.map(({ type, data }, at) => {
+    const sequence = at + 1;
+    const nonce = { nonce: variable(`NONCE_${name}_${sequence}`) };
+    if (type !== "redeemed" || redemption === null)
+      return event(name, sequence, type, `AT_${name}_${sequence}`, expect.objectContaining({ ...nonce, ...data }));
     const { key, externalRef, consumed, note } = redemption;
-    const data = {
-      ...nonce(2),
+    const redeemed = {
+      ...nonce,
       voucherCode: variable(code),
       serial: 1,
       externalRef,
@@ -416,22 +483,14 @@ function chainOf({ name, code, redemption, voided, expiryRecorded }: Voucher): o
       retailPriceUsd: 50,
       priceUsd: 40.25,
     };
-    chain.push(event(name, 2, "redeemed", "VCH004", `REDEEMED_AT_${name}`, data, variable(`KEY_ID_${key}`)));
-  }
-  if (voided !== null) {
-    const data = expect.objectContaining({ ...nonce(2), ...(voided.reason === null ? {} : { reason: voided.reason }) });
-    chain.push(event(name, 2, "voided", "VCH005", `VOIDED_AT_${name}`, data));
-  }
-  if (expiryRecorded)
-    chain.push(event(name, 2, "expired", "VCH006", `EXPIRY_RECORDED_AT_${name}`, expect.objectContaining(nonce(2))));
-  return chain;
+    return event(name, sequence, type, `REDEEMED_AT_${name}`, redeemed, variable(`KEY_ID_${key}`));
+  });
 }
 
 function event(
   voucher: VoucherName,
   sequence: number,
-  type: string,
-  code: string,
+  type: keyof typeof CODES,
   occurredAt: string,
   data: unknown,
   actor: Variable | null = null,
@@ -439,7 +498,7 @@ function event(
   const shown = {
     sequence,
     eventType: `voucher.instance.${type}`,
-    code,
+    code: CODES[type],
     occurredAt: happened(occurredAt),
     actorConnectedId: actor,
     actorIsEmployee: null,

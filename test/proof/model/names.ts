@@ -67,6 +67,7 @@ export const someVoucher: fc.Arbitrary<VoucherName> = fc.oneof(
 /** Usually a key with both scopes. */
 export const someKey: fc.Arbitrary<KeyName> = fc.oneof(
   { weight: 12, arbitrary: fc.constantFrom<KeyName>("SHOP", "TILL") },
+  { weight: 5, arbitrary: fc.constant<KeyName>("CAPPED") },
   { weight: 2, arbitrary: fc.constant<KeyName>("OTHER") },
   { weight: 1, arbitrary: fc.constant<KeyName>("AUDIT") },
 );

@@ -1,7 +1,10 @@
 import fc from "fast-check";
-import type { VoidResult } from "../../../src/acts/void-voucher.ts";
+import { extendById } from "../../../src/acts/extend-voucher.ts";
+import { resumeById, suspendById } from "../../../src/acts/suspend-voucher.ts";
+import type { AuditContext } from "../../../src/acts/with-audit-entry.ts";
 import { resolveVouchers } from "../../../src/core/voucher/db/vouchers.ts";
 import { AppError } from "../../../src/platform/api/errors.ts";
+import { bypassTriggers } from "../../support/outside-transaction.ts";
 import { countJobs, newAttempt, redeemJob } from "../../support/redeem-jobs.ts";
 import { provisioning } from "../../support/supply.ts";
 import { until } from "../../support/until.ts";
@@ -38,11 +41,16 @@ const MOVE_LEASE_BACK = [
 export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map((choice) =>
   makeStep(choice, (_model, { pass }) => async (state, { system: { servers }, voucherIds, bindings, log }) => {
     log.push(`${pass} seconds pass`);
-    await servers.db.query(
+    // A trigger keeps the ends of redeemed vouchers.
+    await bypassTriggers(
+      servers.db,
       `WITH moved AS (
          UPDATE reservations
             SET started_at = started_at - make_interval(secs => $2), expires_at = expires_at - make_interval(secs => $2)
           WHERE state = 'Live' AND voucher_id = ANY ($1)
+       ), extended AS (
+         UPDATE vouchers SET valid_until = valid_until - make_interval(secs => $2)
+          WHERE id = ANY ($1) AND valid_until IS NOT NULL
        )
        UPDATE batches SET valid_until = valid_until - make_interval(secs => $2)
         WHERE id IN (SELECT batch_id FROM vouchers WHERE id = ANY ($1))`,
@@ -53,6 +61,70 @@ export const timeStep: fc.Arbitrary<Step> = fc.record({ pass: someSeconds }).map
     model.passTime(state, pass);
   }),
 );
+
+interface SuspendChoice {
+  suspend: model.VoucherName;
+  suspended: boolean;
+}
+
+/** Suspends a voucher, or resumes it. */
+export const suspendStep: fc.Arbitrary<Step> = fc
+  .record<SuspendChoice>({ suspend: someVoucher, suspended: fc.boolean() })
+  .map((choice) =>
+    makeStep(choice, () => async (state, world) => {
+      const verb = choice.suspended ? "suspend" : "unsuspend";
+      const expected = model.suspendVoucher(state, choice.suspend, choice.suspended, "stolen");
+      const act = choice.suspended ? suspendById : resumeById;
+      await compareAct(world, verb, choice.suspend, expected, (ctx, id) => act(ctx, id, "stolen"));
+    }),
+  );
+
+/** How the end of an extension relates to the present end. */
+const ENDS = ["later", "later", "never", "same", "earlier"] as const;
+/**
+ * Ends are this many seconds after a multiple of two minutes. Times that pass add up to no more than so many tens of
+ * seconds after one, except in runs of hours: so no end is near.
+ */
+const END_AFTER_S = 110;
+
+interface ExtendChoice {
+  extend: model.VoucherName;
+  end: (typeof ENDS)[number];
+}
+
+/** Gives a voucher a later end, the same or an earlier one. */
+export const extendStep: fc.Arbitrary<Step> = fc
+  .record<ExtendChoice>({ extend: someVoucher, end: fc.constantFrom(...ENDS) })
+  .map((choice) =>
+    makeStep(choice, () => async (state, world) => {
+      const voucher = state.vouchers[choice.extend];
+      const [before, beforeName] = [voucher.validForSeconds, model.endName(voucher)];
+      const later = Math.ceil((Math.max(before, state.now) + 400) / 120) * 120 + END_AFTER_S;
+      const end = { later, never: later + 864_000, same: before, earlier: before - 60 }[choice.end];
+      const expected = model.extendVoucher(state, choice.extend, end, "was ill");
+      const nextName = `VALID_UNTIL_${choice.extend}_${state.vouchers[choice.extend].extensions}`;
+      const wanted = `WANTED_END_OF_${choice.extend}`;
+      const validUntil = world.bindings.bindAfter(wanted, end - before, beforeName);
+      if (nextName !== beforeName) world.bindings.bindAfter(nextName, end - before, beforeName);
+      const extend = (ctx: AuditContext, id: string) => extendById(ctx, id, validUntil, "was ill");
+      await compareAct(world, "extend", choice.extend, expected, extend);
+    }),
+  );
+
+/** Runs an act on a voucher, and compares its refusal with the model's. */
+async function compareAct(
+  world: World,
+  verb: string,
+  name: model.VoucherName,
+  expected: string | null,
+  act: (ctx: AuditContext, id: string) => Promise<unknown>,
+): Promise<void> {
+  world.log.push(`an operator may ${verb} ${name}`);
+  const id = world.bindings.textOf(`ID_${name}`);
+  const actual = await act(provisioning(world.system.servers.db), id).then(() => null, refusalOf);
+  if (actual !== expected) disagree(`to ${verb} ${name} returned ${actual ?? "done"}, not ${expected ?? "done"}`);
+  count(world, `${verb}: ${actual ?? "done"}`);
+}
 
 interface VoidChoice {
   void: model.VoucherName;
@@ -78,15 +150,13 @@ async function runVoid(state: model.Model, world: World, choice: VoidChoice): Pr
   const expected = model.voidVoucher(state, choice.by, choice.void, choice.reason);
   const { organizationId } = organizations[choice.by];
   const code = bindings.textOf(model.VOUCHERS[choice.void].code);
-  const result = await voidVoucher(provisioning(system.servers.db), organizationId, code, choice.reason).catch(
-    refusalOf,
-  );
-  const actual = typeof result === "string" ? result : null;
+  const voided = voidVoucher(provisioning(system.servers.db), organizationId, code, choice.reason);
+  const actual = await voided.then(() => null, refusalOf);
   if (actual !== expected) disagree(`voiding returned ${actual ?? "voided"}, not ${expected ?? "voided"}`);
   count(world, `void: ${actual ?? "voided"}`);
 }
 
-function refusalOf(error: unknown): string | VoidResult {
+function refusalOf(error: unknown): string {
   if (error instanceof AppError) return error.code;
   throw error;
 }

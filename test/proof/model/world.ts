@@ -1,8 +1,17 @@
+import { NO_CAPS } from "../../../src/core/keys/db/api-keys.ts";
 import type { RedeemJob } from "../../../src/core/redeem/job.ts";
 import { databaseTime } from "../../support/outside-transaction.ts";
 import { issueVouchers, makeKey, makePartner, type TestPartner } from "../../support/supply.ts";
 import { Bindings } from "./bindings.ts";
-import { KEYS, type KeyName, type OrganizationName, VOUCHER_NAMES, VOUCHERS, type VoucherName } from "./model.ts";
+import {
+  endName,
+  KEYS,
+  type KeyName,
+  type OrganizationName,
+  VOUCHER_NAMES,
+  VOUCHERS,
+  type VoucherName,
+} from "./model.ts";
 import type { System } from "./system.ts";
 
 /** Number of steps by kind and outcome. */
@@ -36,9 +45,10 @@ export async function openWorld(
     const { rows } = await db.query<{ name: string }>("SELECT name FROM brands WHERE id = $1", [brandId]);
     bindings.bindText(`BRAND_${name}`, rows[0]?.name as string);
   });
-  const keys = Object.entries(KEYS).map(async ([name, { organization, mayRedeem }]) => {
+  const keys = Object.entries(KEYS).map(async ([name, { organization, mayRedeem, maxPerDay = null }]) => {
     const { id, key } = await makeKey(db, organizations[organization].organizationId, {
       scopes: mayRedeem ? ["voucher.read", "voucher.redeem"] : ["voucher.read"],
+      caps: { ...NO_CAPS, maxPerDay },
     });
     bindings.bindText(`KEY_${name as KeyName}`, key);
     bindings.bindText(`KEY_ID_${name as KeyName}`, id);
@@ -64,7 +74,7 @@ export async function openWorld(
     bindings.bindText(`VERIFY_URL_${name}`, `https://vouchers.test/integrity/events/VoucherInstance/${voucher.id}`);
     bindings.bindText(code, voucher.code);
     bindings.bindText(`TYPED_${code}`, voucher.code.replaceAll("-", "").toLowerCase());
-    bindings.bindMoment(`VALID_UNTIL_${name}`, validUntil);
+    bindings.bindMoment(endName({ name, extensions: 0 }), validUntil);
   }
   return { system, organizations, voucherIds, bindings, log: [], hanging: null, tally };
 }
