@@ -44,7 +44,8 @@ const someOperation: fc.Arbitrary<Case> = fc
     ),
   })
   .map(({ fromMs, how: { kind, lengthMs } }) => {
-    return { kind, fromMs, untilMs: fromMs + lengthMs, apply: (state: State) => applyKind(kind, state) };
+    const apply = (state: State) => applyKind(kind, state);
+    return { kind, fromMs, untilMs: fromMs + lengthMs, like: JSON.stringify(kind), apply };
   });
 
 function applyKind(kind: Kind, state: State): State[] {
@@ -102,6 +103,13 @@ function addBits(count: number): Operation<number>[] {
   }));
   return [...adds, { ...overlapping, apply: () => [] }];
 }
+
+it("linearize tries operations that do the same and whose outcome is unknown in one order", () => {
+  const add = { fromMs: 0, untilMs: Number.POSITIVE_INFINITY, like: "add", apply: (sum: number) => [sum + 1] };
+  const adds = Array.from({ length: 30 }, () => ({ ...add }));
+  const never = { fromMs: 0, untilMs: 1, apply: () => [] };
+  expect(linearize<number, Operation<number>>(0, [...adds, never], 31).kind).toBe("refused");
+});
 
 it.each([
   [2 ** 8, "refused"],

@@ -4,6 +4,8 @@ export interface Operation<State> {
   fromMs: number;
   /** The latest moment. Infinity if its outcome is unknown: then it may take effect at any later time, or never. */
   untilMs: number;
+  /** Equal for operations with the same effect. Of those whose outcome is unknown, the earliest comes first. */
+  like?: string | null;
   /**
    * The states that may follow: none if it cannot take effect in this state, or cannot have its answer.
    *
@@ -48,7 +50,14 @@ export function linearize<State, Of extends Operation<State>>(
   /** The operations that may come next: those that began before any remaining operation has ended. */
   const candidatesOf = (pending: readonly Of[]) => {
     const firstEndMs = Math.min(...pending.map(({ untilMs }) => untilMs));
-    return pending.filter(({ fromMs }) => fromMs <= firstEndMs);
+    const seenLike = new Set<string>();
+    return pending.filter((one) => {
+      if (one.fromMs > firstEndMs) return false;
+      if (one.like == null || isCertain(one)) return true;
+      const isFirst = !seenLike.has(one.like);
+      seenLike.add(one.like);
+      return isFirst;
+    });
   };
   const search = (pending: readonly Of[], placed: readonly Of[], state: State): boolean => {
     if (!pending.some(isCertain)) return true;

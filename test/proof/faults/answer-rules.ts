@@ -11,6 +11,7 @@ const REFUSALS: Record<string, readonly string[]> = {
   reserve: [...FINAL, "voucher_suspended", "voucher_reserved"],
   suspend: ["voucher_used", "voucher_voided"],
   resume: ["voucher_used", "voucher_voided"],
+  extend: ["voucher_used", "voucher_voided"],
   void: ["voucher_used", "voucher_expired"],
   acquire: ["sold_out"],
   endContract: ["wrong_status"],
@@ -21,7 +22,8 @@ const UNREDEEMED = "redemption_not_found";
  * No partner sends enough to get `overloaded`, because another caller sends the floods. An issuer's acts have few
  * connections, and faults block them for long. A key may have two files at a time.
  */
-const OVERLOADED: readonly string[] = ["issue", "codes", "void", "suspend", "resume", "voidBatch", "endContract"];
+const ACTS_ON_VOUCHERS = ["void", "suspend", "resume", "extend"];
+const OVERLOADED: readonly string[] = [...ACTS_ON_VOUCHERS, "issue", "codes", "voidBatch", "endContract"];
 const UNAVAILABLE = ["redeem_timeout", "redeem_unknown", "voucher_busy", "unavailable"];
 
 /** Checks each answer by itself, and compares look-ups and chains with the database at the end. */
@@ -54,6 +56,8 @@ function findFormFault({ ask, status, code, body, retryAfter }: Exchange): strin
   }
   if (isForeign) return status === 404 && code === "voucher_not_found" ? null : "a foreign voucher must answer 404";
   if (ask.operation === "redemption" && status === 404 && code === UNREDEEMED) return null;
+  // The end was not after the present one, or had passed.
+  if (status === 400 && code === "invalid_request" && ask.operation === "extend") return null;
   if (status === 429 && code === "cap_reached" && ask.operation === "redeem") return null;
   if (status === 409 && code !== undefined && REFUSALS[ask.operation]?.includes(code)) return null;
   return "the answer is not documented";

@@ -15,7 +15,7 @@ import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violati
 import { type Cluster, openCluster, processesOf } from "./cluster.ts";
 import { isFile } from "./files.ts";
 import { FLOODED_OPS_TOKEN } from "./floods.ts";
-import { acquisitionOf, type History, refOf, type Violation } from "./history.ts";
+import { acquisitionOf, type History, type Operation, refOf, type Violation } from "./history.ts";
 import { inflictFaults, TARGET_NAMES, type TargetName, targetsOnCluster } from "./nemesis.ts";
 import { LAST_ANSWERS_MS, RESERVATION_SECONDS, upcomingOf } from "./organizations.ts";
 import { hasPatroni, PatroniPostgres } from "./patroni.ts";
@@ -243,6 +243,12 @@ function countAnswers(history: History) {
 
 /** Number of confirmed acts by kind. */
 function countActs(history: History) {
-  const confirmed = (operation: "issue" | "voidBatch" | "erase") => history.of(operation).filter(isConfirmed).length;
-  return { issued: confirmed("issue"), voided: confirmed("voidBatch"), erased: confirmed("erase") };
+  const confirmed = (operation: Operation) => history.of(operation).filter(isConfirmed).length;
+  return {
+    issued: confirmed("issue"),
+    voided: confirmed("voidBatch"),
+    erased: confirmed("erase"),
+    suspended: confirmed("suspend"),
+    extended: confirmed("extend"),
+  };
 }

@@ -1,6 +1,6 @@
 import { isOpen } from "./attempts.ts";
 import type { Exchange, History } from "./history.ts";
-import { type Apply, nameOfCall, passes, VALIDITY, type VoucherOperation } from "./register.ts";
+import { type Apply, nameOfCall, passes, type VoucherOperation, validityUntil } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
 // Ends by the clock: of reservations, and of vouchers' validity. Each end is a separate operation, so that the order of
@@ -33,7 +33,10 @@ export function clockEnds(history: History, clock: SteppedClock): VoucherOperati
   const validities = new Map(vouchers.map(({ id, validUntilMs }) => [id, validUntilMs]));
   const ends: End[] = [
     ...[...readExpiries(history)].map(([name, { voucherId, expiresAtMs }]) => ({ voucherId, name, atMs: expiresAtMs })),
-    ...[...validities].flatMap(([voucherId, atMs]) => (atMs === undefined ? [] : { voucherId, name: VALIDITY, atMs })),
+    ...[...validities].flatMap(([voucherId, atMs]) =>
+      atMs === undefined ? [] : { voucherId, name: validityUntil(null), atMs },
+    ),
+    ...readExtensions(history),
   ];
   const passed = ends.flatMap(({ voucherId, name, atMs }): VoucherOperation[] => {
     const [first, last] = [toMonotonic(clock.first(atMs)), toMonotonic(clock.last(atMs))];
@@ -43,6 +46,15 @@ export function clockEnds(history: History, clock: SteppedClock): VoucherOperati
     return [{ ...unclear, voucherId, exchange: null }, over];
   });
   return [...passed.filter(({ fromMs }) => fromMs <= untilMs), ...unnamedEnds(history, clock)];
+}
+
+/** The ends that extensions may have given to vouchers. */
+function readExtensions(history: History): Iterable<End> {
+  const ends = history.of("extend").map(({ ask: { voucher, validUntil } }) => {
+    const atMs = Date.parse(validUntil);
+    return { voucherId: voucher.id, name: validityUntil(atMs), atMs };
+  });
+  return new Map(ends.map((end) => [`${end.voucherId} ${end.name}`, end])).values();
 }
 
 /**

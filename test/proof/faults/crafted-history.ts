@@ -18,6 +18,8 @@ const redeem: AskFor<"redeem"> = {
 const lookUp: Ask = { operation: "lookUp", key, voucher };
 const reserve: Ask = { operation: "reserve", key, voucher };
 const voids: Ask = { operation: "void", key, voucher };
+/** Until two seconds. */
+const extend: AskFor<"extend"> = { operation: "extend", key, voucher, validUntil: new Date(2_000).toISOString() };
 const release: Ask = { operation: "release", key, voucher, ticket: "rsv_1" };
 const offer = { productId: "prd_1", batchId: "bat_1", listingId: "lst_1", supply: 2 };
 const claimOf = (id: string): Ask => ({ operation: "acquire", user: { id, token: "" }, offer, by: { claim: true } });
@@ -113,6 +115,14 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   "suspend unknown": [{ operation: "suspend", key, voucher }, "unavailable"],
   resumes: [{ operation: "resume", key, voucher }, { suspended: false }],
   "reserve refused as suspended": [reserve, "voucher_suspended"],
+  extends: [extend, { extended: true }],
+  "extends by less": [{ ...extend, validUntil: new Date(1_500).toISOString() }, { extended: true }],
+  "extend unknown": [extend, "unavailable"],
+  "extend too early": [extend, "invalid_request"],
+  "extension recorded": [
+    { operation: "events", key, voucher },
+    { hashes: ["a", "b", "c"], types: ["issued", "expired", "extended"].map((type) => `voucher.instance.${type}`) },
+  ],
   expired: [lookUp, { ...ACTIVE, status: "Expired" }],
   "refused as expired": [redeem, "voucher_expired"],
   reserved: [reserve, ticketOf("rsv_1")],

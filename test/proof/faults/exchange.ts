@@ -120,6 +120,8 @@ function callFor(ask: Ask, url: string): Pick<Call, "method" | "url" | "body" | 
     case "suspend":
     case "resume":
       return post(`issuer/vouchers/${ask.operation}`, { id: ask.voucher.id, reason: "stolen" });
+    case "extend":
+      return post("issuer/vouchers/extend", { id: ask.voucher.id, validUntil: ask.validUntil });
     case "issue": {
       const { productId, issueRef, count } = ask;
       return post(`issuer/products/${productId}/batches`, { issueRef, count, validUntil: "2099-12-31" });

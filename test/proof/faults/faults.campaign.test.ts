@@ -14,8 +14,8 @@ const ALONE: TargetName[] = ["setBack", "repeatedActs", "lockedRows", "floods"];
 it("partners and users get true answers, and each voucher one redemption, during faults", async () => {
   const targets = TARGET_NAMES.filter((name) => !ALONE.includes(name) && (name !== "clock" || hasFakeTime()));
   // Its plan contains nearly every kind of fault, including a worker frozen for longer than its jobs stay locked.
-  const isEnough = ({ issued, voided, erased }: Progress) =>
-    Math.min(issued, voided, erased) > 0 && issued + voided + erased > 5;
+  const isEnough = ({ issued, voided, erased, suspended, extended }: Progress) =>
+    Math.min(issued, voided, erased, suspended, extended) > 0 && issued + voided + erased > 5;
   const totals = await run({ seed: 2885, targets, isEnough });
   expect(totals.acquired).toBeGreaterThan(10);
   expect(totals.second.confirmed).toBeGreaterThan(0);

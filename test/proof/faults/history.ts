@@ -43,6 +43,7 @@ export type VoucherAsk = { key: SuppliedKey; voucher: SuppliedVoucher } & (
   | { operation: "void" }
   | { operation: "suspend" }
   | { operation: "resume" }
+  | { operation: "extend"; validUntil: string }
   | { operation: "lookUp" }
   | { operation: "events" }
   | { operation: "publicEvents" }

@@ -78,6 +78,7 @@ function showsOf({ ask, status, code, body }: Exchange): Shown[] {
     case "void":
     case "suspend":
     case "resume":
+    case "extend":
     case "issue":
     case "codes":
     case "voidBatch":

@@ -166,6 +166,19 @@ it.each<[calls: string, broken: string[]]>([
   ["905-910 gone, 930-940 used", [REGISTER]],
   ["100-200 redeemed, 910-920 expired", [REGISTER]],
   ["100-200 voids, 910-920 voided", []],
+  // An extension, also of an expired voucher.
+  ["100-200 extends, 910-920 active, 2010-2020 expired", []],
+  ["100-200 extends, 910-920 expired", [REGISTER]],
+  ["100-200 extends, 2010-2020 active", [REGISTER]],
+  ["910-920 expired, 930-950 extends, 960-970 redeemed", []],
+  ["910-920 expired, 960-970 redeemed, 980-990 extends", [REGISTER]],
+  ["910-920 expired, 930-950 extends, 960-970 expiry recorded", [REGISTER]],
+  ["910-920 expiry recorded, 930-950 extends, 960-970 extension recorded, 2010-2020 expired", []],
+  ["100-200 extend unknown, 910-920 expired, 930-940 active", []],
+  ["100-200 extends, 210-220 extends, 230-240 extends by less", [REGISTER]],
+  ["100-200 extend too early", [REGISTER]],
+  ["2010-2020 extend too early", []],
+  ["100-200 extends, 201-250 redeemed, 251-260 extends", [REGISTER]],
   ["100-200 voids, 910-920 expired", [REGISTER]],
 ])("checkOrder finds that the history %s of an expiring voucher breaks the rules %j", (calls, broken) => {
   expect(brokenBy(answersOf(calls.split(", "), 900))).toEqual(broken);

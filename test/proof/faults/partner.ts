@@ -48,6 +48,8 @@ const CHECKOUTS = {
   contestReservation: 8,
   voidVoucher: 2,
   voidContested: 2,
+  suspendVoucher: 4,
+  extendVoucher: 4,
   issueAndVoid: 6,
   eraseOrder: 6,
   lookAround: 10,
@@ -57,6 +59,8 @@ const CHECKOUTS = {
 };
 /** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
 const ISSUED = 3;
+/** How much longer an extended voucher is valid: some expire during the run. Milliseconds. */
+const EXTENDED_MS = [500, 5_000, 86_400_000];
 /** The calls that repeat while others watch a redemption. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
@@ -197,6 +201,30 @@ function voidBeside(options: PartnerOptions, { newRef, anotherKey, redeem, reser
   } satisfies Partial<Checkouts>;
 }
 
+/** Vouchers that the issuer suspends and resumes, or gives a later end, while checkouts use them. */
+function changeBeside(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, read }: Calls) {
+  const { random, keys, nextVoucher, contestedVoucher } = options;
+  const [key] = keys;
+  return {
+    async suspendVoucher() {
+      const voucher = random.chance(0.7) ? nextVoucher() : contestedVoucher();
+      if (random.chance(0.5)) await reserve(voucher, anotherKey());
+      const suspended = ask({ operation: "suspend", key, voucher });
+      if (random.chance(0.5)) await suspended;
+      await Promise.all([suspended, redeem(voucher, newRef()), read(random.pick(WATCHED), voucher, anotherKey())]);
+      await Promise.all([ask({ operation: "resume", key, voucher }), redeem(voucher, newRef())]);
+    },
+
+    async extendVoucher() {
+      const voucher = random.chance(0.7) ? nextVoucher() : contestedVoucher();
+      const end = Math.max(voucher.validUntilMs ?? Date.now(), Date.now()) + random.pick(EXTENDED_MS);
+      const extended = ask({ operation: "extend", key, voucher, validUntil: new Date(end).toISOString() });
+      if (random.chance(0.5)) await extended;
+      await Promise.all([extended, redeem(voucher, newRef()), read(random.pick(WATCHED), voucher, anotherKey())]);
+    },
+  } satisfies Partial<Checkouts>;
+}
+
 /** Batches that are issued, used and voided at once, and orders whose references are erased. */
 function issueAndErase(options: PartnerOptions, { ask, newRef, anotherKey, redeem, reserve, findRedemption }: Calls) {
   const { name, random, keys, nextVoucher, productId, db } = options;
@@ -304,6 +332,7 @@ export async function workAsPartner(options: PartnerOptions, goesOn: () => boole
     ...redeemOften(options, calls),
     ...reserveAndLeave(options, calls),
     ...voidBeside(options, calls),
+    ...changeBeside(options, calls),
     ...issueAndErase(options, calls),
     ...readAlong(options, calls),
   };

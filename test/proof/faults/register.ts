@@ -8,7 +8,9 @@ export interface Register {
   redemption: Redemption | null;
   /** Whether it is suspended. */
   suspended: boolean;
-  /** The number of suspensions and resumptions. Each counts, but a repeat changes nothing. */
+  /** The end that the last extension gave it, in milliseconds of the database's clock. Null without an extension. */
+  end: number | null;
+  /** The number of {@link counted} changes. A repeat changes only this number, and must change the state. */
   turns: number;
   /** The last reservation until a call ends it. Its end may have passed. */
   hold: Hold | null;
@@ -26,7 +28,7 @@ export interface Register {
 }
 
 /** The state that a lost primary may restore. */
-type Kept = Pick<Register, "status" | "redemption" | "suspended" | "hold" | "over">;
+type Kept = Pick<Register, "status" | "redemption" | "suspended" | "end" | "hold" | "over">;
 
 interface Redemption {
   externalRef: string;
@@ -52,6 +54,7 @@ export const ACTIVE: Register = {
   status: "Active",
   redemption: null,
   suspended: false,
+  end: null,
   turns: 0,
   hold: null,
   over: [],
@@ -60,8 +63,8 @@ export const ACTIVE: Register = {
   losses: 0,
 };
 
-/** The name of a voucher's validity among the things that the clock ends. */
-export const VALIDITY = "validity";
+/** The name of a voucher's validity among the things that the clock ends. Each extension gives it another one. */
+export const validityUntil = (end: number | null): string => (end === null ? "validity" : `validity until ${end}`);
 /** The name of a reservation whose ticket no answer contains yet. */
 export const nameOfCall = (call: number): string => `reserved by #${call}`;
 
@@ -72,15 +75,37 @@ export const isFree = (was: Register): boolean => endOfHold(was) !== undefined;
 /** Whether the voucher may have a reservation, by the clock. */
 export const isLive = (was: Register): boolean => endOfHold(was) !== "over";
 export const isHeld = ({ hold }: Register, ticket: string): boolean => hold?.ticket === ticket;
-export const isValid = ({ clock }: Register): boolean => clock[VALIDITY] !== "over";
+const endOfValidity = ({ end, clock }: Register) => clock[validityUntil(end)];
+export const isValid = (was: Register): boolean => endOfValidity(was) !== "over";
 
 export const only = (state: Register, isRight: boolean): Register[] => (isRight ? [state] : []);
 
 /** The voucher is suspended or resumed. Its reservation and its validity continue. */
 export const suspends =
   (suspended: boolean): Apply =>
+  (was) => {
+    if (was.status !== "Active") return [];
+    return [was.suspended === suspended ? was : { ...was, suspended }];
+  };
+
+/** The voucher gets a later end, or the same again. Its reservation and its suspension go on. */
+export const extendsTo =
+  (end: number, firstEnd: number | undefined): Apply =>
+  (was) => {
+    if (was.status !== "Active" || (was.end ?? firstEnd ?? end) > end) return [];
+    return [was.end === end ? was : { ...was, end }];
+  };
+
+/** A change that certainly takes effect, and that may find its result there already. */
+export function counted(apply: Apply): Apply {
+  return (was) => apply(was).map((after) => ({ ...after, turns: was.turns + 1 }));
+}
+
+/** An answer which says that an end has passed, or is not after the voucher's. */
+export const showsTooEarly =
+  (end: number, firstEnd: number | undefined): Apply =>
   (was) =>
-    was.status === "Active" ? [{ ...was, suspended, turns: was.turns + 1 }] : [];
+    only(was, was.clock[validityUntil(end)] !== undefined || (was.end ?? firstEnd ?? end + 1) > end);
 
 /** An answer while the voucher can be used. */
 export const whileActive =
@@ -91,8 +116,8 @@ export const whileActive =
 export const showsSuspended: Apply = (was) => only(was, was.status === "Active" && isValid(was) && was.suspended);
 export const showsVoided: Apply = (was) => only(was, was.status === "Voided");
 /** An answer which says that the voucher can never be used again. */
-export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || was.clock[VALIDITY] !== undefined);
-export const showsExpired: Apply = (was) => only(was, was.status === "Active" && was.clock[VALIDITY] !== undefined);
+export const showsFinal: Apply = (was) => only(was, was.status !== "Active" || endOfValidity(was) !== undefined);
+export const showsExpired: Apply = (was) => only(was, was.status === "Active" && endOfValidity(was) !== undefined);
 
 /** An answer with a redemption. Its reference is null if the answer does not contain it. */
 export function showsRedeemed({ externalRef, at }: { externalRef: string | null; at: string | null }): Apply {
@@ -116,7 +141,8 @@ export function showsChain(types: readonly string[]): Apply {
   const last = types.findLast((type) => /suspended|resumed/.test(type));
   const isSuspended = last === "voucher.instance.suspended";
   // The sweeper records the end of the validity some time later.
-  const shows = types.includes("voucher.instance.expired") ? showsExpired : (was: Register) => [was];
+  const lastEnd = types.findLast((type) => /expired|extended/.test(type));
+  const shows = lastEnd === "voucher.instance.expired" ? showsExpired : (was: Register) => [was];
   return (was) => shows(was).filter(({ status, suspended }) => status === "Active" && suspended === isSuspended);
 }
 
@@ -165,9 +191,9 @@ export function confirmed(apply: Apply): Apply {
 /** A change that perhaps no standby has. */
 export function unconfirmed(apply: Apply): Apply {
   return (was) => {
-    const { status, redemption, suspended, hold, over } = was;
-    const kept = { status, redemption, suspended, hold, over };
-    return apply(was).map((after) => ({ ...after, earlier: [...was.earlier, kept] }));
+    const { status, redemption, suspended, end, hold, over } = was;
+    const kept = { status, redemption, suspended, end, hold, over };
+    return apply(was).map((after) => (after === was ? was : { ...after, earlier: [...was.earlier, kept] }));
   };
 }
 

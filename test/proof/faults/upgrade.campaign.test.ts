@@ -22,7 +22,8 @@ vi.setConfig({ testTimeout: 300_000 });
 const RELEASE = "7bdf4c37";
 const isThere = spawnSync("git", ["cat-file", "-e", `${RELEASE}^{commit}`]).status === 0;
 /** Calls whose endpoint or cursor format release 0.1.0 lacks, and erasures, which wait for its end. */
-const NEWER: CheckoutName[] = ["voidVoucher", "voidContested", "issueAndVoid", "settle", "eraseOrder"];
+const ACTS: CheckoutName[] = ["voidVoucher", "voidContested", "suspendVoucher", "extendVoucher", "issueAndVoid"];
+const NEWER: CheckoutName[] = [...ACTS, "settle", "eraseOrder"];
 /** How many of the callers' requests are confirmed in each step of the upgrade. */
 const CONFIRMED_EACH = 40;
 const LOOPS = 4;

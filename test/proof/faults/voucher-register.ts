@@ -7,7 +7,9 @@ import {
   type Apply,
   bind,
   confirmed,
+  counted,
   endHold,
+  extendsTo,
   isFree,
   isHeld,
   isLive,
@@ -20,6 +22,7 @@ import {
   showsFinal,
   showsRedeemed,
   showsSuspended,
+  showsTooEarly,
   showsUnredeemed,
   showsVoided,
   suspends,
@@ -29,8 +32,8 @@ import {
 } from "./register.ts";
 import { ROUNDING_MS, type SteppedClock } from "./stepped-clock.ts";
 
-// Each voucher as a register: Active until its validity ends, suspended, reserved by a key, redeemed under a reference,
-// or voided.
+// Each voucher as a register: Active until its validity ends, which extensions move, suspended or reserved by a key,
+// redeemed under a reference, or voided.
 
 /** Maximum number of reported violations, because one cause may break thousands. */
 const REPORTED_MAX = 6;
@@ -67,6 +70,12 @@ const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flat
 
 type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
+
+/** A text that is equal for open attempts with the same effect. Null for attempts that differ. */
+function likeOf(ask: VoucherAskOf): string | null {
+  if (ask.operation === "extend") return `extend ${ask.validUntil}`;
+  return ask.operation === "suspend" || ask.operation === "resume" ? ask.operation : null;
+}
 
 /** The effects of a history's calls on registers, and the content of their answers. */
 class RegisterOf {
@@ -124,7 +133,9 @@ class RegisterOf {
     const later = status === 200 ? null : this.#applyLater(exchange, ask);
     return [
       ...(apply === null ? [] : [{ ...times, voucherId: id, apply }]),
-      ...(later === null ? [] : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later }]),
+      ...(later === null
+        ? []
+        : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later, like: likeOf(ask) }]),
     ];
   }
 
@@ -171,7 +182,9 @@ class RegisterOf {
         return confirmed(body.alreadyVoided ? showsVoided : (was) => this.#void(was, exchange));
       case "suspend":
       case "resume":
-        return confirmed(suspends(ask.operation === "suspend"));
+        return confirmed(counted(suspends(ask.operation === "suspend")));
+      case "extend":
+        return confirmed(counted(extendsTo(Date.parse(ask.validUntil), ask.voucher.validUntilMs)));
       case "redeem": {
         const redemption = { externalRef: ask.externalRef, at: String(body.redeemedAt), isLost: false };
         if (body.alreadyConfirmed) return confirmed(showsRedeemed(redemption));
@@ -195,6 +208,8 @@ class RegisterOf {
       case "suspend":
       case "resume":
         return this.#unconfirmed(suspends(ask.operation === "suspend"));
+      case "extend":
+        return this.#unconfirmed(extendsTo(Date.parse(ask.validUntil), ask.voucher.validUntilMs));
       default:
         return null;
     }
@@ -219,7 +234,7 @@ class RegisterOf {
   }
 
   #applyRefusal(exchange: Exchange, ask: VoucherAskOf): Apply | null {
-    if (!["redeem", "reserve", "void", "suspend", "resume"].includes(ask.operation)) return null;
+    if (!["redeem", "reserve", "void", "suspend", "resume", "extend"].includes(ask.operation)) return null;
     const ticket = ask.operation === "redeem" && "ticket" in ask.by ? ask.by.ticket : null;
     const told = (apply: Apply) => (ask.operation === "redeem" ? confirmed(apply) : apply);
     const { code } = exchange;
@@ -235,6 +250,10 @@ class RegisterOf {
         return told(showsExpired);
       case "voucher_suspended":
         return told(showsSuspended);
+      case "invalid_request":
+        // An act reads a clock that was set ahead at once.
+        if (ask.operation !== "extend" || this.#clock.hasStepped) return null;
+        return showsTooEarly(Date.parse(ask.validUntil), ask.voucher.validUntilMs);
       case "voucher_reserved":
         return told(whileActive((was) => was.hold !== null && was.hold.keyId !== ask.key.id && isLive(was)));
       case "reservation_ended":
@@ -315,7 +334,9 @@ class RegisterOf {
   #wasValid(was: Register, exchange: Exchange): boolean {
     const { ask } = exchange;
     if (isValid(was)) return true;
-    return "voucher" in ask && this.#mayPrecede(exchange, ask.voucher.validUntilMs ?? Number.POSITIVE_INFINITY);
+    return (
+      "voucher" in ask && this.#mayPrecede(exchange, was.end ?? ask.voucher.validUntilMs ?? Number.POSITIVE_INFINITY)
+    );
   }
 
   /** Whether a call was sent before a time of the database. */
