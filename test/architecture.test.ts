@@ -293,7 +293,7 @@ it("the migrations are numbered consecutively", async () => {
   expect(files.map((file) => Number(file.slice(0, 5)))).toEqual(files.map((_, at) => at + 1));
 });
 
-it("each guard's text that the endurance run removes occurs once in its file", () => {
+it("each guard that the endurance run removes occurs once in its file", () => {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const count = (file: string, text: string) => readFileSync(join(root, file), "utf8").split(text).length - 1;
   expect(CODE_GUARDS.filter(({ file, text }) => count(file, text) !== 1)).toEqual([]);

@@ -93,7 +93,7 @@ it.each([
   }
 });
 
-it("a wing of one file with its grants needs only its line in the list of wings", async () => {
+it("a wing of one file and its grants works with only its line in the list of wings", async () => {
   const { directory, remove } = copyProject();
   try {
     mkdirSync(join(directory, "src/lanterns"));

@@ -67,7 +67,7 @@ async function tell(act: AnyAct, id: string, values: object, end?: "pg_cancel_ba
   return (await whileWaitsEnd(db, run, end)).result;
 }
 
-it("no act answers before a standby has confirmed the data, not even with a refusal", async () => {
+it("no act returns a result or a refusal before a standby has confirmed the data", async () => {
   for (const act of ALL) expect(await tell(act, "none", {}), act.name).toEqual(NOTHING_TOLD);
 });
 
@@ -131,7 +131,7 @@ async function makeRepeated(db: pg.Pool, partner: TestPartner) {
 
 const ENDS = ["pg_cancel_backend", "pg_terminate_backend"] as const;
 
-it.each(ENDS)("an act whose wait for a standby %s ends shows no result, and neither does its repeat", async (end) => {
+it.each(ENDS)("an act shows no result if its wait for a standby %s ends, and neither does its repeat", async (end) => {
   const cancels = end === "pg_cancel_backend" ? end : undefined;
   const { db } = opened.acts;
   const partner = await makePartner(db);

@@ -10,7 +10,7 @@ import { useDatabase } from "../support/use-service.ts";
 
 const { db, partner } = useDatabase();
 
-it("an erasure processes locked vouchers last, and locks no other voucher while it waits", async () => {
+it("an erasure processes locked vouchers last, and holds no voucher's lock while it waits", async () => {
   const ids = await bought("a busy user", 30);
   const erased = await besideTransaction(db, (stuck) =>
     besideTransaction(db, async (passing) => {
@@ -20,7 +20,7 @@ it("an erasure processes locked vouchers last, and locks no other voucher while 
       await untilWaiting(db, 1);
       expect(await erasedOf(ids)).toEqual(ids.slice(25));
       await passing.query("ROLLBACK");
-      // This one waits for the locked voucher.
+      // This erasure waits for the locked voucher.
       await untilErased(ids, 29);
       await untilWaiting(db, 1);
       expect(await lockedOf(ids)).toEqual(ids.slice(24, 25));

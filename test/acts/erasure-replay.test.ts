@@ -21,7 +21,7 @@ const voucherOf = ({ status, body }: Awaited<ReturnType<typeof claimed>>): strin
   return body.voucher.id;
 };
 
-it("a replay for a user keeps the redemption and release of a claimed voucher after the erasure", async () => {
+it("a replay of a user's erasure keeps later redemptions and releases of the user's vouchers", async () => {
   const userId = newUser("Mr. Black");
   const form = await formOf("", userId);
   const offer = await makeOffer(db, 1);
@@ -42,7 +42,7 @@ it("a replay for a user keeps the redemption and release of a claimed voucher af
   expect(rows).toEqual([{ user_id: form, external_ref: "Mr. Black's order", end_reason: "Mr. Black left" }]);
 });
 
-it("a replay for a batch's reference keeps a batch and an order that got the reference later", async () => {
+it("a replay of a reference's erasure keeps a batch and an order that got the reference later", async () => {
   const { organizationId } = partner;
   const refs = ["Mrs. Brown 1", "Mrs. Brown 2"];
   const issued = async (ref: string) => {

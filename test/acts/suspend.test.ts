@@ -213,7 +213,7 @@ it.each([
   expect(await typesOf(id)).toEqual(["issued", outcome === 200 ? "redeemed" : "suspended"]);
 });
 
-it("a redeem is refused until a waiting resumption has committed, and then succeeds", async () => {
+it("a redeem succeeds only after a waiting resumption has committed", async () => {
   const { id, code } = await issueVoucher(db, partner);
   await suspend(id);
   const { pending } = await whileLocked(db, [id], async () => {
@@ -287,7 +287,7 @@ it("an erasure of a voucher erases the reasons of its suspension and its resumpt
   expect(rows.map((row) => row.reason?.slice(0, 7))).toEqual(["erased:", "erased:", undefined]);
 });
 
-it("a suspension is refused while a process of an older release is running", async () => {
+it("a suspension is refused while a process of an older release runs", async () => {
   const { id } = await issueVoucher(db, partner);
   const session = await connectClient(service.servers.databaseUrl, `worker (schema ${SUSPENSIONS_SCHEMA - 1})`);
   await expect(suspend(id)).rejects.toMatchObject({ code: "unavailable" });
@@ -296,7 +296,7 @@ it("a suspension is refused while a process of an older release is running", asy
   await suspend(id);
 });
 
-it("the sweeper skips a batch while a call suspends or resumes it", async () => {
+it("the sweeper skips a batch during its suspension or resumption by a call", async () => {
   const { batchId } = await issueTestBatch(db, partner, 1);
   await suspendAll(batchId);
   await makeDue(batchId);

@@ -70,7 +70,7 @@ function onTerminal(total: number, columns = 80) {
   return { written, clock, progress };
 }
 
-it("a progress bar shows the progress, and after a second the rate and the remaining time", () => {
+it("a progress bar shows the rate and the remaining time after a second", () => {
   const { written, clock, progress } = onTerminal(1_000_000);
   progress.advance(1_000);
   clock.ms += 10_000;

@@ -178,7 +178,7 @@ describe("a proxy's JWT", () => {
   });
   let plain: TestApi;
 
-  it("a JWT signs in under its name claim, or else its subject, with the highest role", async () => {
+  it("a JWT's user signs in under the name claim, or else the subject, with the highest role", async () => {
     const path = `/organizations/${service.partner.organizationId}`;
     const cases: [changes: object, name: string][] = [
       [{}, "zoe@shop.test (sub 123)"],

@@ -85,7 +85,7 @@ describe("connections to Postgres", () => {
     ["docs/scaling.md", `\n| Worker process | ${worker} |`],
     ["docs/scaling.md", `at least ${api} × APIs + ${worker} × workers`],
     ["docker-compose.yml", `An API process uses up to ${api} connections, a worker ${worker}.`],
-  ])("the documents have the number of connections in %s that a process opens: %s", (file, told) => {
+  ])("the number of connections in %s is the number that a process opens: %s", (file, told) => {
     expect(read(file)).toContain(told);
   });
 
@@ -104,7 +104,7 @@ describe("connections to Postgres", () => {
     expect(told.reduce((sum, count) => sum + count, 0)).toBe(api);
   });
 
-  it("the sizing example and the compose file leave the reserve of connections that they promise", () => {
+  it("the sizing example and the compose file leave the documented reserve of connections", () => {
     const [, reserve = "", max = "", apis = "", workers = "", sum = ""] =
       /at least (\d+) more [\s\S]*with (\d+), for example (\w+) APIs and (\w+) workers \((\d+)\)/.exec(scaling) ?? [];
     const numbers = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];

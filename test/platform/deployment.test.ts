@@ -120,7 +120,7 @@ it("a process compares its restarted server with the marks that others have shar
   for (const copy of copies) await expect(deployment.admit(new Connection(copy).client)).rejects.toMatchObject(setBack);
 });
 
-it("a mark counts once Redis has it or is unreachable, and never replaces a newer one there", async () => {
+it("a process uses a mark once Redis has it or is unreachable, and never replaces a newer mark in Redis", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   const written = Promise.withResolvers<void>();
   const replace: SharedMemory["replace"] = async (next, before) => {
@@ -214,7 +214,7 @@ it("a former primary is refused while its successor is silent, unless a later lo
   expect(shared.memory).toMatchObject({ started: "1", newest: null, acceptedLosses: ["new"] });
 });
 
-it("the first of two processes on waiting servers makes its server current, and the other one waits", async () => {
+it("of two processes on waiting servers, the first makes its server current, and the other one waits", async () => {
   const shared = shareOf({ position: 1, id: "a" });
   const waiting = ["1", "2"].map((started) => ({
     ...openFence(shared.store),
@@ -253,7 +253,7 @@ it("a server waits again after Redis was unavailable, because other processes co
   await expect(admitOther()).rejects.toMatchObject(waits);
 });
 
-it("a mark counts only after it was shared, even while another process writes", async () => {
+it("a process uses a mark only after it has shared the mark, even while another process writes", async () => {
   const shared = shareOf({ position: 1, id: "a" }, "1");
   let isFirst = true;
   const replace: SharedMemory["replace"] = async (next, before) => {

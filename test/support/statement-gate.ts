@@ -5,8 +5,8 @@ export interface StatementGate {
   /** The server's address with the proxy's host and port. */
   url: string;
   /**
-   * Counts statements from the first one that begins a writing transaction. Forwards this number, and nothing after
-   * them. Then calls `onReached`. Clients of an earlier limit count no further.
+   * Counts statements from the first one that begins a writing transaction. Forwards statements up to the limit, then
+   * calls `onReached` and forwards no more. A new limit ends the count of earlier clients.
    */
   limit(statements: number, onReached: () => void): void;
   close(): Promise<void>;

@@ -25,7 +25,7 @@ import { until } from "../support/until.ts";
 const PACKAGES = "/usr/lib/postgresql";
 const bin = findPackage();
 
-/** As root, the user postgres, because Postgres refuses to run as root. */
+/** Under root, the servers run as the user postgres, because Postgres refuses to run as root. */
 const isRoot = process.getuid?.() === 0;
 const idOf = (what: "-u" | "-g") => Number(execFileSync("id", [what, "postgres"]));
 

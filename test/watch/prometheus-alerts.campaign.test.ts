@@ -74,7 +74,7 @@ describe.runIf(checked)("the files for Prometheus", () => {
     });
   });
 
-  it("this file has a test case for every alert of the files for Prometheus", () => {
+  it("this file has a test case for every alert in the files for Prometheus", () => {
     const tried = new Set(FAULTS.flatMap(([alerts]) => alerts));
     const alerts = Array.from(readFileSync(RULES, "utf8").matchAll(/- alert: (\w+)/g), ([, name = ""]) => name);
     expect(alerts.length).toBeGreaterThan(10);

@@ -127,7 +127,7 @@ it.each<[what: string, payload: (of: string) => string, reason: string]>([
   expect(await verifyHistory({ entityId, events: forged })).toEqual({ intact: false, sequence: 3, reason });
 });
 
-it("verifyHistory rejects a sealed event after a Pending one, although it links to the last sealed one", async () => {
+it("verifyHistory rejects a sealed event after a Pending one, even with a valid link", async () => {
   const { entityId, events } = copy(claimed);
   const [first, , third] = events as [Event, Event, Event];
   const payload = JSON.stringify({ ...JSON.parse(String(third.payload)), previousHash: first.recordHash });

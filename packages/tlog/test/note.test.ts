@@ -116,7 +116,7 @@ it("a note is refused if the signature of a trusted key is wrong or truncated", 
   expect(has).toMatchObject({ value: false });
 });
 
-it("a key file and a vkey are accepted in one encoding only, and for one use only", async () => {
+it("a key file and a vkey have only one valid encoding and one use", async () => {
   const secret = await formatSecretKey("log", "log.example", seed(1));
   expect(secret).toMatch(/^PRIVATE\+KEY\+log\.example\+[0-9a-f]{8}\+AQEB/);
   expect((await parseSecretKey("log", `${secret}\n`))?.text).toBe(log.text);

@@ -117,7 +117,7 @@ describe.each(ROLES)("%s", (role) => {
     const needless: string[] = [];
     await inRolledBack(async () => {
       for (const { words, kind, table, column } of rights) {
-        // Statements that name most words of the right come first, because they most likely need it.
+        // Statements with the most words of the right come first, because they most likely need the right.
         const named = ({ text }: Work) => [kind, table, column ?? ""].filter((name) => text.includes(name)).length;
         await owner.query("SAVEPOINT less");
         await owner.query(`REVOKE ${words} FROM ${role}`);

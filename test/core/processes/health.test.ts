@@ -189,7 +189,7 @@ it.each([
     "a right",
     "ALTER TABLE vouchers RENAME TO away; CREATE VIEW vouchers AS SELECT FROM away",
     "DROP VIEW vouchers; ALTER TABLE away RENAME TO vouchers",
-    // The view has no columns, so its owner may read it.
+    // The owner of the view may read it, because it has no columns.
     /lacks a right: permission denied for view vouchers\. Run as the owner: voucherctl db roles|does not exist/,
   ],
 ])("every call is 503 while the database lacks %s, and the log says what is missing", async (_, lose, mend, words) => {

@@ -117,7 +117,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   expect(added).toContainEqual({ removeOnFail: true });
 });
 
-it("a shard is silent only if others have had replies for seconds", async () => {
+it("a shard counts as silent only if other shards have answered canaries for seconds", async () => {
   let isMended = false;
   const { canary, added } = openCanary(2, (shard) => (shard === 1 && isMended ? ANSWERED : NO_ANSWER));
   vi.advanceTimersByTime(20_000);
@@ -131,7 +131,7 @@ it("a shard is silent only if others have had replies for seconds", async () => 
   expect(canary.read().silentShards).toEqual([0]);
 });
 
-it("an API that has not sent a canary counts no silence", () => {
+it("an API reports no silent shard before its first canary", () => {
   const config = { queueShards: [1] as [number], redeemWaitMs: 10_000 };
   const idle = new Canary({ config, redeemQueue: api.ctx.redeemQueue, process: { id: "p" } });
   expect(idle.read()).toMatchObject({ silentMs: 0, silentShards: [] });

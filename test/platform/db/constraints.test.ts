@@ -871,7 +871,7 @@ describe("the events of a chain", () => {
 describe("vouchers and batches", () => {
   const REDEEM = "status = 'Redeemed', redeemed_at = clock_timestamp()";
 
-  it("a batch's audience cannot change", async () => {
+  it("a batch's audience cannot be changed", async () => {
     const id = await newBatch();
     const change = "UPDATE batches SET audience = 'ReferrerOnly' WHERE id = $1";
     await rejected(TRIGGER, "the audience of a batch", change, [id]);

@@ -229,7 +229,7 @@ describe("a path", () => {
     expectError(await get(`/partner/vouchers/${code}/events`), 404, "voucher_not_found");
   });
 
-  it("a path finds nothing for a code in another alphabet or with an impossible character", async () => {
+  it("a path with a code in another alphabet or an impossible character finds no voucher", async () => {
     const { lookUp } = partnerClient(api.url, key);
     const { code } = voucher;
     for (const alike of [`${code}\u0410`, `${code}\u0301`, `\u{1f39f}${code}`, `${code}\0`]) {

@@ -135,7 +135,7 @@ it("a file whose reader disconnects early gives up its place", async () => {
   expect(ended).toBe(true);
 });
 
-it("a file is refused at once if its sign-in ends while a part is read", async () => {
+it("a file is refused at once if the reader's sign-in ends during its generation", async () => {
   const gate = makeGate();
   const { open, signOut, isFree } = await serve(async function* () {
     await gate.pass();
@@ -156,7 +156,7 @@ const large: Parts = async function* () {
   for (let made = 0; made < MEGABYTES; made += 1) yield "x".repeat(2 ** 20);
 };
 
-it("a file breaks off if its sign-in ends while it is sent, even to a stalled reader", async () => {
+it("a file response ends if the reader's sign-in ends, even for a stalled reader", async () => {
   const { stop, signOut, line, isFree } = await serve(large);
   const stopped = await stop();
   signOut();

@@ -212,7 +212,7 @@ it("a job without a timely acknowledgement is withdrawn when Redis responds agai
   await until(async () => (await findJob(jobId)).length === 0);
 });
 
-it("a caller whose job Redis has lost soon gets unknown", async () => {
+it("a caller soon gets the outcome unknown if Redis has lost its job", async () => {
   const asked = call(1, 2);
   await untilQueued(1);
   await servers.redis.flushdb();
@@ -225,7 +225,7 @@ const SUM = { a: 1, b: 2 };
 it.each([
   ["invalid JSON", { returnvalue: "{" }],
   ["invalid times", { processedOn: "yesterday" }],
-])("a stored reply with %s is unknown, and affects no other job", async (_title, malformed) => {
+])("a caller gets unknown for a stored reply with %s, and other jobs are unaffected", async (_title, malformed) => {
   const jobId = newJobId();
   const asked = awaited.addAndWait(jobId, SUM, NO_TIMEOUT_MS);
   await untilQueued(1);
@@ -247,12 +247,15 @@ it("a malformed message does not affect the next reply, and a reconnect restores
   expect(await call(1, 2)).toMatchObject(isReply(3));
 });
 
-it.each([{ total: 3 }, {}])("a reply of %j, which does not match the schema, is unknown", async (reply) => {
+it.each([
+  { total: 3 },
+  {},
+])("a caller gets unknown for the reply %j, which does not match the schema", async (reply) => {
   work(async () => reply);
   expect(await call(1, 2)).toEqual({ kind: "unknown", cause: expect.any(z.ZodError) });
 });
 
-it("the reply of a failed job is unknown, with the failure as its cause", async () => {
+it("the caller of a failed job gets unknown, with the failure as its cause", async () => {
   work(() => Promise.reject(new Error("out of paper")));
   expect(await call(1, 2)).toMatchObject(isUnknown("out of paper"));
 });
@@ -356,7 +359,7 @@ it("a caller gets unknown when its wait ends during the job, and ignores the lat
   expect(await call(4, 4)).toMatchObject(isReply(8));
 });
 
-it("a caller gets unknown when its wait ends for a job that was put back into the queue", async () => {
+it("a caller gets unknown if its wait ends after its job was put back into the queue", async () => {
   const jobId = newJobId();
   const { asked, endWait } = callUntil(jobId);
   await untilQueued(1);
@@ -419,7 +422,7 @@ it.each([
   await late.close();
 });
 
-it("a call without Redis is unknown at once and adds no job, and calls succeed after the reconnect", async () => {
+it("a call without Redis gets unknown at once and adds no job, and later calls succeed", async () => {
   work(add);
   await call(1, 2);
   proxy.cut();
@@ -486,7 +489,7 @@ it("a worker of six shards runs a job of a shard in which a quarter of its jobs 
   }
 });
 
-it("a job with too much data is unknown at once and is not added", async () => {
+it("a call with too much data gets unknown at once and adds no job", async () => {
   const data = { a: 1, b: 2, padding: "x".repeat(500) };
   const jobId = newJobId();
   expect(await awaited.addAndWait(jobId, data, NO_TIMEOUT_MS)).toMatchObject({ kind: "unknown" });
@@ -540,7 +543,7 @@ it("a queue has no room while its list of waiting jobs is full", async () => {
   await until(() => awaited.askForPlace(SUM));
 });
 
-it("a queue that was full before a quiet time has room for the next call", async () => {
+it("a full queue has room for the next call after a quiet time", async () => {
   const key = `${PREFIX}:${sumQueue.name}:wait`;
   await servers.redis.rpush(key, ...Array.from({ length: sumQueue.waitingMax }, (_, n) => `job-${n}`));
   await until(() => !awaited.askForPlace(SUM));

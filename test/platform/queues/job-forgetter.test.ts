@@ -80,7 +80,7 @@ it("a later call removes the data of jobs that Redis could not change at first",
   expect(warned).toEqual(["jobs keep their data; it will be tried again"]);
 });
 
-it("closing removes the remaining data after the running call, within a time limit", async () => {
+it("a closing forgetter removes the remaining data after its running call, within a time limit", async () => {
   const held = Promise.withResolvers<void>();
   answer = () => held.promise;
   const forgetter = openForgetter();

@@ -78,7 +78,7 @@ it("a process sends all its traces before it stops", () => {
   expect(spans.length).toBeGreaterThan(100);
 });
 
-it("a trace of a redeem leads from the caller's own trace to the worker's transaction", () => {
+it("a redeem's trace continues the caller's trace and includes the worker's transaction", () => {
   const expected = [
     [REDEEM, "voucher-api", SERVER, undefined],
     ["lookups batch", "voucher-api", INTERNAL, REDEEM],
@@ -128,7 +128,7 @@ it("traces link each transaction to its jobs, and each job to its transaction", 
   expect([...new Set(reached)].filter(isRedeem)).toHaveLength(40);
 });
 
-it("a trace of a claim leads to the worker that seals its event", () => {
+it("a claim's trace includes the worker's seal of its event", () => {
   const claims = spans.filter(({ name }) => name === "POST /products/:id/claim");
   expect(claims).toHaveLength(1);
   const traceId = claims[0]?.traceId ?? "";

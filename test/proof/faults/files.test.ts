@@ -15,7 +15,7 @@ const key = { id: "key_1", secret: "", organizationId: "org_1" };
 const list = { operation: "list", key, from: new Date(0).toISOString(), after: null, limit: Infinity } as const;
 const CHANGED = "a list never changes before its completeUntil";
 
-/** Two redemptions in the same second, as in each kind of file. */
+/** Two redemptions in the same second. Each kind of file contains both. */
 const AT = [1_250, 1_750].map((ms) => new Date(ms).toISOString());
 const FILES: Record<NonNullable<ListAsk["file"]>, string[]> = {
   partner: [
