@@ -5,7 +5,14 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ALL_ERRORS } from "../../support/all-errors.ts";
-import { DESCRIPTION } from "../../support/api-description.ts";
+import {
+  DESCRIPTION,
+  follow,
+  mediaOf,
+  OPERATIONS,
+  type Operation,
+  type Schema,
+} from "../../support/api-description.ts";
 
 // Uses the OpenAPI document like partners' engineers. The tools come from the registry, because they are larger than
 // the service.
@@ -31,30 +38,76 @@ it("Redocly reports no error in the OpenAPI document, and Spectral no warning", 
   expect(await run("npx", "spectral", "lint", "openapi.json", "--fail-severity=warn")).toContain("No results");
 });
 
-/** How each generator is called, and how its types are imported. */
+const OPENAPI_TYPESCRIPT = JSON.stringify(resolve("packages/client/src/api.ts"));
+const pascal = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
+
+/** How each generator is called, and how it names types: of schemas, of an operation's answer 200, and of its body. */
 const GENERATORS = {
   "openapi-typescript": {
     command: [],
-    types: `import type { components } from ${JSON.stringify(resolve("packages/client/src/api.ts"))};
+    types: `import type { components, operations } from ${OPENAPI_TYPESCRIPT};
       type Schemas = components["schemas"];
       type Release = Schemas["Release"]; type Redemption = Schemas["Redemption"]; type Voucher = Schemas["Voucher"];
       type KnownErrorCode = Schemas["KnownErrorCode"]; type Refusal = Schemas["Error"];`,
+    answer: (id: string) => `operations["${id}"]["responses"]["200"]["content"]["application/json"]`,
+    body: (id: string) => `NonNullable<operations["${id}"]["requestBody"]>["content"]["application/json"]`,
   },
   "@hey-api/openapi-ts": {
     command: ["openapi-ts", "-i", "openapi.json", "-o", "hey-api", "-p", "@hey-api/typescript"],
-    types:
-      'import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./hey-api/types.gen.ts";',
+    types: `import type * as api from "./hey-api/types.gen.ts";
+      import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./hey-api/types.gen.ts";`,
+    answer: (id: string) => `api.${pascal(id)}Responses[200]`,
+    body: (id: string) => `NonNullable<api.${pascal(id)}Data["body"]>`,
   },
   orval: {
     command: ["orval", "--input", "openapi.json", "--output", "orval.ts", "--client", "fetch"],
-    types: 'import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./orval.ts";',
+    types: `import type * as api from "./orval.ts";
+      import type { Release, Redemption, Voucher, KnownErrorCode, Error as Refusal } from "./orval.ts";`,
+    answer: (id: string) => `api.${id}Response200["data"]`,
+    // The values of the path come before the body.
+    body: (id: string, inPath: number) => `NonNullable<Parameters<typeof api.${id}>[${inPath}]>`,
   },
 };
+
+/** The fields of a JSON answer that each of its shapes has. */
+function fieldsOf(schema: Schema): string[] {
+  const { properties = {}, anyOf } = follow<Schema>(schema);
+  const shapes = (anyOf as Schema[] | undefined)?.map(fieldsOf) ?? [Object.keys(properties)];
+  return (shapes[0] ?? []).filter((name) => shapes.every((shape) => shape.includes(name)));
+}
+
+/** Lines that read each field of an operation's answer and send the examples of its body, without a cast. */
+function useOperation(
+  { operationId, responses, requestBody, parameters }: Operation,
+  of: (typeof GENERATORS)["orval"],
+) {
+  const lines: string[] = [];
+  const { type, schema } = mediaOf(responses[200]?.content ?? {});
+  if (type === "application/json") {
+    const fields = fieldsOf(schema);
+    expect(fields, operationId).not.toEqual([]);
+    for (const name of fields) {
+      const field = `(${of.answer(operationId)})[${JSON.stringify(name)}]`;
+      lines.push(`export const ${operationId}_${name}: Use<${field}> = "has a type";`);
+    }
+    if (fields.includes("items")) {
+      const item = `(${of.answer(operationId)})["items"][number]`;
+      lines.push(`export const ${operationId}_item: Use<${item}> = "has a type";`);
+    }
+  }
+  const inPath = parameters.filter((one) => one.in === "path").length;
+  const examples = requestBody === undefined ? {} : (mediaOf(requestBody.content).examples ?? {});
+  for (const [name, { value }] of Object.entries(examples))
+    lines.push(`export const ${operationId}_${name}_body: ${of.body(operationId, inPath)} = ${JSON.stringify(value)};`);
+  return lines;
+}
 
 it.each(Object.entries(GENERATORS))("the types of %s match the service's responses", async (name, generator) => {
   const known = Object.fromEntries([...ALL_ERRORS.keys()].map((code) => [code, true]));
   if (generator.command.length > 0) await run("npx", ...generator.command);
   const uses = `${generator.types}
+    type Use<Field> = unknown extends Field ? "has no type" : "has a type";
+    ${OPERATIONS.flatMap((operation) => useOperation(operation, generator)).join("\n")}
     export const reasonOf = (release: Release): string => (release.released === true ? "released" : release.reason);
     // @ts-expect-error a boolean is no text
     export const isText = (release: Release): boolean => release.released === "true";
