@@ -51,6 +51,7 @@ const program = new Command("npm run bench --")
     integer(1, 10_000),
   )
   .option("--against <folder>", "another working copy of the service to compare with", workingCopy)
+  .option("--capped", "the service's key has daily limits, which it does not reach; the key of --against has none")
   .option("--rounds <n>", "turns per contender and case; default: 5", integer(1, 1_000))
   .option("--seconds <n>", "length of a turn; default: 8", integer(1, 1_000))
   .option("--warm-up <n>", "seconds of load before the first turn of each case; default: 14", integer(1, 1_000))
@@ -82,6 +83,7 @@ interface BenchOptions {
   connections?: number;
   rate?: number;
   against?: string;
+  capped?: true;
   profile?: string;
   rounds?: number;
   seconds?: number;
@@ -165,7 +167,7 @@ async function soak(minutes: number): Promise<void> {
 
 async function bench(
   contenders: readonly ContenderId[],
-  { quick, against, profile, ...options }: BenchOptions,
+  { quick, against, capped, profile, ...options }: BenchOptions,
 ): Promise<void> {
   const { signal } = interrupted;
   // A small database must have enough vouchers for all turns.
@@ -183,8 +185,8 @@ async function bench(
     const gigabytes = Math.round(totalmem() / 2 ** 30);
     const machine = `${cpus().length} cores (${cpus()[0]?.model.trim()}), ${gigabytes} GB`;
     print(`${machine}, Node ${process.versions.node}, ${servers.versions}`);
-    const open = async (name: string, root: string, filling: Filling | null = null) => {
-      const how = { signal, say };
+    const open = async (name: string, root: string, filling: Filling | null = null, capped = false) => {
+      const how = { signal, say, capped };
       const stage = await (filling === null
         ? openStage(servers, name, root, how)
         : openFilledStage(servers, name, root, filling, how));
@@ -199,7 +201,7 @@ async function bench(
       stageOf.large = await open("large", ROOT, { vouchers, redeemed });
     } else {
       // Each has its own database, so that the service's worker has no work of others.
-      for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT);
+      for (const id of contenders.filter(plays)) stageOf[id] = await open(`of_${id}`, ROOT, null, capped);
       if (against !== undefined) stageOf.against = await open("of_against", against);
     }
     if (profile !== undefined) for (const stage of stages) stage.env.NODE_OPTIONS = profileOptions(resolve(profile));

@@ -110,6 +110,8 @@ export interface Stage {
   close(): Promise<void>;
 }
 
+/** Daily limits above what any run redeems. */
+const UNREACHED_CAPS = ["--max-per-day", "1000000000", "--max-amount-per-day", "100000000"];
 const VALID_UNTIL = "2040-01-01T00:00:00Z";
 /** The minimum batch size for issued vouchers. */
 const ISSUE_MIN = 5_000;
@@ -131,7 +133,7 @@ export async function openStage(
   servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,
   root: string,
-  { signal, say }: { signal: AbortSignal; say: (line: string) => void },
+  { signal, say, capped = false }: { signal: AbortSignal; say: (line: string) => void; capped?: boolean },
 ): Promise<Stage> {
   const directory = join(servers.directory, name);
   mkdirSync(directory);
@@ -140,7 +142,7 @@ export async function openStage(
   const command = commandOf({ root, databaseUrl, signal });
   const voucherctl = async (...args: string[]) => JSON.parse(await command("src/cli/main.ts", ...args, "--json"));
   await command("src/cli/migrate.ts");
-  const partner = await createPartner(voucherctl);
+  const partner = await createPartner(voucherctl, capped ? UNREACHED_CAPS : []);
   const userKeysUrl = await useLocalUserKeys(directory);
   const db = new pg.Pool({ connectionString: databaseUrl, max: 2 });
   // The next statement reports a connection that is lost while idle.
@@ -199,13 +201,14 @@ function commandOf({ root, databaseUrl, signal }: { root: string; databaseUrl: s
     (await run(process.execPath, [script, ...args], { cwd: root, env, signal })).stdout;
 }
 
-/** Creates an organization with a key and a product. */
+/** Creates an organization with a key and a product. @param keyOptions of `key create`, for the key that redeems. */
 async function createPartner(
   voucherctl: (...args: string[]) => Promise<Record<"id" | "key", string>>,
+  keyOptions: readonly string[],
 ): Promise<Stage["partner"]> {
   const scopes = ["--scope", "voucher.read", "--scope", "voucher.redeem"];
   const { id: organizationId } = await voucherctl("org", "create", "--name", "Bench");
-  const { id: keyId, key } = await voucherctl("key", "create", "--org", organizationId, ...scopes);
+  const { id: keyId, key } = await voucherctl("key", "create", "--org", organizationId, ...scopes, ...keyOptions);
   const { key: readKey } = await voucherctl("key", "create", "--org", organizationId, "--scope", "voucher.read");
   const { id: brandId } = await voucherctl("brand", "create", "--org", organizationId, "--name", "Bench");
   const { id: productId } = await voucherctl(
