@@ -17,7 +17,7 @@ import { findSteadyPort } from "./steady-port.ts";
 import { untilStarted } from "./until.ts";
 import { openVoucherctl } from "./voucherctl.ts";
 
-/** Logins by name. The service's own are those that `voucherctl db roles` makes. */
+/** Logins by name. The service's own logins are the roles that `voucherctl db roles` creates. */
 const LOGINS = {
   keeper: "the-owners-own-password",
   pva_api: "the-processes-own",

@@ -113,7 +113,7 @@ export function waitLongForLocks(pool: pg.Pool): void {
 /** The condition that a connection to this database waits for a lock. */
 const IS_WAITING = "datname = current_database() AND wait_event_type = 'Lock'";
 
-/** The first word of a connection's name: the process's, or that of `openServicePool`. */
+/** The first word of a connection's name, which is the process's or the one from `openServicePool`. */
 const ROLE = "split_part(application_name, ' ', 1)";
 type Role = "api" | "worker" | "test";
 

@@ -5,7 +5,7 @@ import { mastersOf } from "../../src/platform/redis/connections.ts";
 import { connectRedis } from "./servers.ts";
 import { until } from "./until.ts";
 
-/** Records the commands that Redis receives, or on a cluster those of all masters. */
+/** Records the commands that Redis, or each master of a cluster, receives. */
 export interface RedisMonitor {
   /**
    * Counts the commands so far with a key of this prefix, in the database of the URL, because other test files use

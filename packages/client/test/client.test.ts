@@ -300,8 +300,8 @@ function refusal(status: number, code: string, headers: Record<string, string> =
 }
 
 /**
- * What happens to a call on its way. The real response is delivered or lost, or another response replaces the call to
- * the service.
+ * A step for one call: it delivers or loses the real response, or sends another response instead of calling the
+ * service.
  */
 type Step = "delivered" | "lost" | Response;
 

@@ -209,7 +209,7 @@ SELECT m.at, m.leaf_batch * 4096 + m.c % 20, 2, false, m.id, 'Sealed', 'voucher.
 SELECT setval('log_batch_ids', (SELECT max(b.id) FROM log_batches AS b));
 
 -- name: select_constraints
--- What must be dropped for a fast load, and made again: $1 are tables. Foreign keys first.
+-- The constraints of the tables $1 that are dropped for a fast load and then created again, foreign keys first.
 SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', c.conrelid::regclass, c.conname) AS drop,
        format('ALTER TABLE %s ADD CONSTRAINT %I %s%s', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid),
               CASE WHEN c.contype = 'f' THEN ' NOT VALID' ELSE '' END) AS make

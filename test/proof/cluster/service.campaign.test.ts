@@ -62,7 +62,9 @@ it("the metrics and the dashboard show all six shards of a Redis Cluster", async
   expect(names).toContain("3/6 redeem");
 });
 
-/** A probe may take at most 1.5 seconds, and a busy machine may once need longer: the answer, or that of a repeat. */
+/**
+ * The answer to a probe, or to a repeat: a probe may take at most 1.5 seconds, and a busy machine may once need longer.
+ */
 async function askIsReady(api: TestApi): Promise<Reply> {
   const answer = await send("GET", `${api.url}/readyz`);
   return answer.status === 503 ? send("GET", `${api.url}/readyz`) : answer;

@@ -35,7 +35,7 @@ start_engine() {
   cannot "Debian's engine does not start"
 }
 
-# Debian 12 has neither Compose 2 nor Buildx. They are two programs, taken from the packages of Debian 13.
+# Debian 12 lacks Compose 2 and Buildx. They are two programs, taken from the packages of Debian 13.
 add_plugins() {
   docker compose version > /dev/null 2>&1 && docker buildx version > /dev/null 2>&1 && return
   local work; work=$(mktemp -d)

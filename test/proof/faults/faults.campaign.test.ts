@@ -34,8 +34,8 @@ it("answers stay true while files are set back, acts and jobs repeat, and APIs f
 it.skipIf(onPath("redis-server") === null)(
   "partners and users get true answers on a Redis Cluster while masters fail and standbys take over",
   async () => {
-    // Its plan kills masters, including that of the replies, promotes a stale replica, and kills the primary of
-    // Postgres.
+    // Its plan kills masters, including the master that carries replies, promotes a stale replica, and kills the
+    // primary of Postgres.
     const { faults } = await run({ seed: 338, onCluster: true });
     expect(Object.keys(faults).some((fault) => fault.startsWith("redisCluster"))).toBe(true);
   },

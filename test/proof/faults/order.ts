@@ -12,20 +12,20 @@ const REPORTED_MAX = 6;
 /**
  * Checks that the answers and webhooks of a run have an order that agrees with real time.
  *
- * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists and the ends of secrets have rules
- * of their own: `checkLists`, `checkSecretEnds`. The states of other things have an order:
+ * Each voucher, with its reservations, is a register: `checkVoucherRegisters`. Lists and the ends of secrets have
+ * separate rules: `checkLists`, `checkSecretEnds`. The states of the following subjects have an order:
  *
  * - a reference, a claim and a purchase: unconfirmed, then confirmed;
  * - a voucher's events: their number, and the number of sealed ones;
  * - the lists of redemptions of the deployment: `completeUntil`;
  * - an offer: something left, then sold out.
  *
- * No answer shows a state older than one that was shown before it was asked, and no two answers show different contents
- * of one final state. What is not answered as final may be lost with a primary, so it binds only answers of the same
- * primary.
+ * No answer may show an older state than an answer that came before its request. No two answers may show different
+ * contents of one final state. A lost primary may take along a state that no answer has called final, so such a state
+ * binds only answers of the same primary.
  * @param history of one deployment.
  * @param clock of the database.
- * @param records what the database contains at the end, if it is known.
+ * @param records the database's content at the end, if it is known.
  */
 export function checkOrder(history: History, clock: SteppedClock, records: Records | null = null): Violation[] {
   const bySubject = Map.groupBy(observe(history), ({ subject }) => subject);

@@ -47,7 +47,7 @@ export const redisClusterTarget = target(
       const masters = await redisCluster.masters();
       const anyMaster = random.pick(masters);
       if (action === "moveSlots") {
-        // Most keys are those of queues.
+        // Most keys belong to queues.
         const key = await anyMaster.client.randomkey();
         if (key === null) return false;
         const slot = await anyMaster.client.cluster("KEYSLOT", key);

@@ -66,7 +66,7 @@ interface Voucher {
 
 interface ChainEvent {
   type: keyof typeof CODES;
-  /** What the payload has in `data`, among other things. */
+  /** The expected fields of the payload's `data`. */
   data: object;
 }
 
@@ -461,7 +461,7 @@ function refusal(status: number, code: string, error: unknown): Expected {
 
 const refused = (code: string) => refusal(409, code, sentence);
 const missingScope = () => refusal(401, "missing_scope", sentence);
-/** The same answer for unknown vouchers and for those of other organizations. */
+/** Unknown vouchers and other organizations' vouchers get the same answer. */
 const notFound = () => refusal(404, "voucher_not_found", variable("SENTENCE_OF_404"));
 
 /** A voucher's chain, as its organization reads it. */

@@ -7,11 +7,11 @@
  * A process that closes the time may choose any: the proof uses no clock. Each may be killed before each step, for good.
  *
  * Assumptions
- * - A statement reads one snapshot: what is committed when it begins (READ COMMITTED, which a trigger enforces).
+ * - A statement reads one snapshot of the commits at its start (READ COMMITTED, which a trigger enforces).
  * - A commit is visible before the locks of its transaction are released. A killed connection leaves neither rows nor
- *   locks. A prepared transaction is one that takes no step for a while.
+ *   locks. A transaction may take no step for a while, like a prepared one.
  * - pg_locks shows the locks of one moment.
- * - One server. What a failover loses, and `db trust-clock`, which moves the times back, are not modelled.
+ * - There is one server. The model does not include a failover's losses, or `db trust-clock`, which moves times back.
  */
 #define WORKERS 2
 /* The latest time of a redemption. Times begin at 1; 0 is before all of them. */
@@ -113,7 +113,7 @@ proctype Api(byte lists) {
 #ifndef PAGE_IS_READ_BEFORE_TIME
      STEP(page = redemptions);
 #endif
-     /* The answer: it has every redemption before its end, and its end is not before that of an earlier answer. */
+     /* The answer has every redemption before its end, and its end is not before an earlier answer's end. */
      atomic {
        assert(HAS(0) && HAS(1));
        assert(end >= asked);

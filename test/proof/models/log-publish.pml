@@ -36,7 +36,7 @@ bool is_tree_locked = false, is_crossed = false;
 #define STEP(what) if :: atomic { what } :: goto killed fi
 #define HAS(n) CONTINUES(witness[n], asked)
 
-/* A witness cosigns what continues its last tree. */
+/* A witness cosigns a tree that continues its last one. */
 inline ask_witness(n) {
   if
   :: silent++

@@ -2,20 +2,20 @@
  * The ends of references: docs/design/redemption.md, "What a caller was told".
  * Code: src/core/redeem/end-references.ts, src/core/redeem/db/redemptions.sql, migrations/00007_reference_ends.sql.
  *
- * One reference. Two attempts to redeem under it, one of them delivered to two workers at once; two callers that are
- * told that nothing was redeemed; the sweeper, which begins two generations and deletes ends. Workers, callers and the
- * sweeper may be killed before each step. An attempt, and the deletion of an end, are one step.
+ * The model has one reference, and two attempts to redeem under it, one of which two workers run at once. Two callers
+ * get the answer that nothing was redeemed. The sweeper begins two generations and deletes ends. Workers, callers and
+ * the sweeper may be killed before each step. An attempt is one step, and so is the deletion of an end.
  *
  * Assumptions
- * - A statement reads one snapshot: what is committed when it begins (READ COMMITTED, which a trigger enforces).
+ * - A statement reads one snapshot of the commits at its start (READ COMMITTED, which a trigger enforces).
  * - A commit is visible before the locks of its transaction are released. A killed connection leaves neither rows nor
- *   locks. A frozen process is one that takes no step for a while, and any process may.
- * - One server. What a failover loses is not modelled.
+ *   locks. A process may take no step for a while, like a frozen one.
+ * - There is one server. The model does not include a failover's losses.
  */
 #define ATTEMPTS 2
 #define GENERATIONS 4
 
-/* Committed rows: the end of the reference (version 0: none) with its generation, the generation, the redemption. */
+/* Committed rows: the reference's end with its generation (version 0 means no end), the generation, the redemption. */
 byte end_version = 0, end_generation = 0, versions = 0, generation = 2;
 bool redeemed = false;
 /* A transaction has inserted the redemption. Others that insert it wait (unique key). */
@@ -23,13 +23,13 @@ bool inserting = false;
 /* The advisory locks of the reference and of the generation. */
 byte reference_shared = 0, generation_shared = 0;
 bool reference_alone = false, generation_alone = false;
-/* What the property is about: attempts with a first read, and those that came before an answer. */
+/* For the property: attempts with a first read, and attempts whose first read came before an answer. */
 bool has_read[ATTEMPTS], is_over[ATTEMPTS];
 
 /* One step. Before it, the process may be killed. */
 #define STEP(what) if :: atomic { what } :: goto killed fi
 
-/* A caller is told that nothing was redeemed. Every attempt that was read before is over. */
+/* A caller gets the answer that nothing was redeemed. Every attempt with an earlier first read is then over. */
 inline answer() {
   assert(!redeemed); is_over[0] = has_read[0]; is_over[1] = has_read[1]
 }

@@ -8,8 +8,8 @@ import { listen } from "../../../../src/platform/http/server.ts";
 import { closeOnSignal, configureProcess } from "../../../../src/platform/process.ts";
 import type { WaitResult } from "../../../../src/platform/queues/awaited-queue.ts";
 
-// Baseline (d): the service's API with the worker's group committer in the same process. Comparing it with the
-// service shows what the queue costs. This baseline lacks the queue's benefits.
+// Baseline (d): the service's API with the worker's group committer in the same process. A comparison with the service
+// shows the queue's cost. This baseline lacks the queue's benefits.
 
 /** Maximum number of waiting redeems in the process. In a worker, WORKER_CONCURRENCY is the limit. */
 const WAITING_MAX = 1_000;
