@@ -38,7 +38,7 @@ export function renderList(
   next: string | null,
   empty?: Html,
 ): Html {
-  const table = renderTable(title, columns, rows, empty);
+  const table = renderTable(title, columns, rows, empty, { stacks: true });
   return layOutForOperators(site, title, html`<h1>${title}</h1>${top}${table}${linkNext(next)}`);
 }
 
@@ -110,9 +110,12 @@ export const showAudit: Page = async (visit) => {
     "Audit",
     html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
 and after, and views of pages.</p>
-<form action="${path}" method="post"><div class="row"><label for="entity">Entity</label>\
-<input id="entity" name="entity" value="${entity}" placeholder="org_…"><label for="user">By</label>\
-<input id="user" name="user" value="${user}" placeholder="zoe"><button type="submit">Show</button>\
+<form action="${path}" method="post"><div class="row">\
+<div class="row"><label for="entity">Entity</label>\
+<input id="entity" name="entity" value="${entity}" placeholder="org_…"></div>\
+<div class="row"><label for="user">By</label>\
+<input id="user" name="user" value="${user}" placeholder="zoe"></div>\
+<button type="submit">Show</button>\
 <button type="submit" formaction="${path}.csv">Save as CSV</button></div></form>
 ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">All changes</a></p>` : null}`,
     ["Time", "By", "Command", "Entity"],

@@ -151,7 +151,7 @@ it("the pages of links, listings, histories and the check use and name the reade
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();
   const pages: Record<string, string> = {
-    [`/r/${link.code}`]: "So erhalten Sie ihn",
+    [`/r/${link.code}`]: "So erhalten Sie den Gutschein",
     "/marketplace/listings": "Marktplatz",
     [`/integrity/events/VoucherInstance/${id}`]: "Dieser Gutschein kann eingelöst werden.",
     [`/integrity/events/VoucherInstance/${id}/history`]: "Verlauf des Gutscheins",

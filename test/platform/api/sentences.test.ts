@@ -65,7 +65,7 @@ it.each(LANGUAGES)("the sentences for a till have no technical term in the langu
 
 /** Words that a language shares with English, and names. */
 const SHARED_WORDS = [
-  "Sandbox|Portal|Webhooks?|Status|Payload|Site|Hash|Hashes|Nee|No: |Guide|Order|Product|Note|Sandbox\\.",
+  "Sandbox|Portal|Webhooks?|Status|Total|Payload|Site|Hash|Hashes|Nee|No: |Guide|Order|Product|Note|Sandbox\\.",
   "Partner Voucher API, version .*|Proof|Voucher|Ticket",
 ];
 const SHARED = new RegExp(`^(${SHARED_WORDS.join("|")})$`);
