@@ -224,7 +224,7 @@ describe("a proxy's JWT", () => {
     expect(await codeOf(bearer(await sign({ email: "\u200b", sub: "\u3164" })), plain)).toBe("401 invalid_token");
   });
 
-  it("a JWT is refused if it is expired, unsigned, foreign or without a role", async () => {
+  it("a JWT is refused if it is expired, unsigned, from another issuer or without a role", async () => {
     const unsigned = (await sign()).split(".").with(0, Buffer.from('{"alg":"none"}').toString("base64url"));
     for (const token of [
       await sign({ iss: "https://other.test" }),

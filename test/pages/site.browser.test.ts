@@ -60,7 +60,7 @@ describe.each(LOOKS)("on a %s", (look, options) => {
     await visited.page.waitForURL(`${api.url}/`);
   });
 
-  it("the pages of customers fit 360 px with long names and a brand's face, and pass axe", async () => {
+  it("the pages of customers fit 360 px with long names and a brand's logo, and pass axe", async () => {
     const offer = await makeOffer(db, 2);
     const { code } = await makeReferral(db, offer);
     const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);

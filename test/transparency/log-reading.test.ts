@@ -146,7 +146,7 @@ describe("after a checkpoint is published", () => {
     expect([proved.index, event.logIndex]).toEqual([7, 7]);
   });
 
-  it("a later event has no receipt and no logIndex until the next checkpoint", async () => {
+  it("an event after the checkpoint has no receipt and no logIndex until the next checkpoint", async () => {
     expect((await till.redeem({ code: codeOf(9), externalRef: "late" })).status).toBe(200);
     expect((await till.receipt("late")).status).toBe(409);
     expect(await logIndexesOf(9)).toEqual([9, null]);

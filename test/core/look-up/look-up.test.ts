@@ -205,8 +205,8 @@ it("a look-up changes nothing in Postgres or Redis, for every status and for unk
   // The overdue reservation's lease expires by itself. Only then do the keys in Redis stay the same.
   await until(async () => (await servers.redis.exists(servers.leaseKey(overdue?.id ?? ""))) === 0);
 
-  // BullMQ's key for its last check for stalled jobs expires every five seconds and returns. Processes create counts
-  // each minute, and store each organization's last calls.
+  // BullMQ's key for its last check for stalled jobs expires after five seconds, and BullMQ sets it again. Processes
+  // create counts each minute, and store each organization's last calls.
   const isByTime = (key: string) => /:stalled-check$|:overview\}:(minute|hour|jobs):\d+$|:calls\}:/.test(key);
   const keys = async () => (await servers.redis.keys("*")).filter((key) => !isByTime(key)).sort();
   const before = { rows: await dumpRows(servers.db), keys: await keys() };

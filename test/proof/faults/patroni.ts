@@ -264,8 +264,8 @@ export class PatroniNode {
   }
 
   /**
-   * Resumes Postgres without its Patroni, because Debian's 3.0 takes the leader's lock back from its successor after
-   * the resumption, which a watchdog must prevent. `start` starts Patroni again.
+   * Resumes Postgres without its Patroni. After a resumption, Debian's Patroni 3.0 would take the leader's lock back
+   * from its successor, which a watchdog must prevent. `start` starts Patroni again.
    */
   thaw(): void {
     if (this.#frozen === null) return;

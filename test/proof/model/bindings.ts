@@ -21,7 +21,7 @@ export class Bindings {
     this.#texts.set(name, value);
   }
 
-  /** Sets a moment. A moving one as if no time had passed. */
+  /** Sets a moment. Stores a moving moment as if no time had passed. */
   bindMoment(name: string, value: Date): void {
     this.#moments.set(name, value.getTime());
   }
