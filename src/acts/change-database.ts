@@ -31,8 +31,8 @@ It also ends their refusal of a server whose files were set back.`,
 });
 
 /**
- * After this act, lists of redemptions reach the present again, and new redemptions no longer have times ahead of the
- * clock. The result has the times up to which lists reached before, and reach now.
+ * Sets the time up to which lists of redemptions are complete back to two seconds ago, if it is ahead of the clock. New
+ * redemptions then get the current time again. Returns this time from before and from now.
  */
 export const trustDatabaseClock = act({
   name: "db trust-clock",

@@ -6,7 +6,6 @@ import { type AuditContext, withAuditEntry } from "./with-audit-entry.ts";
 /** Maximum number of vouchers that one query reads: less than a megabyte. */
 const CHUNK_SIZE = 5_000;
 
-/** The header line of a CSV file of codes. */
 export const CODES_HEAD = "id,code,serial\n";
 
 /** A line of a CSV file of codes (RFC 4180). */

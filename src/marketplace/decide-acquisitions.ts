@@ -199,9 +199,9 @@ export async function readPickedState(
 }
 
 /**
- * Decides candidates one after another, on the state in memory. Writes all their acquisitions together. An undecided
- * candidate gets the batches that have vouchers now, because a batch may have got its first vouchers since the
- * candidate's last read.
+ * Decides candidates one after another, on the state in memory. Writes all their acquisitions together. For a
+ * candidate that stays undecided, sets `batchIds` to the batches that have vouchers now: they may differ from those
+ * that were read before.
  */
 export function decideAcquisitions(
   deps: DecideDeps,

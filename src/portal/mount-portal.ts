@@ -212,7 +212,7 @@ function statementPage(deps: PortalDeps): Render {
     renderStatementPage(deps.config, caller, await readStatement(deps, caller, String(query.month)));
 }
 
-/** The file that the statement's hash covers. So it is the same in all languages. */
+/** The file of a statement. The statement has a hash of its bytes, so the file is never translated. */
 function statementFile(deps: PortalDeps): RequestHandler {
   return async ({ query }, response) =>
     deps.sendFile(response, await readStatementFile(deps, callerOf(response), String(query.month)));

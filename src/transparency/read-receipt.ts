@@ -40,7 +40,8 @@ export async function readRedemptionReceipt(ctx: PartnerDeps, caller: Caller, ex
 }
 
 /**
- * Reads the receipt for any organization, without confirmation and without a limit on concurrent reads.
+ * Reads a receipt for `voucherctl`, which may read any organization, or for the portal, which passes its caller's own.
+ * Does not confirm the receipt, and sets no limit on concurrent reads.
  * @throws AppError `redemption_not_found`, `not_logged_yet`, `payload_erased`.
  */
 export async function receiptOfRedemption(pool: pg.Pool, organizationId: string, externalRef: string): Promise<string> {

@@ -47,14 +47,14 @@ interface Recovered {
 }
 
 /**
- * Appends the leaves that this database lacks from a copy of the log. Appends up to the copy's checkpoint, or if there
- * is none, up to the largest checkpoint of an anchor. While an anchor has a larger checkpoint, appends only leaves of
- * the copy, because another copy may continue. Otherwise, every sealed event that was ever in the log gets one leaf:
- * its leaf in the copy, or a new leaf at the end.
+ * Appends the leaves that this database lacks from a copy of the log. Ends at the copy's checkpoint, or at the largest
+ * checkpoint of an anchor if the copy has none. If an anchor knows a larger checkpoint, another copy may have more
+ * leaves: then nothing but the copy's leaves is appended. Otherwise, the sealed events of this database that the copy
+ * lacks follow as new leaves.
  *
- * Leaves of the copy without an event in this database are recorded as lost. The log states their number, and receipts
- * prove their content. When no leaf is missing any more, processes that refused the server because it lacks a mark
- * accept it again.
+ * A leaf whose event is not in this database is recorded as lost. The log states the number of lost leaves, and
+ * receipts prove their content. Once no leaf is missing, processes accept this server again. They had refused it for a
+ * missing mark.
  * @throws AppError `invalid_request` when there is nothing to recover, or when the copy does not lead to the
  * checkpoints' roots.
  */

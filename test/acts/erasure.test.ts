@@ -344,7 +344,7 @@ it.each(ACQUISITIONS)("a $kind that commits after an erasure is kept, and the ne
   expect(await textsWith(userId)).toEqual([]);
 });
 
-it("a claim by link that waits for its referrer's erasure records the replaced text", async () => {
+it("a claim that read its referrer before the referrer's erasure records the replacement text", async () => {
   const offer = await makeOffer(db, 1);
   const { code, referrerId } = await makeReferral(db, offer);
   const userId = newUser();

@@ -192,7 +192,7 @@ it("an interrupted extendBatch leaves consistent data, and the next call complet
   expect(await extendBatch(ctx(), batchId, validUntil, null)).toEqual({ extended: 1_500, alreadyFinal: 1_000 });
 });
 
-it("a redeem that waits for an extension is decided by the end after the lock", async () => {
+it("a redeem that waits for an extension uses the validUntil that it reads under its lock", async () => {
   const { id, answers } = await until(async () => {
     const end = new Date(Date.now() + 1_500);
     const { id, code } = await issueVoucher(db, partner, { validUntil: end });

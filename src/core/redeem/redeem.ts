@@ -17,8 +17,8 @@ export interface RedeemAttempt {
    */
   isEnded: boolean;
   /**
-   * Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit. The database enforces
-   * the limit in any case.
+   * Whether the voucher would exceed the key's daily limit. Set by a worker that knows the limit. In any case, the
+   * trigger `redemptions_checked` enforces the limit in the database.
    */
   isOverCap?: boolean;
   /** The attempt must not redeem after this time of the database's clock. Milliseconds since 1970. */

@@ -37,12 +37,12 @@ export const recallMarks = sql.requiredRow(
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
-/** The parameters of statements that compare a server with a memory. */
+/** The parameters of statements that check whether a server has the marks that this process remembers. */
 export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest?.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }
 
-/** Describes for operators where to find the server of a memory. */
+/** Tells operators where to find a server that this process remembers. */
 const placeOf = ({ host, timeline }: Memory) => `${host} on timeline ${Number.parseInt(timeline, 16)}`;
 
 /** The refusal of a server that must wait until the server in use is silent. */

@@ -65,7 +65,7 @@ export function openPool(options: {
    * statement of the service may run, and unlimited for administration.
    */
   answerTimeoutMs?: number;
-  /** Whether to log each setting of a server that risks the loss of work, once per setting. */
+  /** Whether to log a warning, once for each, of the server's settings that can lose work. */
   tellsRisks?: boolean;
   log: Logger;
 }): pg.Pool {

@@ -166,7 +166,7 @@ const SERVER: readonly Check<ServerView>[] = [
 /** The sentence about a Redis that does not answer. */
 export const NO_REDIS = "No answer from Redis.";
 
-/** The end of a sentence that quotes the message of a server that refuses a write. */
+/** Ends a sentence about a server. `words` is the server's own message. */
 export const refuses = (words: string) => `refuses writes: ${words}`;
 
 const stateOf = (server: Viewed) => (server.view === null ? server.state : null);
@@ -201,7 +201,7 @@ function missingSlotsOf(named: readonly Viewed[]): number {
 /** The results of checking the servers of REDIS_URL. */
 export interface RedisCheck {
   rows: Checked[];
-  /** Whether any server answered. A refusal that waiting does not end counts as an answer. */
+  /** Whether any server answered. A permanent refusal counts as an answer. */
   answered: boolean;
   /** Whether the servers are nodes of a Redis Cluster. Null if none answered. */
   isCluster: boolean | null;

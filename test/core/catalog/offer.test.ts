@@ -108,7 +108,7 @@ describe("for every supply and caller", () => {
     );
   });
 
-  it("decideOffers orders batches of one expiry by id, and names a link only if one was given", () => {
+  it("decideOffers orders batches of one expiry by id, and refuses a stranger what is for referrers", () => {
     const [first, second] = ["bat_1", "bat_2"].map((batchId) => offer({ batchId })) as [Offer, Offer];
     const idsOf = (supply: Offer[]) => {
       const decision = decideOffers(supply, STRANGER, NOW);

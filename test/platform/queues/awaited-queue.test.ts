@@ -158,7 +158,7 @@ it("a job runs again after its worker crashed three times, and fails after the f
   expect(await four.asked).toMatchObject(isUnknown(expect.stringContaining("stalled")));
 });
 
-it.each(["reply", "failure"])("a %s is read from the queue after its message was lost", async (ending) => {
+it.each(["reply", "failure"])("a %s whose pub/sub message was lost is read from the queue", async (ending) => {
   const gate = workAtGate(async (id, data) => {
     if (ending === "failure") throw new Error("out of paper");
     return add(id, data);

@@ -137,7 +137,7 @@ it.each([
   expect(others).toEqual([]);
 });
 
-it("a user with the documented rights passes the check, which runs none of the commands", async () => {
+it("a user with the documented rights passes the check, and the check writes nothing to Redis", async () => {
   await redis.client.call("ACL", "SETUSER", "limited", "reset", "on", ">secret", ...ACL_RULES.split(" "));
   const before = await redis.client.dbsize();
   expect(await codesOf(`redis://limited:secret@127.0.0.1:${redis.port}`)).toEqual([]);

@@ -268,10 +268,7 @@ export function selectLastRedemptions(
   });
 }
 
-/**
- * A reference and its last end when the attempt first read them. If the reference has been ended again since, the
- * attempt is too late.
- */
+/** A reference, as the first read of an attempt saw it. If the reference was ended after that, the attempt is late. */
 interface SeenReference extends ExternalRef {
   /** The version of the reference's last end. 0 if there is none. */
   seenEnd: number;
