@@ -1,12 +1,12 @@
 import type pg from "pg";
-import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
+import { AppError } from "../../platform/api/errors.ts";
 import { markSandbox, pickFields } from "../../platform/api/fields.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import { findVoucherSandbox } from "../voucher/db/vouchers.ts";
-import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { notFound, resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import { ENTITY_TYPE } from "../voucher/voucher.ts";
 import {
   type EventsQuery,
@@ -54,7 +54,7 @@ export async function readPartnerChain(
   page: EventsQuery,
 ): Promise<PartnerChain> {
   const { voucher } = await resolveVoucher(ctx, caller, codeOrTicket);
-  if (voucher === null) throw voucherNotFound();
+  if (voucher === null) throw notFound(codeOrTicket);
   return readConfirmed(ctx, () => ctx.partnerCalls(caller, () => readChain(ctx, voucher.id, page, viewEvent)));
 }
 

@@ -1,10 +1,9 @@
-import { voucherNotFound } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import type { Caller } from "../keys/caller.ts";
 import type { ResolvedVoucher } from "../voucher/db/vouchers.ts";
-import { resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
+import { notFound, resolveVoucher, type VoucherReads, verifyUrl, viewVoucher } from "../voucher/resolve-voucher.ts";
 import { hasFinalStatus } from "../voucher/voucher.ts";
 import type { LookUpResponse } from "./api/look-up.ts";
 
@@ -23,7 +22,7 @@ export async function lookUpVoucher(
     () => resolveVoucher(ctx, caller, codeOrTicket),
     (found) => found.voucher !== null && hasFinalStatus(found.voucher),
   );
-  if (voucher === null) throw voucherNotFound();
+  if (voucher === null) throw notFound(codeOrTicket);
   return {
     voucher: viewVoucher(voucher, now),
     reservation: viewReservation(reservation, caller),

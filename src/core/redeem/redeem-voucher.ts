@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import { AppError, refusal, voucherBusy } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
@@ -16,7 +16,7 @@ import { normaliseCode, repairCode } from "../voucher/codes.ts";
 import type { Voucher } from "../voucher/db/vouchers.ts";
 import { isTicket } from "../voucher/ids.ts";
 import { earlierFormOf, normaliseReference } from "../voucher/references.ts";
-import { resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
+import { notFound, resolveVoucher, type VoucherReads, verifyUrl } from "../voucher/resolve-voucher.ts";
 import { type RedeemRequest, type RedeemResponse, redeemResponse } from "./api/redeem.ts";
 import type { ExternalRef, ReadRedemption, Redemption } from "./db/redemptions.ts";
 import { endReference, type ReferenceEnds } from "./end-references.ts";
@@ -120,7 +120,7 @@ async function findOutcome(
   if (redeemed !== null && redeemed.voucherId === voucher?.id)
     return { kind: "repeated", redemption: { ...voucher, ...redeemed } };
   if (redeemed !== null) return { kind: "recorded" };
-  if (voucher === null) return refused(voucherNotFound(), readFrom);
+  if (voucher === null) return refused(notFound(codeOrTicket), readFrom);
   attempt.id = `${voucher.id}-${crypto.randomUUID()}`;
   const job = {
     ...details,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { AppError, refusal, voucherBusy, voucherNotFound } from "../../platform/api/errors.ts";
+import { AppError, refusal, voucherBusy } from "../../platform/api/errors.ts";
 import type { Config } from "../../platform/config.ts";
 import type { DeploymentIdentity } from "../../platform/deployment-identity.ts";
 import type { Limits } from "../../platform/limits/open-limits.ts";
@@ -9,7 +9,7 @@ import { proofOf, toRefusal } from "../commit/proofs.ts";
 import type { Caller } from "../keys/caller.ts";
 import { isTicket, newId } from "../voucher/ids.ts";
 import { decideReservation, type Reservation } from "../voucher/reservation.ts";
-import { resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
+import { notFound, resolveVoucher, type VoucherReads } from "../voucher/resolve-voucher.ts";
 import type { ReserveResponse } from "./api/reserve.ts";
 import { type LeaseHolder, type Leases, releaseLease } from "./lease.ts";
 import type { ReservationCommitter, ReservationMoveOutcome } from "./reservation-committer.ts";
@@ -66,7 +66,7 @@ export async function reserveVoucher(ctx: Deps, caller: Caller, codeOrTicket: st
 
 async function findOrReserve(ctx: Deps, caller: Caller, codeOrTicket: string): Promise<FoundOutcome> {
   const { now, voucher, reservation } = await resolveVoucher(ctx, caller, codeOrTicket);
-  if (voucher === null) return refused(voucherNotFound(), false);
+  if (voucher === null) return refused(notFound(codeOrTicket), false);
   const voucherId = voucher.id;
   const request = {
     namedTicket: isTicket(codeOrTicket) ? codeOrTicket : null,

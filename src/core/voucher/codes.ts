@@ -175,6 +175,17 @@ export function repairCode(typed: string): string | null {
   return code === undefined || others.length > 0 ? null : code;
 }
 
+/**
+ * Whether a text is no code and cannot be repaired, and all its characters that no code has are those that one keyboard
+ * layout types for keys of codes, such as `ß` for a hyphen: the scanner has another layout than its host.
+ */
+export function isTypedInOtherLayout(typed: string): boolean {
+  if (repairCode(typed) !== null) return false;
+  const text = normaliseText(typed.trim(), "NFKC")?.replace(SEPARATORS, "") ?? "";
+  const strange = text.length > CODE_KEY_MAX ? [] : (text.match(/[^\x21-\x7e]/gu) ?? []);
+  return strange.length > 0 && LAYOUTS.some((keys) => strange.every((character) => keys.has(fold(character))));
+}
+
 function fold(character: string): string {
   return character.toUpperCase();
 }

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { AppError } from "../../platform/api/errors.ts";
+import { AppError, voucherNotFound } from "../../platform/api/errors.ts";
 import { pickFields } from "../../platform/api/fields.ts";
 import { Batcher } from "../../platform/batching/batcher.ts";
 import type { Config } from "../../platform/config.ts";
@@ -8,7 +8,7 @@ import type { Limits } from "../../platform/limits/open-limits.ts";
 import type { Caller } from "../keys/caller.ts";
 import { type Observing, observeBatches } from "../metrics/observe-batches.ts";
 import { type VoucherView, voucherView } from "./api/voucher.ts";
-import { normaliseCode, normaliseTicket, repairCode } from "./codes.ts";
+import { isTypedInOtherLayout, normaliseCode, normaliseTicket, repairCode } from "./codes.ts";
 import { type ResolvedVoucher, resolveVouchers, type Voucher, type WantedVoucher } from "./db/vouchers.ts";
 import { isTicket } from "./ids.ts";
 import { ENTITY_TYPE, statusAt } from "./voucher.ts";
@@ -82,6 +82,13 @@ export async function resolveVoucher(
 }
 
 const isMiss = ({ voucher, redeemed }: ResolvedVoucher) => voucher === null && redeemed === null;
+
+/** The error for a text that names no voucher of the caller. It depends on the text alone, so it confirms no code. */
+export function notFound(typed: string): AppError {
+  return isTypedInOtherLayout(typed)
+    ? new AppError("voucher_not_found", (t) => t("inDetail.otherLayout"))
+    : voucherNotFound();
+}
 
 /** Runs a search for codes, unless the key has too many misses. @throws AppError `too_many_misses`. */
 export async function guardMisses<Found>(

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import {
   hasValidCheckSymbol,
   isPathWord,
+  isTypedInOtherLayout,
   makeLinkCode,
   makeRedeemCode,
   makeVoucherCode,
@@ -278,6 +279,14 @@ it("repairCode keeps a code that is valid as typed, on two keyboard layouts or o
     "'".repeat(10_000),
   ])
     expect(repairCode(text), text).toBeNull();
+});
+
+it("isTypedInOtherLayout recognizes characters of another keyboard layout, unless the code can be repaired", () => {
+  for (const text of ["SALEß2026", "SUMMER&é", "èA?')àWK", "ЫФК2026"])
+    expect(isTypedInOtherLayout(text), text).toBe(true);
+  // As typed, repaired, with an accent that no layout types there, of two layouts, and too long.
+  for (const text of ["SALE-2026", "7QM4ß0YK6ßAZ2Wß859F", "SALÂ2026", "ßы", "ß".repeat(65), "SALE–2026"])
+    expect(isTypedInOtherLayout(text), text).toBe(false);
 });
 
 function replaceAt(text: string, position: number, symbol: string): string {

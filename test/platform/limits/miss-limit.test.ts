@@ -58,6 +58,17 @@ it("a scanner with another keyboard layout finds vouchers without a miss", async
   expect((await client.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
 });
 
+it("every route names the keyboard layout if a text shows it and cannot be repaired, without a miss", async () => {
+  const [client] = await newClients();
+  for (let round = 0; round < LIMIT; round++)
+    for (const call of callsWith(client))
+      expect((await call("SALE\u00df2026")).body).toMatchObject({
+        code: "voucher_not_found",
+        error: expect.stringMatching(/keyboard layout of this device differs from that of the scanner/),
+      });
+  expect((await client.lookUp(UNKNOWN)).body.error).toMatch(/^None of your vouchers has this code/);
+});
+
 it("misses count on every route, and another organization's codes count as unknown", async () => {
   const [client] = await newClients();
   const calls = callsWith(client);
