@@ -5,6 +5,7 @@ import type { CampaignOptions } from "./campaign.ts";
 import { addReceivers, listenToWebhooks } from "./campaign-webhooks.ts";
 import { startCappedTills, supplyCappedTills } from "./capped-tills.ts";
 import type { Cluster } from "./cluster.ts";
+import { startFeedFollowers } from "./feed-followers.ts";
 import { openProxies, supplyFiles, workAsFileReader } from "./file-readers.ts";
 import { makeFlooder } from "./floods.ts";
 import { History, type SuppliedOffer } from "./history.ts";
@@ -104,10 +105,16 @@ export function startCallers(setup: CampaignSetup, issuer: IssuerKey, signal: Ab
       return workAsFileReader(own, goesOn);
     }),
   ];
+  const { followed, following } = startFeedFollowers(
+    first.keys[0],
+    { ...at, name: "follower", apis: cluster.apis },
+    goesOn,
+  );
+  working.push(...following);
   const ofSecond = { ...at, name: "second", history: setup.secondHistory };
   const secondWorking = startPartners(
     ...([secondDeployment, secondOrganization, first, SECOND_LOOPS, ofSecond, goesOn] as const),
   );
   for (const work of [...working, ...secondWorking]) work.catch(() => undefined);
-  return { working, secondWorking };
+  return { working, secondWorking, followed };
 }

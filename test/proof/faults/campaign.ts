@@ -13,6 +13,7 @@ import { checkDeliveries } from "./campaign-webhooks.ts";
 import { checkCappedTills } from "./capped-tills.ts";
 import { checkAnswersAgain, checkEverything, checkUntouched, untilReady, violation } from "./checker.ts";
 import { type Cluster, openCluster, processesOf } from "./cluster.ts";
+import { checkFollowed } from "./feed-followers.ts";
 import { isFile } from "./files.ts";
 import { FLOODED_OPS_TOKEN } from "./floods.ts";
 import { acquisitionOf, type History, type Operation, refOf, type Violation } from "./history.ts";
@@ -164,7 +165,7 @@ async function runOn(
   let open = true;
   const over = new AbortController();
   try {
-    const { working, secondWorking } = startCallers(setup, issuer, over.signal, () => open);
+    const { working, secondWorking, followed } = startCallers(setup, issuer, over.signal, () => open);
     const { faults, violations } = await inflict(setup, options, signal);
     await cluster.heal();
     open = false;
@@ -173,6 +174,7 @@ async function runOn(
     for (const kind of HOSTILE_KINDS) await setup.enableReceivers(kind, true);
     violations.push(...(await checkDeliveries(cluster, first, random.fork("deliveries"), history)));
     violations.push(...(await checkEverything(cluster, history, postgres.clock)));
+    violations.push(...(await checkFollowed(db, cluster.apis, followed)));
     violations.push(...(await checkCappedTills(db, history, setup.cappedTills)));
     violations.push(...(await checkUntouched(setup.copyOfDatabase.db)), ...(await checkLog(db, notes)));
     violations.push(...(await checkSecond(setup, secondWorking)));
@@ -187,6 +189,8 @@ async function runOn(
       checkpoints: notes.count,
       /** Time from the last fault until every API process redeems again. */
       answeredAgainMs: answeredAgain.tookMs,
+      /** The number of events that each follower of the feed has read. */
+      followed: followed.map(({ read }) => read.length),
     };
   } finally {
     open = false;

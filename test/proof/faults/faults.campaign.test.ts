@@ -21,6 +21,7 @@ it("partners and users get true answers, and each voucher one redemption, during
   expect(totals.second.confirmed).toBeGreaterThan(0);
   expect(totals.checkpoints).toBeGreaterThan(3);
   expect(totals.files).toBeGreaterThan(3);
+  expect(Math.min(...totals.followed)).toBeGreaterThan(100);
   expect(totals).toSatisfy(isEnough);
 });
 
