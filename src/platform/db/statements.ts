@@ -4,13 +4,13 @@ import { arrayOf, type Column, type Columns, type Row } from "./columns.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** A named statement. Postgres prepares it once per connection, under its name. */
-export interface Statement {
+export interface SqlStatement {
   name: string;
   text: string;
 }
 
 /** A statement of a `.sql` file. */
-interface ReadStatement extends Statement {
+interface ReadStatement extends SqlStatement {
   /** The names of `$1`, `$2` and so on. */
   parameters: string[];
   /** The parameters as a module declares them: `batchId, opensAt?`. */
@@ -236,7 +236,7 @@ export class Statements {
   }
 
   /** @throws Error if the header of the SQL names other parameters or another order. */
-  #declare(name: string, columns: Columns, parameters: Parameters = {}): Statement {
+  #declare(name: string, columns: Columns, parameters: Parameters = {}): SqlStatement {
     const statement = this.#statements[name];
     if (statement === undefined) throw new Error(`there is no statement ${name}`);
     const declared = Object.entries(parameters).map(([key, { nullable }]) => (nullable ? `${key}?` : key));

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { applyGrants, DEFAULT_PREFIX } from "../../../src/acts/roles/apply-roles.ts";
 import { copyVouchers } from "../../../src/core/chain/db/copy.ts";
 import { migrateDatabase } from "../../../src/platform/db/migrate.ts";
-import { readStatements, type Statement } from "../../../src/platform/db/statements.ts";
+import { readStatements, type SqlStatement } from "../../../src/platform/db/statements.ts";
 import { pooledRandomBytes } from "../../../src/platform/random.ts";
 import { openLastingPool } from "../../support/lasting-pool.ts";
 import { makeGrantees } from "../../support/logins.ts";
@@ -333,7 +333,7 @@ async function inRolledBack(work: () => Promise<void>): Promise<void> {
 }
 
 /** Makes Postgres check the rights that a statement needs, without running it. */
-function explain({ name, text }: Statement): Promise<unknown> {
+function explain({ name, text }: SqlStatement): Promise<unknown> {
   const parameters = Math.max(0, ...Array.from(text.matchAll(/\$(\d+)/g), ([, number]) => Number(number)));
   return owner.query(`EXPLAIN EXECUTE ${name}${parameters === 0 ? "" : `(${Array(parameters).fill("NULL")})`}`);
 }
