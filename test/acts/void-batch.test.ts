@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import { voidBatch } from "../../src/acts/void-batch.ts";
 import { recordExpiries } from "../../src/core/chain/record-expiries.ts";
-import type { PartnerClient } from "../support/client.ts";
+import { type Reply, untilDecided } from "../support/client.ts";
 import { besideTransaction, bypassTriggers, lockRows, untilWaiting } from "../support/outside-transaction.ts";
 import { findBatchOf } from "../support/recorded.ts";
 import { issueVouchers, provisioning } from "../support/supply.ts";
@@ -82,10 +82,12 @@ it("an interrupted voidBatch keeps its progress, and the next run voids the rest
 
 it("voidBatch leaves each voucher redeemed or voided during redeems, and counts both", async () => {
   const { batchId, vouchers } = await issueBatch(1_000);
-  const answers: Awaited<ReturnType<PartnerClient["redeem"]>>[] = [];
+  const answers: Reply[] = [];
   const queue = vouchers.values();
   const redeemNext = async () => {
-    for (const { code, id } of queue) answers.push(await till.redeem({ code, externalRef: `beside-${id}` }));
+    for (const { code, id } of queue) {
+      answers.push(await untilDecided(() => till.redeem({ code, externalRef: `beside-${id}` })));
+    }
   };
   const redeems = Array.from({ length: 16 }, redeemNext);
   await until(() => answers.length > 100);

@@ -2,12 +2,11 @@ import { beforeAll, expect, it } from "vitest";
 import { erasePerson } from "../../src/acts/erase-person.ts";
 import { createListing } from "../../src/acts/listing/create.ts";
 import { newId } from "../../src/core/voucher/ids.ts";
-import { partnerClient, send } from "../support/client.ts";
+import { partnerClient, send, untilDecided } from "../support/client.ts";
 import { makeContract, makeReferral } from "../support/marketplace.ts";
 import { besideTransaction, bypassTriggers, lockIssueReference, untilWaiting } from "../support/outside-transaction.ts";
 import { tablesWith } from "../support/row-dump.ts";
 import { issueTestBatch, issueVoucher, makeKey, makePartner, provisioning } from "../support/supply.ts";
-import { until } from "../support/until.ts";
 import { useService } from "../support/use-service.ts";
 
 const { api, apis, db, partner, stranger, till, startApi } = useService({ apis: [{ ISSUER_API: "true" }, {}] });
@@ -103,11 +102,7 @@ it("an issue whose reference is used and erased during its wait creates no batch
 it("two simultaneous issues under one reference issue one batch", async () => {
   const asked = { ...TERMS, count: 2_000, issueRef: newRef() };
   // A call waits two seconds for another one, which may take longer on a busy machine.
-  const issueOnce = () =>
-    until(async () => {
-      const answer = await post(`products/${partner.productId}/batches`, asked);
-      return answer.status === 503 ? null : answer;
-    });
+  const issueOnce = () => untilDecided(() => post(`products/${partner.productId}/batches`, asked));
   const answers = await Promise.all([issueOnce(), issueOnce(), issueOnce()]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AcquisitionOutcome, AcquisitionRequest } from "../../src/marketplace/decide-acquisitions.ts";
-import { partnerClient, type Reply } from "../support/client.ts";
+import { partnerClient, type Reply, untilDecided } from "../support/client.ts";
 import { assertInvariants } from "../support/invariants.ts";
 import {
   countOutcomes,
@@ -75,18 +75,24 @@ describe("many users at open windows", () => {
     const { code } = await makeReferral(servers.db, partner);
     const users = await crowd(30);
     const first = await Promise.all(
-      users.map((user, n) =>
-        n % 3 === 0
-          ? user.claimByLink(code)
-          : n % 3 === 1
-            ? user.claimProduct(partner.productId)
-            : user.buyProduct(partner.productId),
-      ),
+      users.map((user, n) => {
+        const payment = { paymentRef: newPayment() };
+        return untilDecided(() =>
+          n % 3 === 0
+            ? user.claimByLink(code)
+            : n % 3 === 1
+              ? user.claimProduct(partner.productId)
+              : user.buyProduct(partner.productId, payment),
+        );
+      }),
     );
     expect(countOutcomes(first)).toEqual({ "200": 30 });
     expect(new Set(acquired(first)).size).toBe(30);
     for (const id of acquired(first)) expect(idsOf(soon)).toContain(id);
-    const rest = await Promise.all((await crowd(50)).map((user) => user.buyProduct(partner.productId)));
+    const payments = (await crowd(50)).map((user) => ({ user, payment: { paymentRef: newPayment() } }));
+    const buy = ({ user, payment }: (typeof payments)[number]) =>
+      untilDecided(() => user.buyProduct(partner.productId, payment));
+    const rest = await Promise.all(payments.map(buy));
     expect(countOutcomes(rest)).toEqual({ "200": 30, "409 sold_out": 20 });
     expect([...acquired(first), ...acquired(rest)].toSorted()).toEqual([...idsOf(soon), ...idsOf(late)].toSorted());
   });
@@ -106,10 +112,12 @@ describe("simultaneous calls of one user", () => {
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, n) => {
         const client = clients[n % 2] as MarketClient;
-        if (what.startsWith("claims"))
-          return n % 5 === 0 ? client.claimByLink(code) : client.claimProduct(offer.productId);
         const { listingId, productId } = n % 4 < 2 ? offer : another;
-        return n % 2 === 0 ? client.buyListing(listingId, body) : client.buyProduct(productId, body);
+        return untilDecided(() => {
+          if (what.startsWith("claims"))
+            return n % 5 === 0 ? client.claimByLink(code) : client.claimProduct(offer.productId);
+          return n % 2 === 0 ? client.buyListing(listingId, body) : client.buyProduct(productId, body);
+        });
       }),
     );
     expect(countOutcomes(replies)).toEqual({ "200": 50 });
@@ -507,14 +515,6 @@ it.each<[string, string, (offer: Offered & TestPartner, userId: string) => Promi
   expect(outcome(await reply)).toBe(answer);
   expect(await readAcquisitions(servers.db, idsOf(offer))).toEqual([]);
 });
-
-/** Repeats a call that a busy machine refuses with 503, like a caller. */
-function untilDecided(call: () => Promise<Reply>): Promise<Reply> {
-  return until(async () => {
-    const reply = await call();
-    return reply.status === 503 ? null : reply;
-  });
-}
 
 /** Clients of `count` different users. */
 function crowd(count: number): Promise<MarketClient[]> {

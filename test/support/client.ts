@@ -1,4 +1,5 @@
 import { checkAnswer } from "./check-answer.ts";
+import { until } from "./until.ts";
 
 /** An answer. */
 export interface Reply {
@@ -32,6 +33,17 @@ export async function send(
   const reply = { status: response.status, headers: response.headers, body: received };
   checkAnswer(method, url, reply);
   return reply;
+}
+
+/**
+ * Repeats a call until its answer is not 503, as callers do. On a busy machine, a call may wait too long for a lock, a
+ * connection or a worker.
+ */
+export function untilDecided<Answer extends { status: number }>(call: () => Promise<Answer>): Promise<Answer> {
+  return until(async () => {
+    const answer = await call();
+    return answer.status === 503 ? null : answer;
+  });
 }
 
 /** A partner's calls with one key. */

@@ -1,6 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
 import { newId } from "../../src/core/voucher/ids.ts";
+import { untilDecided } from "../support/client.ts";
 import { startPartnerServer } from "../support/partner-server.ts";
 import { makeKey, makePartner } from "../support/supply.ts";
 import { useService } from "../support/use-service.ts";
@@ -176,10 +177,7 @@ it("a wrong request is refused with a message that names the field", async () =>
 
 it("30 simultaneous requests create 20 endpoints, and a deletion allows one more", async () => {
   // On a busy machine, a request for the place of a deleted endpoint can wait too long, and is then repeated.
-  const createAtLast = async (): ReturnType<typeof call> => {
-    const answer = await call("POST", "", { url: URL_OK });
-    return answer.status === 503 ? createAtLast() : answer;
-  };
+  const createAtLast = () => untilDecided(() => call("POST", "", { url: URL_OK }));
   const answers = await Promise.all(Array.from({ length: 30 }, createAtLast));
   const statuses = Map.groupBy(answers, ({ status }) => status);
   expect(statuses.get(200)).toHaveLength(20);

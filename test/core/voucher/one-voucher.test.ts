@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { type PartnerClient, partnerClient, type Reply } from "../../support/client.ts";
+import { type PartnerClient, partnerClient, type Reply, untilDecided } from "../../support/client.ts";
 import { countOutcomes } from "../../support/marketplace.ts";
 import { untilWaiting, whileLocked } from "../../support/outside-transaction.ts";
 import { readRecorded } from "../../support/recorded.ts";
@@ -95,17 +95,12 @@ async function expectOneRedemption(voucherId: string, redeemCode: string, extern
   expect(recorded.events[1]?.data).toMatchObject({ redeemCode, externalRef });
 }
 
-/** Redeems a voucher, and repeats while its other calls wait for a second on a busy machine. */
-async function redeem(till: PartnerClient, order: { code: string; externalRef: string }): Promise<Reply> {
-  const reply = await till.redeem(order);
-  return reply.body.code === "voucher_busy" ? redeem(till, order) : reply;
-}
-
 /**
  * Sends redeems of one voucher at once. With `stuck`, no call is decided before all have read the voucher as Active.
  */
 async function redeemAtOnce(code: string, id: string, count: number, stuck: boolean, refOf: (n: number) => string) {
-  const send = () => sendAtOnce(tills, count, (till, n) => redeem(till, { code, externalRef: refOf(n) }));
+  const send = () =>
+    sendAtOnce(tills, count, (till, n) => untilDecided(() => till.redeem({ code, externalRef: refOf(n) })));
   if (!stuck) return Promise.all(send());
   const { pending } = await whileLocked(servers.db, [id], async () => {
     const pending = send();
