@@ -6,8 +6,8 @@ import { openServicePool } from "../support/servers.ts";
 import { useDatabase } from "../support/use-service.ts";
 
 /** Vouchers of the large batch, and how many of them are left. */
-const COUNT = 50_000;
-const LEFT = 500;
+const COUNT = 10_000;
+const LEFT = 100;
 /** Maximum pages of a pick: an index descent and a few rows, independent of the size of the batch. */
 const PAGES_MAX = 40;
 /**
@@ -49,7 +49,7 @@ afterAll(async () => {
 
 const WHEN = ["prepared before there was any voucher", "prepared now"];
 
-describe.each(PICKS)("$name, when 99 % of a batch of 50 000 have just been acquired", (picking) => {
+describe.each(PICKS)("$name, when 99 % of a batch of 10 000 have just been acquired", (picking) => {
   it.each(
     WHEN,
   )("the statement scans index pages of acquired vouchers, but reads none of their rows: %s", async (when) => {

@@ -6,7 +6,7 @@ import { openServicePool } from "../../support/servers.ts";
 import { useDatabase } from "../../support/use-service.ts";
 
 /** The number of redemptions of each of two organizations. */
-const COUNT = 60_000;
+const COUNT = 6_000;
 const LIMIT = 20;
 /** Maximum pages for one listed redemption: its row, its index entry, and its voucher, batch and product by index. */
 const PAGES_PER_ROW = 14;
