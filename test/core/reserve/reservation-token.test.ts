@@ -22,8 +22,10 @@ it("a reservation token matches the second HMAC-SHA-256 test case of RFC 4231", 
 });
 
 it("a reservation token is the HMAC-SHA-256 of the ticket in base64url without padding", () => {
+  // The unit "binary" of fast-check takes a second to prepare.
+  const unit = fc.integer({ min: 0, max: 0x10ffff }).map((point) => String.fromCodePoint(point));
   fc.assert(
-    fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
+    fc.property(fc.string({ unit, minLength: 1, maxLength: 100 }), fc.string(), (secret, ticket) => {
       const token = reservationToken(nameTokenSecrets([secret]), ticket, idOf(secret));
       expect(token).toMatch(/^[A-Za-z0-9_-]{43}$/);
       expect(Buffer.from(token, "base64url").equals(hmac(secret, ticket))).toBe(true);
