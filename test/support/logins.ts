@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import pg from "pg";
+import type pg from "pg";
 import { type AppliedGrantees, applyGrants, DEFAULT_PREFIX } from "../../src/acts/roles/apply-roles.ts";
 import { WING_GRANTS } from "../../src/open/wings.ts";
 import { inTransaction } from "../../src/platform/db/transaction.ts";
 import { pooledRandomBytes } from "../../src/platform/random.ts";
+import { openLastingPool } from "./lasting-pool.ts";
 
 export interface Login {
   name: string;
@@ -78,6 +79,7 @@ async function removeRoles(pool: pg.Pool, names: readonly string[]): Promise<voi
 }
 
 async function withPool<T>(databaseUrl: string, work: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  // Its server may stop before it has closed a connection that the pool has ended.
+  const pool = openLastingPool({ connectionString: databaseUrl, max: 1 });
   return work(pool).finally(() => pool.end());
 }
