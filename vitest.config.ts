@@ -31,20 +31,27 @@ const NOT_ON_CLUSTER = ["test/platform/queues/awaited-queue.test.ts"];
  * run here before.
  */
 const LONG = [
-  "test/local/start",
   "test/proof/faults/faults",
-  "test/proof/faults/server-faults",
-  "test/proof/faults/order-faults",
-  "test/platform/http/proxies",
+  "test/local/start",
   "test/pages/site",
+  "test/platform/http/proxies",
   "test/console/operator-pages",
-  "test/wings",
-  "test/proof/faults/set-back",
-  "test/local/backup",
-  "packages/conformance/test/conformance",
   "test/cli/voucherctl-batch",
+  "packages/conformance/test/conformance",
+  "test/proof/faults/server-faults",
+  "test/wings",
+  "test/pages/integration-guide",
   "test/proof/model/model",
+  "test/local/backup",
+  "test/watch/prometheus-alerts",
+  "test/proof/faults/confirmed-answers",
+  "test/proof/faults/redemption-list",
   "test/local/replicas",
+  "test/proof/faults/order-faults",
+  "test/proof/faults/failover",
+  "test/proof/faults/set-back",
+  "test/cli/voucherctl",
+  "test/platform/db/session",
 ];
 
 function rankOf({ moduleId }: TestSpecification): number {
