@@ -416,6 +416,8 @@ it("this file runs every snippet of the guide", () => {
     "bash",
     "js",
     "json",
+    // A test of the log runs it, because it needs a signed statement.
+    "sh",
     "text",
     "ts",
   ]);
