@@ -22,5 +22,5 @@ SELECT v.status, voucher_end(v.valid_until, b.issued_until, b.valid_until) AS "v
   JOIN batches AS b ON b.id = ANY (ARRAY[v.batch_id])
   JOIN products AS p ON p.id = ANY (ARRAY[b.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-  LEFT JOIN brand_logos AS l ON l.brand_id = br.id
+  LEFT JOIN brand_logos AS l ON l.brand_id = ANY (ARRAY[br.id])
  WHERE v.id = $1::text;

@@ -37,5 +37,5 @@ SELECT c.status, c.ends_at AS "endsAt", p.id AS "productId", p.name AS "productN
   JOIN referrer_contracts AS c ON c.id = ANY (ARRAY[l.contract_id])
   JOIN products AS p ON p.id = ANY (ARRAY[l.product_id])
   JOIN brands AS br ON br.id = ANY (ARRAY[p.brand_id])
-  LEFT JOIN brand_logos AS lo ON lo.brand_id = br.id
+  LEFT JOIN brand_logos AS lo ON lo.brand_id = ANY (ARRAY[br.id])
  WHERE l.code = $1::text;
