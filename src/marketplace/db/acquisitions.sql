@@ -16,7 +16,9 @@ SELECT (w.n - 1)::int AS n, clock.now, p.id AS "product.id", p.brand_id AS "prod
                     AND NOT EXISTS (SELECT 1 FROM reservations AS h
                                      WHERE h.voucher_id = v.id AND h.state = 'Live' AND h.expires_at > least(clock.now, $5::timestamptz) OFFSET 0)
                  ) THEN 'left'
-            WHEN EXISTS (SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND v.suspension IS NOT NULL OFFSET 0) THEN 'held'
+            WHEN EXISTS (
+                 SELECT 1 FROM vouchers AS v WHERE v.batch_id = o.id AND v.pickable AND CASE WHEN v.suspension IS NOT NULL THEN true END OFFSET 0
+                 ) THEN 'held'
             ELSE 'none' END AS "offer.supply"
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w (way, id, kind, n)
  CROSS JOIN (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS clock

@@ -45,6 +45,7 @@ const STATES: Record<string, (servers: TestServers) => Promise<unknown>> = {
     await issueVouchers(db, partner, 20, OPEN);
     await reserve(db, "serial < 10");
     await redeem(db, "serial > 9");
+    for (let batch = 0; batch < 10; batch++) await issueVouchers(db, partner, 60, OPEN);
     await db.query("VACUUM (ANALYZE)");
   },
   // The statistics contain no row that is Live, Pending or in a window, so the planner expects one such row.
@@ -141,7 +142,8 @@ function findSearches(node: PlanNode, columns: IndexColumns): string[] {
   const below = (node.Plans ?? []).flatMap((plan) => findSearches(plan, columns));
   const { "Node Type": type, "Index Name": index = "", "Index Cond": found = "", Filter: sifted = "" } = node;
   const table = node["Relation Name"] ?? "";
-  if (type === "Memoize") return [type, ...below];
+  // A bitmap scan reads the entries of claimed vouchers each time. An index scan removes them.
+  if (type === "Memoize" || (type === "Bitmap Index Scan" && index === "vouchers_pickable")) return [type, ...below];
   // The condition of a bitmap scan is on its child node, which names no table.
   const reads =
     type === "Bitmap Index Scan" || (columns.ofTable.has(table) && type.endsWith("Scan") && !type.startsWith("Bitmap"));
