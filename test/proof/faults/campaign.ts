@@ -77,6 +77,8 @@ export async function runCampaign(options: CampaignOptions): Promise<Totals> {
       OPS_TOKEN: FLOODED_OPS_TOKEN,
       WEBHOOK_SECRET: WEBHOOK_ENV.WEBHOOK_SECRET,
       WEBHOOK_ALLOW_PRIVATE: "true",
+      // A process meets its next fault once it has logged that it serves.
+      LOG_LEVEL: "info",
     },
   });
   const files = makeTlogFiles();
