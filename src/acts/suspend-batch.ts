@@ -38,9 +38,9 @@ export async function suspendBatch(
 }
 
 /**
- * Resumes the vouchers of a batch one after another, except vouchers that were suspended alone. First adds missing
- * suspended events to the histories, so that each refusal because of the suspension is explained. Runs as {@link
- * changeBatch}.
+ * Resumes the vouchers of a batch one after another, except vouchers that were suspended individually. First adds
+ * missing suspended events to the histories, so that each refusal because of the suspension is explained. Runs as
+ * {@link changeBatch}.
  * @throws the errors of {@link changeBatch}; AppError `unavailable` during an upgrade.
  */
 export async function resumeBatch(

@@ -155,7 +155,7 @@ it("a batch stays suspended when a resumption has no time to add the missing eve
   expect(await typesOf(id)).toEqual(["issued", "suspended", "resumed"]);
 });
 
-it("a voucher that was suspended alone stays suspended when its batch is resumed", async () => {
+it("a voucher that was suspended individually stays suspended when its batch is resumed", async () => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 3);
   const [before, during, other] = vouchers as [IssuedVoucher, IssuedVoucher, IssuedVoucher];
   await suspend(before.id);
@@ -193,7 +193,7 @@ it("Postgres refuses the redemption of a voucher whose history says suspended", 
 });
 
 it.each([
-  ["alone", async ({ id }: { id: string }) => suspend(id)],
+  ["individually", async ({ id }: { id: string }) => suspend(id)],
   ["with its batch", async ({ batchId }: { batchId: string }) => suspendAll(batchId)],
 ])("a redeem that reads a voucher before its suspension %s is decided after the lock", async (_how, change) => {
   const { batchId, vouchers } = await issueTestBatch(db, partner, 1);
@@ -226,7 +226,7 @@ it("a redeem succeeds only after a waiting resumption has committed", async () =
   expect(await till.redeem({ code, externalRef: `before ${id}` })).toMatchObject({ status: 200 });
 });
 
-it("a claim never gets a voucher that was suspended, alone or with its batch", async () => {
+it("a claim never gets a voucher that was suspended, individually or with its batch", async () => {
   const user = await signedIn(api.url, service.issuer, newUser());
   const offer = await makeOffer(db, 1);
   const { id = "" } = offer.vouchers[0] ?? {};

@@ -37,8 +37,8 @@ export const resumeBatch = act({
   scope: "issuer",
   title: "Resume the batch",
   about:
-    "Its vouchers are again what they would be without its suspension, except those that were suspended alone. If " +
-    "you stop the run, another one continues it.",
+    "Its vouchers are again what they would be without its suspension, except those that were suspended " +
+    "individually. If you stop the run, another one continues it.",
   examples: ['bat_… --reason "the parcel was found"'],
   fields: { reason: REASON },
   progress: { doing: "Resuming", of: "vouchers", done: "resumed" },
@@ -48,7 +48,9 @@ export const resumeBatch = act({
   },
   said: ({ resumed, alreadyFinal, damaged = 0 }, _values, id) =>
     `Batch ${id} is resumed: ${pluralize(resumed, "voucher")}.${
-      alreadyFinal === 0 ? "" : ` Redeemed, voided, suspended alone or not suspended: ${formatCount(alreadyFinal)}.`
+      alreadyFinal === 0
+        ? ""
+        : ` Redeemed, voided, suspended individually or not suspended: ${formatCount(alreadyFinal)}.`
     }${damaged === 0 ? "" : ` Damaged, so not resumed: ${formatCount(damaged)}.`}`,
   partly: ({ resumed }) => `Resumed so far: ${formatCount(resumed)}. The same command resumes the rest.`,
   isReport: true,

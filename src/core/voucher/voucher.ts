@@ -11,8 +11,8 @@ export type Audience = (typeof AUDIENCES)[number];
 export type StoredStatus = "Active" | "Redeemed" | "Voided";
 /**
  * The status that readers see. An Active voucher past `validUntil` is shown as Expired, even before the sweeper has
- * recorded it. An Active voucher that has not expired is shown as Suspended if it is suspended, alone or with its
- * batch.
+ * recorded it. An Active voucher that has not expired is shown as Suspended if it is suspended, individually or with
+ * its batch.
  */
 export type VoucherStatus = StoredStatus | "Expired" | "Suspended";
 
@@ -77,7 +77,7 @@ export function decideExtension(voucher: VoucherState, validUntil: Date, now: Da
   return validUntil > floor ? { kind: "extended" } : { kind: "tooEarly", floor };
 }
 
-/** How a voucher was suspended according to its history: alone (`own`), or with its batch. */
+/** How a voucher was suspended according to its history: individually (`own`), or with its batch. */
 export type Suspension = "own" | "batch";
 
 /** The facts that decide whether a voucher's history lacks an event about the suspension of its batch, and which. */
@@ -89,8 +89,8 @@ interface SuspensionState extends Pick<VoucherState, "status"> {
 }
 
 /**
- * Whether a voucher is suspended with its batch while its history lacks the event. A voucher that was suspended alone
- * stays suspended when its batch is resumed.
+ * Whether a voucher is suspended with its batch while its history lacks the event. A voucher that was suspended
+ * individually stays suspended when its batch is resumed.
  */
 export function lacksSuspension(voucher: SuspensionState): boolean {
   return !hasFinalStatus(voucher) && voucher.suspension === null && voucher.batchSuspendedAt !== null;

@@ -35,7 +35,7 @@ const batchResponse = named("Batch", {
   benefitMonths,
   usageUnitLabel,
   active: count(0, "Vouchers that can be used.", 480),
-  suspended: count(0, "Vouchers that are suspended, alone or with the batch.", 0),
+  suspended: count(0, "Vouchers that are suspended, individually or with the batch.", 0),
   suspendedAt: timestamp("Since when the batch is suspended; null while it is not.", EXAMPLE.issuedAt).nullable(),
   expired: count(0, "Vouchers that have expired.", 0),
   redeemed: count(0, "Vouchers that were redeemed.", 18),

@@ -16,7 +16,7 @@ export const resumeBatch = batchPortionsEndpoint(resume, {
   summary: "Resume the vouchers of a batch",
   description:
     "They are again what they would be without the suspension of the batch, one after another. Vouchers that were " +
-    "suspended alone stay so.",
+    "suspended individually stay so.",
   done: "resumed",
-  alreadyFinal: "that were redeemed, voided, suspended alone or not suspended",
+  alreadyFinal: "that were redeemed, voided, suspended individually or not suspended",
 });

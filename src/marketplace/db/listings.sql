@@ -59,9 +59,9 @@ SELECT b.id AS "batchId", supply.available
 
 -- name: count_stock(listings_max, left_max)
 -- For each of the newest listings of valid vouchers: how many vouchers users can still acquire, counted up to a limit.
--- Includes reserved vouchers and vouchers that were suspended alone, but none of suspended batches. Returns one row per
--- listing, except for listings of sandboxes. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0 prevents
--- a plan that starts with all products.
+-- Includes reserved vouchers and vouchers that were suspended individually, but none of suspended batches. Returns one
+-- row per listing, except for listings of sandboxes. Of the vouchers, reads only the index vouchers_pickable. OFFSET 0
+-- prevents a plan that starts with all products.
 SELECT named.brand, supply.available AS "left"
   FROM (SELECT d.id, d.product_id, d.suspended_at FROM listings AS o JOIN batches AS d ON d.id = ANY (ARRAY[o.batch_id])
          WHERE o.id > '' AND d.valid_until > (SELECT clock_timestamp()) ORDER BY o.id DESC LIMIT $1::int) AS b

@@ -80,11 +80,11 @@ SELECT clock.now, a.counted_until AS "completeUntil", s.span, s.at, s.redemption
 -- name: read_stock(organization_id?, batches_max, left_max, soon_days)
 -- The stock of batches that have an open window and are not suspended, newest first. For each batch, the result has the
 -- vouchers left, the end and the time at which the stock runs out. The vouchers left are counted up to a limit, and
--- include vouchers that were suspended alone. The end is that of the last window or of the batch. The stock runs out at
--- the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six hours.
--- If there are too many batches, batches that end soon, are sold out or sell come before others. Organizations take
--- turns, so that none hides the batches of another. Of each organization, batches that end soon or are sold out come
--- before batches that sell, and the nearest end comes first.
+-- include vouchers that were suspended individually. The end is that of the last window or of the batch. The stock runs
+-- out at the pace of the last day, or of the time since the batch was issued and opened. A pace needs ten sales or six
+-- hours. If there are too many batches, batches that end soon, are sold out or sell come before others. Organizations
+-- take turns, so that none hides the batches of another. Of each organization, batches that end soon or are sold out
+-- come before batches that sell, and the nearest end comes first.
 SELECT b.id AS "batchId", b.product, b.brand, b.organization_id AS "organizationId", supply.available AS "left", b.ends_at AS "endsAt",
        CASE WHEN supply.available <= $3::int AND pace.acquired > 0
                  AND (pace.acquired >= 10 OR supply.available = 0 OR clock_timestamp() - b.sold_since >= interval '6 hours')

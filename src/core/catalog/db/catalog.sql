@@ -87,7 +87,7 @@ SELECT b.id, b.name, b.organization_id AS "organizationId", o.sandbox
 
 -- name: select_batches_of_organization(organization_id, before?, limit, counted_max)
 -- The newest batches of an organization before an id, newest first. left: as in find_batch, with two differences. The
--- count includes expired batches (isValid is false) and vouchers that were suspended alone, and it stops at
+-- count includes expired batches (isValid is false) and vouchers that were suspended individually, and it stops at
 -- counted_max.
 SELECT o.id, o."productName", o.count, o."validUntil", o."validUntil" > clock_timestamp() AS "isValid", w.has AS "hasWindow", supply.left
   FROM (SELECT b.id, p.name AS "productName", b.voucher_count AS count, b.valid_until AS "validUntil", b.suspended_at

@@ -77,7 +77,10 @@ const BATCH_OF_ORGANIZATION = {
   validUntil: timestamptz,
   isValid: boolean,
   hasWindow: boolean,
-  /** Vouchers that can still be acquired through the windows. The count stops at 1 001. */
+  /**
+   * Vouchers left in the windows, counted up to `countedMax`. 0 while the batch is suspended. Includes vouchers of an
+   * expired batch, and vouchers that were suspended individually.
+   */
   left: integer,
 };
 export type BatchOfOrganization = Row<typeof BATCH_OF_ORGANIZATION>;
