@@ -112,7 +112,7 @@ export interface Definition<F extends Fields, Result extends object, Deps extend
   refused?: keyof F & string;
   /** Error codes of refusals of well-formed values, in addition to the codes that every act can return. */
   refusals?: readonly ErrorCode[];
-  /** Whether to ask for confirmation before an entity gets a `name` that another entity under the same parent has. */
+  /** Whether to ask before an entity gets the `name` of another entity under the same parent. */
   asksNamesake?: true;
   /** Checks rules across several fields, for those values that could be read. A field declares its own rules. */
   rules?(values: Readable<F>, refuse: Refuse<F>): void;

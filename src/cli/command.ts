@@ -198,7 +198,7 @@ async function askOnTerminal(question: string, signal: AbortSignal): Promise<boo
 }
 
 /**
- * Asks for confirmation before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
+ * Asks whether to continue before a loss. Does not ask without a terminal, or with `--yes` or `--json`.
  * @throws AppError `invalid_request` when the answer is no.
  */
 export async function confirmLoss(ctx: Interaction, yes: true | undefined, loss: string): Promise<void> {

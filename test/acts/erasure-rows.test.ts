@@ -33,7 +33,7 @@ beforeAll(() => {
 
 afterAll(() => Promise.all(Object.values(pools).map((pool) => pool.end())));
 
-/** Erased events that erase nothing, each as one change of a valid erased event. */
+/** Erasing events that erase nothing, each as one change of a valid erasing event. */
 const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["names another event", [1], null],
   ["names itself", [3], null],
@@ -46,7 +46,7 @@ const NO_TRACE: [what: string, sequences: number[], change: string | null][] = [
   ["has another type", [2], "event_type = 'voucher.instance.voided'"],
 ];
 
-it.each(NO_TRACE)("the owner cannot remove a payload if the erased event %s", async (_, named, change) => {
+it.each(NO_TRACE)("the owner cannot remove a payload if the erasing event %s", async (_, named, change) => {
   const id = await redeemed();
   await append(id, "voucher.instance.erased", { erasedSequences: named });
   if (change !== null) {
@@ -55,7 +55,7 @@ it.each(NO_TRACE)("the owner cannot remove a payload if the erased event %s", as
   expect(await refusalOf("owner", REMOVE, id)).toBe(REFUSED);
 });
 
-it("no role can UPDATE a redemption's reference or payload, even with an erased event", async () => {
+it("no role can UPDATE a redemption's reference or payload, even with an erasing event", async () => {
   const id = await redeemed();
   const texts =
     "UPDATE redemptions SET external_ref = erased_form(organization_id, external_ref) WHERE voucher_id = $1";
@@ -86,7 +86,7 @@ it("no role can UPDATE a redemption's reference or payload, even with an erased 
 type Attempt = (tx: Transaction, id: string) => Promise<unknown>;
 
 /**
- * Ways to remove the payload of a redeemed event without an erased event, each as one transaction, with the SQLSTATE
+ * Ways to remove the payload of a redeemed event without an erasing event, each as one transaction, with the SQLSTATE
  * that pva_admin and the owner get. Null: the statement changes nothing and raises no error. The other roles may run
  * none of them.
  */
@@ -160,7 +160,7 @@ const ATTEMPTS: Record<string, [ofAdmin: string | null, ofOwner: string | null, 
   ],
 };
 
-it.each(ROLES)("%s cannot remove a payload without an erased event", async (role) => {
+it.each(ROLES)("%s cannot remove a payload without an erasing event", async (role) => {
   for (const [how, [ofAdmin, ofOwner, attempt]] of Object.entries(ATTEMPTS)) {
     const id = await redeemed();
     const refusal = await inTransaction(pools[role], (tx) => attempt(tx, id)).then(
@@ -174,7 +174,7 @@ it.each(ROLES)("%s cannot remove a payload without an erased event", async (role
   }
 });
 
-it("the owner's function removes a payload, adds an erased event and leaves the chain intact", async () => {
+it("the owner's function removes a payload that an erasing event lists, and leaves the chain intact", async () => {
   const id = await redeemed();
   await inTransaction(pools.pva_admin, (tx) => eraseWithEvent(tx, id));
   expect(await verifyOneChain({ pool: db }, id)).toMatchObject({ broken: [], erased: 1 });
@@ -445,7 +445,7 @@ const release = (id: string, reason: string, ago = "0 seconds") =>
     [id, partner.organizationId, reason, ago],
   );
 
-/** Appends the erased event that erases the second event. */
+/** Appends an erasing event for the second event. */
 const appendErasing = (tx: Transaction, id: string) =>
   appendEvent(tx, id, "voucher.instance.erased", { erasedSequences: [2] });
 

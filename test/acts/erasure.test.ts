@@ -128,7 +128,7 @@ it("a reference that an old release redeemed after its erasure has the second re
   expect((await till.redeem({ ...body, code: (await issue()).code })).body).toMatchObject(repeated);
 });
 
-it("an erased event keeps its hashes and names its erased event, and the chain stays intact", async () => {
+it("an erased event keeps its hashes and names its erasing event, and the chain stays intact", async () => {
   const { id, code, body } = await redeem();
   const { body: before } = await till.events(code);
   await erase(ofOrder(body.externalRef), "asked for");

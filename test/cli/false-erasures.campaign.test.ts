@@ -30,8 +30,8 @@ const EARLY = { sequence: 3, problem: "it erases an event that is not an earlier
 const CHANGED = { sequence: 3, problem: "recordHash is not the hash of the payload" };
 
 /**
- * Changes by the database's owner of the erased event for the second event, and the sequence at which each breaks the
- * chain.
+ * Changes of the event that erases the second one, made by the database's owner, and the sequence at which each change
+ * breaks the chain.
  */
 const FALSE_ERASURES: Record<string, { sequence: number; problem: string; statements: string[] }> = {
   "there is none": {
@@ -106,7 +106,7 @@ it("chain verify and log audit accept erasures, and report each forged one", asy
   expect(broken).toHaveLength(cases.length);
   const { problems } = await run("log audit");
   for (const [index, [what]] of cases.entries()) {
-    // The audit may also report problems of the erased event itself.
+    // The audit may also report problems of the erasing event itself.
     const lost = `event 2 of ${vouchers[index]?.id} has no payload, and no later event says that it was erased`;
     expect(problems, what).toContain(lost);
   }

@@ -141,7 +141,7 @@ it("verifyHistory rejects a sealed event after a Pending one, even with a valid 
   });
 });
 
-it("verifyHistory accepts a missing payload only if a later erased event names it", async () => {
+it("verifyHistory accepts a missing payload only if a later erasing event names it", async () => {
   const { entityId, events } = copy(erased);
   const [first, second, third] = events as [Event, Event, Event];
   const saying = (said: object, type: Partial<Event> = {}) => {

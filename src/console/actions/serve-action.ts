@@ -159,7 +159,8 @@ function enteredIn({ fields }: Action<never>, body: unknown): Entered {
 }
 
 /**
- * Parses the values of a form. `recorded` has the values for the audit entry: all given values except confirmations.
+ * Parses the values of a form. `recorded` has the values for the audit entry: all given values except those of the
+ * action's `unrecorded` fields.
  */
 async function check(action: Action<never>, entered: Entered, db: pg.Pool) {
   const [values, recorded, problems]: [Record<string, unknown>, Record<string, unknown>, Record<string, string>] = [

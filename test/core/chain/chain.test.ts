@@ -303,7 +303,7 @@ it("nextEvent returns the event after the last one, without an actor, and marks 
   expect(next(true)).toStrictEqual({ ...content, data: { ...data, sandbox: true } });
 });
 
-it("erasedSequencesOf reads the sequences in an erased event, and ignores other events and damaged payloads", () => {
+it("erasedSequencesOf reads the sequences in an erasing event, and ignores other events and damaged payloads", () => {
   const read = (payload: string | null, eventType = "voucher.instance.erased") =>
     erasedSequencesOf({ eventType, payload });
   const say = (data: unknown, eventType = "voucher.instance.erased") => JSON.stringify({ data, eventType });

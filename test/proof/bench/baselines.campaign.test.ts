@@ -95,7 +95,7 @@ describe.each<ContenderId>(["a", "d"])("baseline %s", (id) => {
     }));
 });
 
-it("a second run of an attempt gets the first answer, and another attempt gets a confirmation", async () => {
+it("a second run of an attempt gets the first answer, and another attempt gets `alreadyConfirmed`", async () => {
   const servers = await openTestServers();
   try {
     const { db } = servers;

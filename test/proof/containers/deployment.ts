@@ -119,7 +119,7 @@ async function repeatDuring(work: () => Promise<unknown>, redeem: () => Promise<
   await Promise.all([work().finally(() => (isOver = true)), redeeming]);
 }
 
-/** A partner that calls the API processes in turn, and records their confirmations. */
+/** A partner that calls the API processes in turn, and records the redemptions that they report. */
 function openPartner(urls: readonly string[]) {
   let calls = 0;
   const partner = {
@@ -164,7 +164,7 @@ function openPartner(urls: readonly string[]) {
 
 /**
  * Runs docker-compose.yml in a copy of this checkout, on its own ports. Calls the service by the partner's rule, and
- * compares the confirmations with the database.
+ * compares the reported redemptions with the database.
  */
 export async function openDeployment({ urls, psql, ...services }: Services) {
   const { checkout, run, runWith, compose } = await copyCheckout(urls[0]);
