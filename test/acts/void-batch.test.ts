@@ -37,7 +37,7 @@ it("voidBatch voids the remaining vouchers, ends reservations and counts final v
   expect(await till.redeem({ code: held.code, externalRef: "void-2" })).toMatchObject({
     body: { code: "voucher_voided" },
   });
-  // Each transaction has its own audit entry, which counts the vouchers that it voided.
+  // Each transaction has its own audit entry, with the number of vouchers that it voided.
   expect((await voidedCounts(batchId)).reduce((sum, count) => sum + count, 0)).toBe(2_499);
   expect(await voidAll(batchId)).toEqual({ voided: 0, alreadyFinal: 2_500 });
 });

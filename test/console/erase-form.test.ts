@@ -99,7 +99,7 @@ it.each([
   expect(await tablesWith(db, "Ms. Gold")).toEqual(["redemptions", "voucher_events"]);
 });
 
-it("an organization's form refuses another organization, a voucher or a user", async () => {
+it("an organization's erase form ignores a sent organization or user", async () => {
   await redeem("Mr. Rust");
   const { organizationId: org } = await makePartner(db);
   const fields = { ref: "Mr. Rust", confirmation: "Mr. Rust", org: partner.organizationId, user: "Mr. Rust" };

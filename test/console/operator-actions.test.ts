@@ -158,7 +158,7 @@ it("the console renames a brand from a link on its page, and records the name be
   expect(rows).toEqual([{ command: "brand rename", differs: true, name: "New name" }]);
 });
 
-it("the console gives a brand a logo and a colour, which pages load from addresses that caches may keep", async () => {
+it("the console gives a brand a logo and a colour, and pages load them from cacheable addresses", async () => {
   const offer = await makeOffer(db, 1);
   const { rows } = await db.query("SELECT brand_id AS brand FROM products WHERE id = $1", [offer.productId]);
   const path = `/brands/${rows[0].brand}/change`;
@@ -201,7 +201,7 @@ it("the console gives a brand a logo and a colour, which pages load from address
   expect((await browse(api.url + face[0])).status).toBe(404);
 });
 
-it("the console creates a second entity with the same name only after a confirmation", async () => {
+it("the console creates a second entity with the same name only after the operator has agreed", async () => {
   const { organizationId } = await makePartner(db);
   const form = `/organizations/${organizationId}/brands/new`;
   await go(form, { name: "Twin" });

@@ -69,7 +69,7 @@ it("a public file is sent uncompressed if no encoding saves a tenth", async () =
   }
 });
 
-it("a public file has one entity tag in every encoding, for which a repeat gets 304", async () => {
+it("a public file has the same entity tag in every encoding, and a request with that tag gets 304", async () => {
   const { headers: first } = await ask(SCRIPT, { "accept-encoding": "br" });
   for (const accepted of ["br", "gzip", "identity"]) {
     const condition = { "accept-encoding": accepted, "if-none-match": `"other", ${first.etag}` };

@@ -22,7 +22,7 @@ const WRITER = `
   setInterval(() => undefined, 1_000);
 `;
 
-/** Shell commands that open an output which accepts the first lines and then blocks or fails. */
+/** Shell commands for an output that accepts the first lines and then blocks or fails. */
 const STOPPED: [output: string, command: string][] = [
   [
     "a pipe whose reader has stopped",

@@ -104,7 +104,7 @@ function addBits(count: number): Operation<number>[] {
   return [...adds, { ...overlapping, apply: () => [] }];
 }
 
-it("linearize tries operations that do the same and whose outcome is unknown in one order", () => {
+it("linearize tries equal operations with an unknown outcome in only one order", () => {
   const add = { fromMs: 0, untilMs: Number.POSITIVE_INFINITY, like: "add", apply: (sum: number) => [sum + 1] };
   const adds = Array.from({ length: 30 }, () => ({ ...add }));
   const never = { fromMs: 0, untilMs: 1, apply: () => [] };

@@ -75,6 +75,9 @@ it.each([
   expect(await check(SAMPLE.replace(right, other))).toMatchObject({ exitCode: 1, wrong });
 });
 
-it.each(["refused", "issued"])("the conformance kit ends if the first order is %s without a batch", async (outcome) => {
+it.each([
+  "refused",
+  "issued",
+])("the conformance kit stops if the first order is reported as %s but no batch was issued", async (outcome) => {
   expect(await check(`console.log('{"outcome":"${outcome}"}')`)).toEqual({ exitCode: 1, tried: 1, wrong: ["issue"] });
 });

@@ -71,7 +71,7 @@ it.each([
   rmSync(at("witness.key"));
 });
 
-it("the tlog command monitors and audits a log, with one exit status for each failure", async () => {
+it("the tlog command monitors and audits a log, with one exit status for each kind of failure", async () => {
   await serve("small", 300);
   await serve("large", 700);
   const monitor = (from: string) => tlog("monitor", from, "--policy", "policy", "--state", "seen", "--keep");

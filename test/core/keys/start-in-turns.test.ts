@@ -58,8 +58,7 @@ it("one long piece of work runs in each turn of the event loop", async () => {
 });
 
 /**
- * A listener that records the names of the requests that it starts. Keys that begin with `known` belong to an
- * organization.
+ * A listener that records the names of started requests. Keys that begin with `known` belong to an organization.
  */
 function record() {
   const started: string[] = [];

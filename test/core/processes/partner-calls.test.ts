@@ -97,7 +97,7 @@ it("a request id that repeats a reference is echoed, but neither logged nor stor
   expect(JSON.stringify([stored, lines])).not.toContain(requestId);
 });
 
-it("the page of calls and the log mark a request id that the caller chose", async () => {
+it("a request id that the caller chose is marked on the page of calls and in the log", async () => {
   const { organizationId } = await makePartner(db);
   const { key } = await makeKey(db, organizationId);
   const lines: Record<string, unknown>[] = [];

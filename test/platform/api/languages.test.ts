@@ -146,7 +146,7 @@ it("texts for operators are English, and their responses name English as the lan
   }
 });
 
-it("the pages of links, listings, histories and the check use and name the reader's language", async () => {
+it("link, listing, history and check pages are in the reader's language, and declare it", async () => {
   const offer = await makeOffer(service.db, 1);
   const link = await makeReferral(service.db, offer);
   const { id } = await issue();

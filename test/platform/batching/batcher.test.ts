@@ -102,7 +102,7 @@ it("a batcher refuses an owner beyond its share of waiting items, but no other o
   expect(await Promise.all([first, ...crowd, neighbour, again])).toHaveLength(9);
 });
 
-it("a batcher counts items that wait for their turn of the event loop as waiting", async () => {
+it("an item counts toward a batcher's `waitingMax` as soon as it is submitted, before its batch starts", async () => {
   const { batcher, next } = startBatcher({ waitingMax: 1 });
   const first = batcher.submit("a");
   await expect(batcher.submit("b")).rejects.toThrow(BatcherFull);
@@ -320,7 +320,7 @@ function startBatcher(options: Partial<BatcherOptions<string>> = {}) {
   return { batcher, begun, next };
 }
 
-/** Submits items to a batcher that splits batches which fail because of poison. Returns the outcomes and the runs. */
+/** Submits items to a batcher that splits batches with poison. Returns the outcomes and the runs. */
 async function submitAll(items: string[], findError: (batch: string[], run: number) => string | null) {
   const runs: string[] = [];
   const run = async (batch: string[]) => {

@@ -88,7 +88,7 @@ it("a frozen process that reads its first answer late sees no jump of the clock"
 });
 
 /**
- * A clock, and a function that lets time pass and reads a database whose clock is ahead by the given time. All its
+ * A clock, and a function that lets time pass and reads a database with a clock ahead by the given time. All its
  * results are differences from the right time.
  */
 function openClock(firstAheadMs = 0, first: Partial<ServerTime> = {}, decides = true) {

@@ -17,7 +17,7 @@ export const EXEMPT = [
   "select_applied_migrations",
   // Reads an index that contains only the broken chains.
   "count_broken_chains",
-  // Read an index that has only the batches that wait, or the statements.
+  // Read an index of only the waiting batches, or of the statements.
   "select_waiting_batches",
   "count_waiting_leaves",
   "find_log_progress",

@@ -80,7 +80,7 @@ it.each([
   "sslmode=require",
   "uselibpqcompat=true&sslmode=verify-ca",
   "sslmode=no-verify",
-])("a server with a private authority is used with sslrootcert and %s", async (mode) => {
+])("connectClient accepts a server certificate from a private CA with sslrootcert and %s", async (mode) => {
   const client = await connectClient(`${postgres.url("postgres")}?${mode}&sslrootcert=${authority}`, "test");
   expect((await client.query("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")).rows).toEqual([
     { ssl: true },

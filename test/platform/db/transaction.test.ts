@@ -148,7 +148,7 @@ it("a transaction rejects with the error of the first failed statement, and roll
   expect(await notes()).toEqual(["taken"]);
 });
 
-it("a transaction rejects with the first statement's error, even if a later refusal is seen earlier", async () => {
+it("a transaction rejects with the first statement's error, even if a later one's error is seen first", async () => {
   await servers.db.query("INSERT INTO notes (text) VALUES ('taken')");
   const done = inTransaction(pool, (tx) => {
     const failed = note(tx, "taken");

@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 
 type Parts = () => AsyncIterable<string>;
 
-/** A separate folder, which shows the files that remain. */
+/** A separate folder, to see the remaining files. */
 const folder = mkdtempSync(join(tmpdir(), "voucher-files-"));
 beforeAll(() => void vi.stubEnv("TMPDIR", folder));
 afterAll(() => {
@@ -113,7 +113,7 @@ it("a reader may have two files at a time, and all readers together the process'
   for (const file of [first, second, other]) expect((await file).response.statusCode).toBe(200);
 });
 
-it("a file whose reader disconnects early gives up its place", async () => {
+it("a file stops, and frees its place, when its reader disconnects", async () => {
   const gate = makeGate();
   let ended = false;
   const { open, line, isFree } = await serve(async function* () {
@@ -135,7 +135,7 @@ it("a file whose reader disconnects early gives up its place", async () => {
   expect(ended).toBe(true);
 });
 
-it("a file is refused at once if the reader's sign-in ends during its generation", async () => {
+it("a file is refused at once if the reader's sign-in ends while the file is made", async () => {
   const gate = makeGate();
   const { open, signOut, isFree } = await serve(async function* () {
     await gate.pass();

@@ -64,7 +64,7 @@ async function stopUnderLoad(): Promise<string[]> {
   return failures;
 }
 
-it("an API process that gets Ctrl-C twice first answers running requests, including a waiting redeem", async () => {
+it("after two Ctrl-C an API process still answers running requests, including a waiting redeem", async () => {
   const port = await findSteadyPort();
   const { databaseUrl: DATABASE_URL, redisUrl: REDIS_URL } = servers;
   const QUEUE_SHARDS = String(servers.queueShards[0]);

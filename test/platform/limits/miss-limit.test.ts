@@ -133,7 +133,7 @@ it("a key over the miss limit still uses tickets: look-up, events, redeem and re
   expect((await client.lookUp("rsv_unknown")).status).toBe(404);
 });
 
-it("a key over the miss limit still gets confirmations of its redemptions, by any code", async () => {
+it("a key over the miss limit still gets the first result for a redeemed reference, by any code", async () => {
   const [client] = await newClients();
   const { code } = await service.issue();
   const first = await client.redeem({ code, externalRef: "redeemed before" });

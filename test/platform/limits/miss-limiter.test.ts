@@ -24,7 +24,7 @@ it.each([
   expect(await misses(limit + 1, "another")).toBe(limit);
 });
 
-it("a miss limit withholds a hit after the last miss of a burst", async () => {
+it("a miss limit withholds a hit that comes after the last permitted miss", async () => {
   const { burst } = await open(counting.newName(), { limit: 10 });
   // Two hits come before the tenth miss, which is the twelfth look-up, and one after it.
   expect(await burst(100, (n) => [3, 9, 50].includes(n))).toEqual(times(100).map((n) => n < 12));

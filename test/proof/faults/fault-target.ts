@@ -44,7 +44,7 @@ export interface Scene extends Stage {
    */
   postgresTurn: Turn;
   redisTurn: Turn;
-  /** Taken last, by all work that must not start on files that were set back. */
+  /** Taken last, by all work that must not start on set-back files. */
   startTurn: Turn;
 }
 

@@ -147,7 +147,7 @@ export class History {
   readonly webhooks: Told[] = [];
   /** The acts that ended secrets. */
   readonly secretEnds: SecretEnd[] = [];
-  /** Time ranges in which a primary was lost with commits that no standby had. */
+  /** Time ranges of losses: a primary was lost with commits that no standby had. */
   readonly losses: Loss[] = [];
   /**
    * Time ranges in which the server's files were set back. A process of the service refuses them, but an operator may

@@ -16,7 +16,7 @@ import { SeededRandom } from "./seeded-random.ts";
 import { GROWTHS, grow, isKnown, readEnd, readTransaction } from "./set-back.ts";
 import { useFaultCluster } from "./use-fault-cluster.ts";
 
-// Orders of events from the campaign, one at a time, in which a caller has an answer that another process could still
+// Orders of events from the campaign, one at a time. In each, a caller has an answer that another process could still
 // contradict.
 
 /** The redeem wait. Half of it is for a locked row, and the rest is for a second delivery. Milliseconds. */

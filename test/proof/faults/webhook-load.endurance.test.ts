@@ -85,7 +85,7 @@ const HANGING_READS_MAX = 10;
 /** Time between two redemptions. Milliseconds. */
 const EVERY_MS = 20;
 
-/** Deliveries that wait for an endpoint that does not respond. WEBHOOK_BACKLOG=1000000 for a long run. */
+/** Deliveries that wait for an unresponsive endpoint. WEBHOOK_BACKLOG=1000000 for a long run. */
 const BACKLOG = Number(process.env.WEBHOOK_BACKLOG ?? 20_000);
 
 it("a worker delivers to a healthy endpoint at full speed and in bounded memory while ten others hang", async () => {
