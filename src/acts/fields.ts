@@ -166,7 +166,7 @@ type More<Value> = Partial<
   >
 >;
 
-/** The message of a JSON schema. An absent field gets the message for a missing value. */
+/** Zod's `error` option for a field in JSON: `message`, or for an absent field the message for a missing value. */
 const orRequired = (message: string) => ({
   error: (issue: { input?: unknown }) => (issue.input === undefined ? problem("required") : message),
 });

@@ -29,7 +29,7 @@ const OF_ACQUISITION: readonly EventType[] = ["voucher.instance.claimed", "vouch
 const TYPES: Record<ErasedPerson["by"], readonly EventType[]> = {
   reference: ["voucher.instance.redeemed"],
   user: [...OF_ACQUISITION, "voucher.instance.redeemed"],
-  // The reason of an erasure is kept.
+  // Does not search erasing events: their reasons are not erased.
   voucher: EVENT_TYPES.filter((type) => type !== "voucher.instance.erased"),
 };
 

@@ -29,7 +29,7 @@ export function assertCount(found: number, count: number): void {
   if (found !== count) throw notIssued(`The file contains ${found} codes, not ${count}.`);
 }
 
-/** Yields printed codes. @throws AppError `invalid_request` that names the line that cannot be imported. */
+/** Yields printed codes. @throws AppError `invalid_request` with the number of a line that cannot be imported. */
 export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
   let line = 0;
   for await (const text of readLines()) {
@@ -50,8 +50,8 @@ export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
 }
 
 /**
- * Explains why the database refused a code as a duplicate. The error's `detail` contains the code's key, unless the
- * role may not see it.
+ * Explains why the database refused a code as a duplicate. The error's `detail` has the code's key only if the role may
+ * see it. Otherwise the message names no line.
  */
 export async function explainTaken(readLines: ReadLines, error: unknown): Promise<AppError> {
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];

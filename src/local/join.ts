@@ -31,7 +31,7 @@ docs/configuration.md leads to every variable.`;
 
 /** Variables that workers never read. */
 const OF_APIS = ["OPS_TOKEN", "OPS_DATABASE_URL", "ALERT_URL", "ALERT_SECRET"];
-/** How often a process checks that the `npm start` that it has joined still runs. Milliseconds. */
+/** How often a process checks that the joined `npm start` still runs. Milliseconds. */
 const LOOK_EVERY_MS = 500;
 
 try {

@@ -49,7 +49,7 @@ export function webhookEnvOf({ embedded, secrets }: ServiceServers, given: NodeJ
  * Chooses the servers, and starts the embedded servers if they are not running. Each process that uses them writes a
  * file named by its process id. So a process that was killed does not keep them running. If one of them does not start,
  * both are stopped, unless another process uses them.
- * @throws Error with a sentence that names the variable of a given server that does not answer.
+ * @throws Error when a given server does not answer. The message names its variable.
  */
 export async function chooseServers(given: GivenServers, say: (line: string) => void): Promise<ChosenServers> {
   await assertAnswering(given);

@@ -10,7 +10,7 @@ const SCRIPTS = { API: "../main.ts", worker: "../../workers/main.ts" };
 
 type Kind = keyof typeof SCRIPTS;
 
-/** Maximum wait for a process to end. After it, the process is frozen and gets killed. Milliseconds. */
+/** Maximum wait for a process to end. A process that still runs then counts as frozen, and is killed. Milliseconds. */
 const END_MAX_MS = CLOSE_MAX_MS + 5_000;
 
 /** Pause before a process that has ended is started again. It doubles with each consecutive end. Milliseconds. */

@@ -21,7 +21,7 @@ export interface IndexedSection {
   text: string;
 }
 
-/** How the index is made and read. */
+/** The build of the index and the search must use the same options. */
 export const INDEX_OPTIONS: Options<IndexedSection> = {
   // Single letters, such as articles, carry no meaning.
   processTerm: (term) => (term.length < 2 ? null : term.toLowerCase()),

@@ -1,8 +1,9 @@
 /**
- * A random id that was committed at a position in the database's past. Every later state of the same database contains
- * it.
+ * A random id that was committed to the table `database_marks`. Every later state of the same database contains it,
+ * until it is deleted after 86 400 later marks, which takes about a day or longer.
  */
 export interface Mark {
+  /** The row's number in the table. It rises with each mark. */
   readonly position: number;
   readonly id: string;
 }
@@ -59,7 +60,8 @@ export type ServerVerdict = "known" | "promoted" | "accepted" | "former" | "setB
 
 export function judgeServer(memory: Memory | null, found: Recollection): ServerVerdict {
   if (memory === null) return "known";
-  // Marks are deleted after a day. A process without a newer mark is treated like one that has just started.
+  // Old marks are deleted. So the absence of a remembered mark that is older than the server's oldest one proves
+  // nothing, and such a mark counts as present.
   const has = (mark: Mark | null, id: string | null) =>
     mark === null || mark.id === id || mark.position < (found.oldestPosition ?? 0);
   if (found.timeline >= memory.timeline && has(memory.newest, found.newestId)) return "known";

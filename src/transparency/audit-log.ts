@@ -215,8 +215,8 @@ function listOtherRuns(lost: readonly Omit<OtherRun, "meaning">[], retirements: 
 }
 
 /**
- * Returns a function that tells the meaning of a leaf that is no event. The function returns null if the leaf has no
- * meaning. Call it with ascending leaves.
+ * Returns a function for leaves that are no events. It returns a leaf's meaning, or null if there is none. Call it with
+ * ascending leaves.
  */
 function findIn(otherRuns: readonly OtherRun[]): (leaf: number) => string | null {
   let runAt = 0;

@@ -59,7 +59,8 @@ type Deps = AlertSending & {
 /**
  * Records in Postgres since when each fault exists. Sends messages about red faults to ALERT_URL: one when a fault
  * begins, and one when it ends. While Postgres cannot be reached, a process uses the faults of its last search, and
- * Redis selects the process that sends. These messages are recorded in Postgres when it can be reached again.
+ * the process that gets a message's claim in Redis sends it. These messages are recorded in Postgres when it can be
+ * reached again.
  */
 export class FaultKeeper implements Closable {
   readonly #ctx: Deps;

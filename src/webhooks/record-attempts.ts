@@ -115,7 +115,8 @@ export class AttemptRecorder implements Closable {
   }
 
   /**
-   * Functions that reject the attempts that an error ends. A lock timeout ends only attempts that have waited too long.
+   * Returns a function for each attempt that `error` ends; it rejects the attempt. A lock timeout ends only attempts
+   * that have waited too long.
    */
   #rejected(some: readonly HeldAttempt[], error: unknown): (() => void)[] {
     const isLate = ({ heldAt }: HeldAttempt) => performance.now() - heldAt > LOCK_WAIT_MS;

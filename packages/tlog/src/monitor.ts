@@ -116,8 +116,8 @@ async function verifyContinuation(source: LogSource, before: CheckpointNote, now
   const read = await fetchTiles(source, [...ranges, old], now.size);
   const proof = ranges.map((range) => rootOfRange(range, read));
   if (await verifyConsistency(before.size, before.root, now.size, now.root, proof)) return;
-  // If the same tiles lead from a different old tree to the signed root, the signed root contradicts the tree that was
-  // signed earlier.
+  // The proof fails from the old signed root. If it holds from the old root that the tiles give, the tiles belong to
+  // the new signed root, so the log has signed two histories.
   if (await verifyConsistency(before.size, rootOfRange(old, read), now.size, now.root, proof)) {
     throw new Contradiction(`The log of ${now.size} leaves does not continue the one of ${before.size} leaves.`);
   }

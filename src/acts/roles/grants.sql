@@ -122,7 +122,7 @@ GRANT UPDATE (canary_at), DELETE ON processes TO pva_api;
 -- `npm run scale-check` reads how busy the processes are.
 GRANT SELECT ON processes TO pva_admin;
 
--- The positions at which the sweeper's tasks that check all rows in rounds have stopped.
+-- Some tasks of the sweeper check all rows in rounds. They store the positions at which they have stopped.
 GRANT SELECT, INSERT ON sweep_positions TO pva_api;
 GRANT UPDATE (moved_at, position) ON sweep_positions TO pva_api;
 

@@ -13,7 +13,7 @@ export interface TokenOperator {
    */
   subject: string | null;
   role: OperatorRole | null;
-  /** A sentence with the values of the claim that gave no role. */
+  /** What the role claim contains, for the message when `role` is null. */
   found: string;
   /** When the JWT expires, on the database's clock. Milliseconds. */
   expiresAt: number;

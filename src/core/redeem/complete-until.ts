@@ -4,7 +4,7 @@ import type { Bulkhead, Requester } from "../callers/bulkhead.ts";
 import { type Confirming, readConfirmed } from "../commit/confirm-reads.ts";
 import { findCompleteUntil, moveCompleteUntil } from "./db/redemptions.ts";
 
-/** Minimum interval at which a process moves the time before which redemptions are complete. Milliseconds. */
+/** Minimum interval between two calls of `moveCompleteUntil` by one process. Milliseconds. */
 const MOVE_EVERY_MS = 1_000;
 
 /**
@@ -19,9 +19,9 @@ const ALL_ORGANIZATIONS = { organizationId: "" };
 export type CompleteUntil = (requester: Requester<"organization">) => Promise<Date>;
 
 /**
- * Returns a function that moves the time before which redemptions are complete forward, at most once a second. Then it
- * reads this time and confirms the read, which also confirms every earlier redemption. The time is shared by all
- * processes, so a caller that reaches another process never gets an earlier time.
+ * Redemptions before a certain time are complete. Returns a function that moves this time forward, at most once a
+ * second, then reads it and confirms the read. This also confirms every earlier redemption. All processes share the
+ * time, so a caller that reaches another process never gets an earlier one.
  */
 export function openCompleteUntil(
   ctx: Confirming & {

@@ -32,8 +32,8 @@ export function reservationToken(secrets: readonly TokenSecret[], ticket: string
 }
 
 /**
- * Returns a digest that stands for a caller's text that must not be stored. Equal texts have equal digests in all
- * processes. The digest is keyed, because anyone could find a reference or a code from a plain hash by trial.
+ * Returns a digest to store instead of a caller's text. Equal texts have equal digests in all processes. The digest is
+ * keyed, because anyone could find a reference or a code from a plain hash by trial.
  */
 export function digestOf(secrets: readonly TokenSecret[], text: string): string {
   return createHmac("sha256", signingSecret(secrets).secret).update(`digest ${text}`).digest("base64url").slice(0, 22);

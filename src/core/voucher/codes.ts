@@ -176,8 +176,9 @@ export function repairCode(typed: string): string | null {
 }
 
 /**
- * Whether a text is no code and cannot be repaired, and all its characters that no code has are those that one keyboard
- * layout types for keys of codes, such as `ß` for a hyphen: the scanner has another layout than its host.
+ * Whether a text shows that the scanner has another keyboard layout than its host. Such a text cannot be repaired and
+ * contains characters outside visible ASCII. One layout types all of these for keys of codes, such as `ß` for a
+ * hyphen.
  */
 export function isTypedInOtherLayout(typed: string): boolean {
   if (repairCode(typed) !== null) return false;

@@ -65,7 +65,7 @@ function identityOf({ deploymentId, database, timeline, started }: Identified): 
 
 /**
  * Admits only connections to the deployment's primary server. Refuses standbys, copies of the database, and servers
- * that lack data that this process has seen committed. README.md of src/platform has the rule.
+ * without all data that this process has seen committed. README.md of src/platform has the rule.
  */
 export class DatabaseFence implements DeploymentIdentity {
   readonly #log: Logger;

@@ -25,6 +25,6 @@ SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS timeline,
        current_setting('synchronous_standby_names') <> '' AS "isReplicated";
 
 -- name: insert_accepted_loss
--- Records that an operator accepts the loss of the data that this database has lost. Every process that refused the
--- database then admits it.
+-- Records that an operator accepts this database's loss of data. Every process that refused the database then admits
+-- it.
 INSERT INTO accepted_losses (accepted_at) VALUES (clock_timestamp());

@@ -32,12 +32,12 @@ export const recallMarks = sql.requiredRow(
 );
 
 /**
- * Records that an operator accepts the loss of the data that this database has lost. After the commit, processes that
- * refused the server admit it.
+ * Records that an operator accepts this database's loss of data. After the commit, processes that refused the server
+ * admit it.
  */
 export const acceptLoss = sql.execute("insert_accepted_loss");
 
-/** The parameters of statements that check whether a server has the marks that this process remembers. */
+/** The parameters of statements that look for this process's remembered marks on a server. */
 export function positionsOf(memory: Memory | null) {
   return { newestPosition: memory?.newest?.position ?? null, lastingPosition: memory?.lasting?.position ?? null };
 }

@@ -12,9 +12,7 @@ import { isLockTimeout, isRetryable } from "./transaction.ts";
 const PAUSE_MS = 2_000;
 /** Maximum wait for locks in one run. Milliseconds. */
 const WAIT_MAX_MS = 600_000;
-/**
- * Interval between checks of which session holds the lock for which the run waits. Shorter than one wait. Milliseconds.
- */
+/** Interval between checks of which sessions block the run. Shorter than one wait. Milliseconds. */
 const WATCH_EVERY_MS = 40;
 /** Key of the advisory lock of postgres-migrations. A session that holds the lock can take it again without waiting. */
 const LIBRARY_LOCK = "-8525285245963000605";
@@ -140,8 +138,7 @@ async function selectAppliedIds(
 }
 
 /**
- * Reports which sessions hold the lock for which the session `pid` waits. Uses its own connection and runs until
- * `signal` aborts.
+ * Reports the sessions that block the session `pid`. Uses its own connection and runs until `signal` aborts.
  */
 async function watchLocks(
   databaseUrl: string,

@@ -15,7 +15,7 @@ export type { Queryable, Transaction } from "./queryable.ts";
  */
 const CONNECT_TIMEOUT_MS = 2_000;
 /**
- * Maximum wait of administration commands, which may run in a process that has just started on a busy machine.
+ * Maximum wait of administration commands. Their process may have just started on a busy machine.
  * Milliseconds.
  */
 const PATIENT_CONNECT_TIMEOUT_MS = 10_000;

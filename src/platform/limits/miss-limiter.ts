@@ -14,12 +14,12 @@ interface Tally {
 type Guarded<Result> = { allowed: true; result: Result } | { allowed: false; resetMs: number };
 
 /**
- * Allows each caller `limit` misses per window, counted over all processes. After that, each process that knows that
- * the limit is reached returns no results until the window ends.
+ * Allows each caller `limit` misses per window, counted over all processes. When a process knows that a caller has
+ * reached the limit, it returns no results to the caller until the window ends.
  *
  * Look-ups run concurrently. Each miss is counted before its result is returned, and a hit waits for the counts of the
- * misses that finished before it. So a burst cannot exceed the limit. A process learns that the limit is reached only
- * from a miss that it counts itself. Until then it returns hits.
+ * misses that finished before it. So a burst cannot exceed the limit. A process learns this only by counting a miss
+ * itself. Until then it returns hits.
  */
 export class MissLimiter {
   readonly #limit: number;

@@ -47,7 +47,10 @@ interface Window {
   left: number;
   /** Tokens used but not yet counted in Redis. */
   debt: number;
-  /** Whether `endsAt` comes from the count. Before the first fetch, it comes from this process's own clock. */
+  /**
+   * Whether `endsAt` was read from the counter, which all processes share. Until the first fetch, it is this process's
+   * guess.
+   */
   isShared: boolean;
   /** The number of calls that wait for tokens. */
   waiting: number;

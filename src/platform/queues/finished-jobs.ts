@@ -35,8 +35,8 @@ export class FinishedJobs {
   }
 
   /**
-   * Removes the jobs that have been kept for the time that their queue demands, and returns their number. If a shard
-   * does not answer, it continues with the others.
+   * Removes the jobs that have been kept for their queue's retention time, and returns their number. If a shard does
+   * not answer, it continues with the others.
    */
   async removeOld(untilMs: number): Promise<number> {
     const { queues, queueShards } = this.#config;

@@ -12,7 +12,7 @@ const FORGET = readFileSync(new URL("./forget-data.lua", import.meta.url), "utf8
 /** Time between two runs. Many jobs share the cost of one call. Milliseconds. */
 const FORGET_MS = 1_000;
 /**
- * Maximum wait for Redis at the close. Without a limit, a worker could not close while Redis is unavailable.
+ * Maximum time that `close` waits for Redis. Without a limit, a worker could not close while Redis is unavailable.
  * Milliseconds.
  */
 const CLOSE_MAX_MS = 2_000;

@@ -4,8 +4,8 @@ import { type RedisClient, untilReady } from "../redis/connections.ts";
 import { replaceText } from "../redis/replace-text.ts";
 
 /**
- * Maximum wait while a connection opens, for a process that starts on a busy machine. If Redis refuses the connection,
- * the wait ends at once. Milliseconds.
+ * Maximum wait while a connection opens. Long, because the machine may be busy when the process starts. If Redis
+ * refuses the connection, the wait ends at once. Milliseconds.
  */
 const READY_MAX_MS = 4_000;
 

@@ -91,7 +91,7 @@ export function placeLeaves(batches: readonly { id: number; places: readonly num
   ];
 }
 
-/** Statements that write the tiles that have grown, and the new head of the locked tree. */
+/** Statements that write the grown tiles and the new head of the locked tree. */
 export function growTree(before: TreeHead, grown: readonly StoredTile[], after: TreeHead): PreparedStatements {
   return [
     ...writeTlogBundles(grown.filter(({ level }) => level === 0)),

@@ -16,7 +16,7 @@ export function announceEvents(events: readonly { voucherId: string; sequence: n
   return portionsOf(events, ROW_EVENTS_MAX).flatMap((portion) => announceSealed(portion));
 }
 
-/** Statements that write reservations that the transaction has expired to the outbox. */
+/** Statements that write reservations to the outbox after the transaction has expired them. */
 export function announceExpiredReservations(tickets: readonly string[]): PreparedStatements {
   return portionsOf(tickets, ROW_EVENTS_MAX).map((portion) => announceExpired(portion));
 }
