@@ -52,7 +52,7 @@ export const voucherPage: Page<HistoryDeps> = async (visit) => {
   const entries = [
     ...events.map((event) => ({
       at: event.occurredAt,
-      entry: renderEvent(event, seesCredentials ? redemption : null, showsCode),
+      entry: renderEvent(event, seesCredentials ? redemption : null, showsCode ? "payload" : "facts"),
     })),
     ...reservations.map((reservation) => ({
       at: reservation.startedAt,

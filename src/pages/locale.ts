@@ -27,6 +27,8 @@ export interface Locale {
   timeZone: string;
   /** A moment in the zone, to the second or to the minute. If the zone is not UTC, the time in UTC is added. */
   time(at: string | Date, precision?: typeof MINUTES): Html;
+  /** The same without the date, for lists of one day. */
+  timeOfDay(at: string | Date): Html;
   /** A moment as a wall clock in the zone shows it: `YYYY-MM-DD hh:mm:ss`. */
   wallClock(at: Date): string;
   /** A calendar day, `YYYY-MM-DD`: for a table (`day`), a sentence (`date`) or an axis (`tick`). */
@@ -56,6 +58,7 @@ function makeLocale(language: Language, tag = DATE_LOCALES[language], timeZone =
     count: new Intl.NumberFormat(numbers),
     timeZone,
     time: (at, precision) => renderTime(at, precision, { tag, timeZone }),
+    timeOfDay: (at) => renderTime(at, undefined, { tag, timeZone }, false),
     wallClock: (at) => formatsOf({ tag, timeZone }).wall.format(at),
     day: (day, form = "day") => formatsOf(calendar)[form].format(new Date(day)),
     month: (month) => formatsOf(calendar).month.format(new Date(`${month}-01`)),

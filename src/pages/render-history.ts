@@ -11,11 +11,14 @@ export function renderLife(entries: readonly Html[], { t } = ENGLISH): Html {
   return renderSection("life", t("chain.happened"), html`<ol class="life">\n${entries}</ol>\n`);
 }
 
+/** How much an entry shows: its sentence, with the redemption's facts, or with the payload too. */
+type Detail = "sentence" | "facts" | "payload";
+
 /** An entry of a history. */
 export function renderEvent(
   event: PartnerEvent,
   redemption: VoucherHistory["redemption"],
-  showsPayload: boolean,
+  detail: Detail,
   locale = ENGLISH,
 ): Html {
   const { t, markup } = locale;
@@ -23,19 +26,19 @@ export function renderEvent(
   const redeemed = event.eventType === "voucher.instance.redeemed" ? redemption : null;
   const sealed = event.sealStatus === "Sealed";
   const isLost = sealed && event.erasedBy === undefined && !keepsPayload(event);
+  const label = redeemed?.keyLabel ? html`<bdi>${redeemed.keyLabel}</bdi>` : null;
+  const id = html`<code>${event.actorConnectedId}</code>`;
+  const actor = label === null ? id : detail === "sentence" ? label : html`${id} (${label})`;
   return html`<li><p class="when">${locale.time(event.occurredAt)}</p>
 <p><strong>${title}</strong> ${sentence} \
 <span class="badge ${sealed ? "good" : "waiting"}">${sealed ? t("chain.sealed") : t("chain.pending")}</span>\
 ${event.erasedBy === undefined ? null : html` ${markup("chain.erasedBy", { entry: event.erasedBy })}`}\
 ${isLost ? html` <em>${t("chain.lost")}</em>` : null}</p>
 <p class="fine">${t("portal.entry", { sequence: event.sequence })}${
-    event.actorConnectedId === null
-      ? null
-      : html`, ${t("portal.byActor")} \
-<code>${event.actorConnectedId}</code>${redeemed?.keyLabel ? ` (${redeemed.keyLabel})` : ""}`
+    event.actorConnectedId === null ? null : html`, ${t("portal.byActor")} ${actor}`
   }</p>
 ${
-  redeemed === null
+  redeemed === null || detail === "sentence"
     ? null
     : renderFacts([
         ["Reference", redeemed.externalRef],
@@ -45,7 +48,7 @@ ${
       ])
 }
 ${
-  event.payload === null || !showsPayload
+  event.payload === null || detail !== "payload"
     ? null
     : html`<details><summary>Payload\
 <span class="hidden"> ${t("chain.ofEntry", { sequence: event.sequence })}</span></summary>\

@@ -60,13 +60,14 @@ export function formatsOf(form: TimeForm): ReturnType<typeof makeFormats> {
 
 /**
  * A moment, to the second by default. If the zone is not UTC, the time in UTC is added. Scripts read the exact time
- * from the attribute `datetime`.
+ * from the attribute `datetime`. With `dated` false, the date is left out.
  */
-export function renderTime(at: string | Date, precision: Precision = SECONDS, form: TimeForm = UTC): Html {
+export function renderTime(at: string | Date, precision: Precision = SECONDS, form = UTC, dated = true): Html {
   const moment = new Date(at);
   const formats = formatsOf(form);
   const zone = formats.zone.formatToParts(moment).find(({ type }) => type === "timeZoneName")?.value ?? "";
-  const shown = `${formats.date.format(moment)}, ${formats[precision].format(moment)} ${zone}`;
+  const clock = `${formats[precision].format(moment)} ${zone}`;
+  const shown = dated ? `${formats.date.format(moment)}, ${clock}` : clock;
   const time = html`<time datetime="${moment.toISOString()}">${shown}</time>`;
   return form.timeZone === UTC.timeZone ? time : html`${time} ${besideIt(moment, precision, form)}`;
 }

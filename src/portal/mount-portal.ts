@@ -14,7 +14,7 @@ import { readStatement, readStatementFile } from "../core/redeem/read-statement.
 import { offerPage, renderErrorPage } from "../pages/error-page.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
-import { englishIn, localeForReader, localeIn } from "../pages/locale.ts";
+import { ENGLISH, englishIn, localeForReader, localeIn } from "../pages/locale.ts";
 import { pageHeaders } from "../pages/page-headers.ts";
 import { AppError, missingFields } from "../platform/api/errors.ts";
 import { problem } from "../platform/api/problems.ts";
@@ -207,9 +207,12 @@ function redemptionsFile(deps: PortalDeps): RequestHandler {
   };
 }
 
+/** The page of a month's statement. By default, of the current month. */
 function statementPage(deps: PortalDeps): Render {
-  return async (caller, { query }) =>
-    renderStatementPage(deps.config, caller, await readStatement(deps, caller, String(query.month)));
+  return async (caller, { query }) => {
+    const month = query.month ?? monthOf(await deps.completeUntil(caller), ENGLISH);
+    return renderStatementPage(deps.config, caller, await readStatement(deps, caller, String(month)));
+  };
 }
 
 /** The file of a statement. The statement has a hash of its bytes, so the file is never translated. */

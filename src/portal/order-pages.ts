@@ -37,7 +37,7 @@ ${renderFacts([
   [t("portal.facts.publicHistory"), html`<a href="${voucher.verifyUrl}">${voucher.verifyUrl}</a>`],
 ])}
 ${renderLife(
-  events.map((event) => renderEvent(event, null, false, locale)),
+  events.map((event) => renderEvent(event, redemption, "sentence", locale)),
   locale,
 )}
 ${sections}`;

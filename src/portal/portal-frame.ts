@@ -64,7 +64,8 @@ export function renderTop(site: Site, { sandbox, further, locale }: PortalCaller
   const path = portalPath(site);
   const links = further.map((page) => html`<a href="${path}${page.path}">${page.label(locale)}</a>`);
   return html`<nav class="ops" aria-label="${t("portal.name")}"><a href="${path}">${t("portal.overview")}</a> \
-<a href="${path}/redemptions">${t("portal.redemptions")}</a> ${links}</nav>
+<a href="${path}/redemptions">${t("portal.redemptions")}</a> \
+<a href="${path}/statement">${t("portal.statements")}</a> ${links}</nav>
 ${sandbox ? html`<p class="notice" id="sandbox">${markup("portal.sandbox")}</p>` : null}
 <form class="check" role="search" action="${path}" method="post">
 <label for="words">${t("portal.find")}</label>
@@ -87,5 +88,5 @@ export function layOutForPortal(site: Site, caller: PortalCaller, title: string,
 
 /** A key by its label, or by its id if it has none. */
 export function renderKey({ keyId, keyLabel }: { keyId: string; keyLabel: string | null }): Html {
-  return keyLabel === null ? html`<code>${keyId}</code>` : html`<bdi>${keyLabel}</bdi>`;
+  return html`<bdi>${keyLabel ?? keyId}</bdi>`;
 }

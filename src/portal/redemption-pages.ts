@@ -117,7 +117,7 @@ export function renderDays(
     caption,
     [t("portal.columns.day"), t("portal.columns.redemptions"), t("portal.columns.sum")],
     days.map((day) => [
-      html`<a href="${path}?day=${day}">${locale.day(day)}</a>`,
+      html`<a class="day" href="${path}?day=${day}">${locale.day(day)}</a>`,
       ...total(sumsOf.get(day) ?? [], locale),
     ]),
     t("portal.none"),
@@ -229,7 +229,7 @@ ${renderTable(
     t("portal.columns.key"),
   ],
   page.redemptions.map((redemption) => [
-    locale.time(redemption.redeemedAt),
+    locale.timeOfDay(redemption.redeemedAt),
     html`<a href="${orderPath(site, redemption.externalRef)}"><bdi>${redemption.externalRef}</bdi></a>`,
     html`<bdi>${redemption.productName}</bdi>`,
     locale.usd.format(redemption.discountPriceUsd),

@@ -1,7 +1,9 @@
 import type { Statement } from "../core/redeem/api/statement.ts";
 import { type Html, html } from "../pages/html.ts";
 import type { Site } from "../pages/layout.ts";
+import type { Locale } from "../pages/locale.ts";
 import { renderFacts } from "../pages/operator-frame.ts";
+import { addMonths } from "./calendar.ts";
 import { layOutForPortal, type PortalCaller, portalPath } from "./portal-frame.ts";
 import { renderSumTables, renderTotal } from "./redemption-pages.ts";
 
@@ -11,18 +13,19 @@ const ROWS_MAX = 8;
 /** The statement of a month by brand, product and key, on one side of A4. */
 export function renderStatementPage(site: Site, caller: PortalCaller, statement: Statement): Html {
   const { month, lines, rowsHash } = statement;
+  const path = portalPath(site, "statement");
   const { locale } = caller;
-  const { t, markup } = locale;
+  const { t } = locale;
   const title = t("portal.statement", { month: locale.month(month) });
   const sums = lines.map(({ amountUsd, ...line }) => ({ ...line, cents: Math.round(amountUsd * 100) }));
   const timeOf = (at: string | null) => at && locale.time(at);
-  const until = locale.time(statement.completeUntil);
   const main = html`<div class="statement"><h1>${title}</h1>
-<p>${renderTotal(sums, locale)}. \
-${statement.final ? t("portal.statementFinal") : markup("portal.statementEnds", { time: until })}</p>
+<p>${renderTotal(sums, locale)}. ${describeState(statement, locale)}</p>
 <p class="fine">${t("portal.statementZone")}</p>
-<p class="screen"><a href="${portalPath(site, "statement.csv")}?month=${month}">${t("portal.statementCsv")}</a> · \
+<p class="screen"><a href="${path}.csv?month=${month}">${t("portal.statementCsv")}</a> · \
 <a href="${portalPath(site, "redemptions")}?month=${month}">${t("portal.eachOfMonth")}</a></p>
+<p class="screen"><a href="${path}?month=${addMonths(month, -1)}">${t("portal.monthBefore")}</a> · \
+<a href="${path}?month=${addMonths(month, 1)}">${t("portal.monthAfter")}</a></p>
 ${renderFacts([
   [t("portal.facts.counted"), locale.count.format(statement.redemptions)],
   [t("portal.facts.first"), timeOf(statement.firstRedeemedAt)],
@@ -31,4 +34,12 @@ ${renderFacts([
 ])}
 ${renderSumTables(title, sums, locale, ["brand", "product", "key"], ROWS_MAX)}</div>`;
   return layOutForPortal(site, caller, title, main);
+}
+
+/** Whether a statement is final, and what it still lacks. Compares times and months in UTC as text. */
+function describeState({ month, final, completeUntil }: Statement, { t, markup, time }: Locale): Html | string {
+  if (final) return t("portal.statementFinal");
+  if (completeUntil < month) return t("portal.statementFuture");
+  if (completeUntil >= addMonths(month, 1)) return t("portal.statementPending");
+  return markup("portal.statementEnds", { time: time(completeUntil) });
 }

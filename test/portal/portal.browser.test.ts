@@ -13,6 +13,7 @@ const NAME = `<img src=x onerror=document.title=1>\u202eلا&quot;`.padEnd(200, 
 
 /** A month with more brands, products and keys than its page shows. */
 const STATEMENT = "/portal/statement?month=2024-02";
+const UNSIGNED_STATEMENT = "/portal/statement?month=2024-03";
 
 const env = { BASE_URL: "http://localhost", WEBHOOK_SECRET: "the root secret of the tests of the portal" };
 const { api, servers, db } = useService({ apis: [env] });
@@ -27,11 +28,11 @@ beforeAll(async () => {
   files.setWitnesses([(await startWitness(servers, files)).url]);
   const partner = await makePartner(db, { sandbox: true });
   const { organizationId, productId } = partner;
+  await db.query("UPDATE products SET name = $2, price_usd = 1234.5 WHERE id = $1", [productId, NAME]);
   const vouchers = await issueVouchers(db, partner, COUNT);
   code = vouchers[COUNT - 1]?.code ?? "";
   const till = await makeKey(db, organizationId);
   await db.query("UPDATE organizations SET name = $2 WHERE id = $1", [organizationId, NAME]);
-  await db.query("UPDATE products SET name = $2 WHERE id = $1", [productId, NAME]);
   await db.query("UPDATE api_keys SET label = $2 WHERE id = $1", [till.id, NAME]);
   for (const voucher of vouchers) {
     const externalRef = voucher.code === code ? "order-of-the-page" : `${NAME.slice(0, 100)} ${voucher.serial}`;
@@ -52,7 +53,10 @@ beforeAll(async () => {
   await keepStatement(organizationId);
 });
 
-describe.each(LOOKS)("on a %s", (look, options) => {
+/** The narrowest phone, in a language with long words. */
+const NARROW = { ...LOOKS[1][1], viewport: { width: 360, height: 740 }, locale: "de-DE" };
+
+describe.each([...LOOKS, ["narrow phone, German", NARROW] as const])("on a %s", (look, options) => {
   it.each([
     ["overview", "/portal", 200],
     ["day", "/portal/redemptions", 200],
@@ -79,7 +83,8 @@ it("a partner gets from today's sum to an order by keyboard, without JavaScript"
     `SELECT sum(b.price_usd) FROM redemptions AS r
        JOIN vouchers AS v ON v.id = r.voucher_id JOIN batches AS b ON b.id = v.batch_id`,
   );
-  const total = `${COUNT} redemptions, $${Number(rows[0]?.sum).toFixed(2)}`;
+  const sum = Number(rows[0]?.sum).toLocaleString("en-US", { style: "currency", currency: "USD" });
+  const total = `${COUNT} redemptions, ${sum}`;
   expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
   await page.getByRole("link", { name: "Each of today" }).press("Enter");
   await page.waitForURL(/\/portal\/redemptions\?day=/);
@@ -107,10 +112,13 @@ it("a search without a result shows a page that passes axe, with no word in the 
 
 it("a partner's user downloads an order's receipt and verifies it on the page", async () => {
   const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
+  expect(await page.locator(".life").innerText()).not.toContain("key_");
+  expect(await page.getByRole("textbox", { name: "Receipt" }).isVisible()).toBe(false);
   const downloading = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download the receipt" }).click();
   const receipt = readFileSync(await (await downloading).path(), "utf8");
   expect(receipt).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
+  await page.locator("summary", { hasText: "Verify the receipt" }).press("Enter");
   expect(await page.getByRole("textbox", { name: "Receipt" }).inputValue()).toBe(receipt);
   await page.getByRole("button", { name: "Verify the receipt" }).click();
   expect(await page.locator("#receipt-result.verdict.good").innerText()).toContain("order-of-the-page");
@@ -130,8 +138,7 @@ it("a partner's user sees a plot whose bars match the numbers of the table", asy
 });
 
 it("a bookkeeper reads each table on a phone without horizontal scrolling, and prints only figures", async () => {
-  const [, phone] = LOOKS[1];
-  const { page } = await visit(`${api.url}/portal`, { ...phone, locale: "de-DE" });
+  const { page } = await visit(`${api.url}/portal`, NARROW);
   const month = `/portal/redemptions?month=${new Date().toISOString().slice(0, 7)}`;
   for (const path of ["/portal", "/portal/redemptions", month, STATEMENT]) {
     await page.goto(`${api.url}${path}`);
@@ -140,9 +147,9 @@ it("a bookkeeper reads each table on a phone without horizontal scrolling, and p
     expect([path, await page.evaluate(wide)]).toEqual([path, 0]);
     await photograph(page, `${path.slice(1).replace(/=.*/, "")}, German, phone`);
     await page.emulateMedia({ media: "print" });
+    await photograph(page, `${path.slice(1).replace(/=.*/, "")}, German, paper`);
     for (const part of ["nav", "form", "footer"]) expect(await page.locator(part).first().isVisible()).toBe(false);
     expect(await page.getByRole("table").first().isVisible()).toBe(true);
-    await photograph(page, `${path.slice(1).replace(/=.*/, "")}, German, paper`);
     await page.emulateMedia({ media: null });
   }
 });
@@ -154,11 +161,18 @@ it("a month's statement fits on one side of A4, with any number and length of na
     await page.pdf({ format: "A4", margin: { top: "10mm", right: "10mm", bottom: "10mm", left: "10mm" } })
   ).toString("latin1");
   expect(pdf.match(/\/Type \/Page\b/g)).toHaveLength(1);
-  await page.setViewportSize({ width: 360, height: 740 });
-  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  await page.emulateMedia({ media: "print" });
+  const sizes = "[...document.querySelectorAll('.statement :not(h1)')].map((part) => getComputedStyle(part).fontSize)";
+  // 9 pt.
+  expect([...new Set((await page.evaluate(sizes)) as string[])].filter((size) => parseFloat(size) > 12)).toEqual([]);
 });
 
-/** Stores a final statement like the service. */
+it("a statement that the log has not signed yet asks its reader to reload the page", async () => {
+  const { page } = await visit(api.url + UNSIGNED_STATEMENT);
+  expect(await page.getByText("It becomes final in a few seconds: then reload the page.").count()).toBe(1);
+});
+
+/** Stores final statements like the service: one that needs no signature, and one that the log has not signed. */
 async function keepStatement(organizationId: string) {
   const lines = Array.from({ length: 30 }, (_, n) => {
     const [brand, productName, keyLabel] = Array(3).fill(`${n} ${NAME}`);
@@ -166,9 +180,15 @@ async function keepStatement(organizationId: string) {
     return { brand, productName, keyLabel, redemptions: 1_000, amountUsd: 19_990, ...ids };
   });
   const [firstRedeemedAt, lastRedeemedAt] = ["2024-02-01T00:00:00.000Z", "2024-02-29T23:59:59.999Z"];
-  const head = { organizationId, month: "2024-02", final: true, completeUntil: "2024-03-01T00:00:00.000Z" };
   const sums = { redemptions: 30_000, amountUsd: 599_700, firstRedeemedAt, lastRedeemedAt };
-  await db.query("INSERT INTO statements (organization_id, month, content) VALUES ($1, '2024-02', $2)", [
-    ...[organizationId, JSON.stringify({ ...head, ...sums, lines, rowsHash: "5c".repeat(32) })],
-  ]);
+  for (const [month, end, noteDue] of [
+    ["2024-02", "2024-03", false],
+    ["2024-03", "2024-04", true],
+  ] as const) {
+    const head = { organizationId, month, final: true, completeUntil: `${end}-01T00:00:00.000Z` };
+    const content = JSON.stringify({ ...head, ...sums, lines, rowsHash: "5c".repeat(32) });
+    await db.query("INSERT INTO statements (organization_id, month, content, note_due) VALUES ($1, $2, $3, $4)", [
+      ...[organizationId, month, content, noteDue],
+    ]);
+  }
 }

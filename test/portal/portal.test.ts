@@ -173,6 +173,8 @@ describe("the numbers of the portal", () => {
       [month, "The statement is not final."],
       [before, "This statement is final and never changes."],
     ] as const) {
+      const neighbour = shown === month ? `${before}">The month before` : `${month}">The month after`;
+      expect((await open(`/statement?month=${shown}`)).text).toContain(`href="/portal/statement?month=${neighbour}`);
       expect((await open(`/redemptions?month=${shown}`)).text).toContain(`href="/portal/statement?month=${shown}">`);
       const { text } = await open(`/statement?month=${shown}`);
       const { body } = await till.statement(shown);
@@ -183,13 +185,22 @@ describe("the numbers of the portal", () => {
       const { brand, keyLabel, keyId } = body.lines[0];
       for (const name of ["Brand", "Product", "Key"]) expect(text).toContain(`<th scope="col">${name}</th>`);
       expect(text).toContain(`<td><bdi>${escaped(brand)}</bdi></td><td class="figure">${body.redemptions}</td>`);
-      expect(text).toContain(keyLabel === null ? `<code>${keyId}</code>` : `<bdi>${escaped(keyLabel)}</bdi>`);
+      expect(text).toContain(`<bdi>${escaped(keyLabel ?? keyId)}</bdi>`);
       const headers = { "x-api-key": tillKey, accept: "text/csv" };
       const served = await fetch(`${api.url}/partner/statements/${shown}`, { headers });
       const file = await open(`/statement.csv?month=${shown}`);
       expect(file.text).toBe(await served.text());
       expect(file.headers.get("content-disposition")).toBe(`attachment; filename=statement-${shown}.csv`);
     }
+  });
+
+  it("the menu leads to the current month's statement, and a future month's says that it has not begun", async () => {
+    const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
+    expect(current.text).toContain('<a href="/portal/statement">Statements</a>');
+    expect(current.text).toContain("The statement is not final.");
+    expect(current.text).toContain(`href="/portal/statement.csv?month=${daysAgo(0).slice(0, 7)}"`);
+    expect(current.text).toContain("Pages in another time zone may count redemptions near midnight in another month.");
+    expect(future.text).toContain("0 redemptions, $0.00</strong>. This month has not begun.");
   });
 
   it("days follow the organization's time zone, with UTC beside each time, on pages and in the CSV", async () => {
@@ -206,7 +217,9 @@ describe("the numbers of the portal", () => {
     const listed = (await till.redemptions({ from: from ?? "", to: to ?? "", limit: "1000" })).body.redemptions;
     expect(listed.length).toBeGreaterThan(200);
     expect(text).toMatch(new RegExp(`<strong>${listed.length} redemptions, `));
-    expect(text).toMatch(/>\w+ \d+, \d{4}, \d+:\d\d:\d\d\s[AP]M E[SD]T<\/time> <span class="local">\([^)]* UTC\)/u);
+    expect(text).toMatch(
+      /<td data-name="Redeemed"><time [^>]+>\d+:\d\d:\d\d\s[AP]M E[SD]T<\/time> <span class="local">\([^)]* UTC\)/u,
+    );
     expect(text).toContain("time zone America/New_York");
     expect((await visit(path.replaceAll("&#38;", "&"))).headers.get("content-disposition")).toContain(daysAgo(1));
     expect(sectionOf((await visit("")).text, "yesterday")).toContain(`<strong>${listed.length} redemptions, `);
@@ -223,7 +236,7 @@ describe("the numbers of the portal", () => {
     ]) {
       expect((await open(`/redemptions${query}`)).status, query).toBe(400);
     }
-    for (const path of ["/statement", "/statement?month=2026-13", "/statement.csv?month=2026"])
+    for (const path of ["/statement?month=", "/statement?month=2026-13", "/statement.csv?month=2026"])
       expect((await open(path)).status, path).toBe(400);
   });
 });

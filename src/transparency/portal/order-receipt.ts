@@ -53,8 +53,8 @@ function renderReceipt(site: Site, { locale }: PortalCaller, { externalRef, rece
 <noscript><p class="fine">${t("transparency.order.noScript")} \
 <a href="${site.basePath}/docs/proof">${t("transparency.order.otherTools")}</a>.</p>\
 </noscript>
-<div id="receipt-check" hidden>
+<details id="receipt-check" hidden><summary>${t("receipt.button")}</summary>
 ${renderReceiptForm(policy, receipt, locale)}
-</div>
+</details>
 ${renderScriptTexts(locale, "receipt.")}<script type="module" src="${assetPath(site, ASSETS.receiptScript)}"></script>`;
 }
