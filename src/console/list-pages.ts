@@ -64,7 +64,7 @@ const KNOWN_BY: Record<ActingBy, string> = {
   operator: "named operator",
   jwt: "signed in by the proxy",
   shared: "shared token, name not checked",
-  command: "command",
+  command: "command line",
   key: "API key",
 };
 
@@ -111,17 +111,17 @@ export const showAudit: Page = async (visit) => {
     html`<p class="lead">What was changed, newest first. <code>voucherctl audit list</code> shows the states before \
 and after, and views of pages.</p>
 <form action="${path}" method="post"><div class="row">\
-<div class="row"><label for="entity">Entity</label>\
+<div class="row"><label for="entity">Id</label>\
 <input id="entity" name="entity" value="${entity}" placeholder="org_…"></div>\
 <div class="row"><label for="user">By</label>\
-<input id="user" name="user" value="${user}" placeholder="zoe"></div>\
+<input id="user" name="user" value="${user}" placeholder="Name"></div>\
 <button type="submit">Show</button>\
 <button type="submit" formaction="${path}.csv">Save as CSV</button></div></form>
 ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">All changes</a></p>` : null}`,
-    ["Time", "By", "Command", "Entity"],
+    ["Time", "By", "Change", "Id"],
     changes.map(({ at, command, entityType, entityId, osUser, host, by }) => {
       const collection = COLLECTIONS[entityType];
-      const shown = collection === undefined ? html`<code>${entityId}</code>` : linkTo(site, collection, entityId);
+      const shown = collection === undefined ? renderId(entityType, entityId) : linkTo(site, collection, entityId);
       const known = by === null ? null : html` <span class="fine">(${KNOWN_BY[by]})</span>`;
       return [renderTime(at), html`<bdi>${osUser}</bdi>@${host}${known}`, command, shown];
     }),
@@ -132,6 +132,10 @@ ${isFiltered ? html`<p>At most ${LIST_MAX} of these changes. <a href="${path}">A
       : undefined,
   );
 };
+
+/** An id without a page. None for a link: its id is the hash of a secret code, and people do not recognize it. */
+const renderId = (entityType: string, entityId: string) =>
+  entityType === "ReferralLink" ? html`` : html`<code>${entityId}</code>`;
 
 /** Maximum number of changes in a CSV file. */
 const FILE_MAX = 10_000;

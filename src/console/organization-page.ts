@@ -42,6 +42,9 @@ export const PAGE_SIZE = 25;
 /** Maximum number of vouchers left that is shown for a batch. Vouchers are counted up to one more. */
 const LEFT_MAX = 1_000;
 
+/** On a phone, each row of a list is shown whole. */
+const STACKS = { stacks: true };
+
 const HOUR_MS = 3_600_000;
 
 /** The forms on an organization, with the labels of their links. */
@@ -80,7 +83,7 @@ function redemptionBefore({ query }: Visit): { redeemedAt: Date; voucherId: stri
   return Number.isNaN(redeemedAt.getTime()) ? null : { redeemedAt, voucherId: query("voucherBefore") };
 }
 
-/** An organization: its brands, pages of its redemptions, batches and API keys, and the sections of wings. */
+/** An organization: its brands, pages of its API keys, batches and redemptions, and the sections of wings. */
 export async function showOrganization<Deps extends object>(
   visit: Visit<Deps>,
   ofWings: readonly ((visit: Visit<Deps>) => Promise<Html>)[],
@@ -115,14 +118,14 @@ export async function showOrganization<Deps extends object>(
   for (const render of ofWings) further.push(await render(visit));
   await recordVisit("page organization", { type: "Organization", id });
   const sections = [
-    renderRedemptions(site, before === null ? "Last redemptions" : "Earlier redemptions", redemptions),
-    renderBatches(site, batches, brands.length > 0),
     renderKeys(
       site,
       query("keysBefore") === "" ? "API keys" : "Earlier API keys",
       keys,
       sayEmpty(site, "The organization has no API keys yet, so its programs cannot redeem.", createKey, id),
     ),
+    renderBatches(site, batches, brands.length > 0),
+    renderRedemptions(site, before === null ? "Last redemptions" : "Earlier redemptions", redemptions),
     ...further,
   ];
   const named = brands.map((brand) => html`${linkTo(site, "brands", brand.id, brand.name)} `);
@@ -170,6 +173,7 @@ function renderRedemptions(site: OperatedSite, heading: string, { shown, next }:
         USD.format(priceUsd),
       ]),
       html`Nothing was redeemed yet. <a href="${site.basePath}${GUIDE_PATH}">The guide</a> shows partners how.`,
+      STACKS,
     ),
     linkNext(next, "Earlier redemptions"),
   );
@@ -198,6 +202,7 @@ of its vouchers.</p>\n`,
       ]),
       html`There are no batches yet. A batch is issued on the page of a product. \
 ${hasBrands ? "The products are on the pages of the brands." : "A product belongs to a brand, which comes first."}`,
+      STACKS,
     ),
     linkNext(next, "Earlier batches"),
   );
@@ -222,6 +227,7 @@ ${key.state === "Active" ? linkKeyActions(site, key) : null}`,
         renderTime(key.createdAt, MINUTES),
       ]),
       empty,
+      STACKS,
     ),
     linkNext(next, "Earlier keys"),
   );
