@@ -73,7 +73,7 @@ ${
 <main id="main">
 ${main}
 </main>
-<footer><p>${t("frame.version", { version: packageJson.version })}</p></footer>
+${face === undefined ? html`<footer><p>${t("frame.version", { version: packageJson.version })}</p></footer>` : null}
 </body>
 </html>
 `;

@@ -50,9 +50,7 @@ export async function renderVoucher(
     main: html`<h1>${markup("frame.from", names)}</h1>
 ${chain.sandbox ? renderSandboxNotice(locale) : null}
 <p class="verdict ${TONES[status]}" id="status"><strong>${t(`chain.states.${status}`)}</strong></p>
-<dl class="facts">
-<div><dt>${t("portal.columns.validUntil")}</dt><dd>${locale.time(validUntil, MINUTES)}</dd></div>
-</dl>
+${renderDate(status, validUntil, chain.events, locale)}
 <section aria-labelledby="happened">
 <h2 id="happened">${t("chain.happened")}</h2>
 <ol class="life">
@@ -60,6 +58,18 @@ ${chain.events.map((event) => renderEntry(event, locale))}</ol>
 </section>
 <p><a href="${historyPath(deps.config, chain)}${EXPERTS}">${t("chain.forExperts")}</a></p>`,
   });
+}
+
+/** The date that matters in the voucher's status: its end, or when it was used or cancelled. */
+function renderDate(status: VoucherStatus, validUntil: Date, events: readonly PublicEvent[], locale: Locale): Html {
+  const { t, time } = locale;
+  const shown = (name: string, at: string | Date) =>
+    html`<dl class="facts"><div><dt>${name}</dt><dd>${time(at, MINUTES)}</dd></div></dl>`;
+  if (status === "Active" || status === "Suspended") return shown(t("portal.columns.validUntil"), validUntil);
+  if (status === "Expired") return shown(t("events.voucher.instance.expired.title"), validUntil);
+  const type = status === "Redeemed" ? "voucher.instance.redeemed" : "voucher.instance.voided";
+  const event = events.findLast(({ eventType }) => eventType === type);
+  return event === undefined ? html`` : shown(t(`events.${type}.title`), event.occurredAt);
 }
 
 function renderEntry({ eventType, occurredAt }: PublicEvent, locale: Locale): Html {

@@ -32,6 +32,8 @@ describe.each(LOOKS)("on a %s", (look, options) => {
   ])("the page %s passes axe, does not overflow and keeps its content security policy", async (path) => {
     const visited = await visit(api.url + path, options);
     expect(await visited.page.getByRole("heading", { level: 1 }).count()).toBe(1);
+    const cut = "[...document.images].filter((image) => image.width > image.parentElement.clientWidth).length";
+    expect(await visited.page.evaluate(cut)).toBe(0);
     await expectSound(visited, `${path.replace("/docs/", "")}, ${look}`);
   });
 

@@ -86,7 +86,7 @@ it("a partner gets from today's sum to an order by keyboard, without JavaScript"
   const sum = Number(rows[0]?.sum).toLocaleString("en-US", { style: "currency", currency: "USD" });
   const total = `${COUNT} redemptions, ${sum}`;
   expect(await page.locator("section", { hasText: "Today" }).first().innerText()).toContain(total);
-  await page.getByRole("link", { name: "Each of today" }).press("Enter");
+  await page.getByRole("link", { name: "All of today" }).press("Enter");
   await page.waitForURL(/\/portal\/redemptions\?day=/);
   expect(await page.getByText(total).count()).toBe(1);
   expect(await page.getByRole("row").count()).toBe(COUNT + 1);

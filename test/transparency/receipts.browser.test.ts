@@ -197,15 +197,15 @@ it("the verification page says if a receipt contradicts the displayed history", 
 it("the verification page shows which entries are in the log, and reloads until all are", async () => {
   const { page, complaints } = await visit(first);
   expect(await page.locator("#log").innerText()).toBe(
-    "Every entry here is in the log vouchers.test/log, up to its checkpoint of 5 leaves.",
+    "Every entry here is in the log vouchers.test/log, up to its signed state of 5 entries.",
   );
   expect(await page.locator("td.leaf").allInnerTexts()).toEqual([
-    expect.stringMatching(/^Leaf [0-2] · Proof\s+of entry 1$/),
-    expect.stringMatching(/^Leaf [34] · Proof\s+of entry 2$/),
+    expect.stringMatching(/^No\. [0-2] in the log · Proof\s+of entry 1$/),
+    expect.stringMatching(/^No\. [34] in the log · Proof\s+of entry 2$/),
   ]);
   await page.goto(waiting);
   expect(await page.locator("#log.pending").innerText()).toMatch(
-    /^Entry 2 is not yet in the log .* leaves\. .* within seconds\. This page looks again by itself\.$/,
+    /^Entry 2 is not yet in the log .* entries\. .* within seconds\. This page looks again by itself\.$/,
   );
   expect(await page.locator("#entry-2 .leaf").innerText()).toBe("Not in the log yet");
   expect(await openSequencer(servers, files).run()).toMatchObject({ published: 6 });

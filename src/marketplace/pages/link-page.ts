@@ -2,7 +2,6 @@ import { linkAddress } from "../../core/voucher/codes.ts";
 import { type Html, html } from "../../pages/html.ts";
 import { layOut, renderSandboxNotice, type Site } from "../../pages/layout.ts";
 import type { Locale } from "../../pages/locale.ts";
-import { qrCode } from "../../pages/qr-code.ts";
 import { MINUTES } from "../../pages/time.ts";
 import { type DepsOf, pathId } from "../../platform/http/endpoint.ts";
 import type { Visitor } from "../../platform/http/middleware/caller-signal.ts";
@@ -50,11 +49,6 @@ ${validUntil === null ? null : fact("useBy", locale.time(validUntil, MINUTES))}
 </dl>
 ${storefront === null ? renderSteps(code, brand, locale) : renderButton(storefront, locale)}
 <details class="experts"><summary>${t("frame.experts")}</summary>
-<section aria-labelledby="carry">
-<h2 id="carry">${t("marketplace.link.onPhone")}</h2>
-<p>${t("marketplace.link.camera")}</p>
-${qrCode(address)}
-</section>
 <section aria-labelledby="programs" class="fine">
 <h2 id="programs">${t("marketplace.link.forApp")}</h2>
 <p>${markup("marketplace.link.claims", { token: html`<code>$USER_TOKEN</code>` })} \

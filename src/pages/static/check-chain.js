@@ -83,7 +83,7 @@ function showLocalTime(time) {
   if (isLocalTimeUtc(moment)) return;
   const date = new Intl.DateTimeFormat(undefined, { dateStyle: "long" });
   const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-  time.textContent = say("chain.yourTime", { time: `${date.format(moment)}, ${clock.format(moment)}` });
+  time.textContent = say("chain.yourTime", { date: date.format(moment), clock: clock.format(moment) });
 }
 
 /** Adds the reader's local time to each UTC time of the table, unless they are equal. */
