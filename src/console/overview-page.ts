@@ -239,7 +239,8 @@ function renderStock(site: Site, { stock }: Overview): Html {
 function renderQueues(site: Site, { queues }: Overview): Html {
   const show = (count: number | null) => (count === null ? "unknown" : COUNT.format(count));
   const rows = queues.map(({ name, paused, waiting, active, failed, workers }) => [
-    html`<a href="${opsPath(site, "queues", name)}">${name}</a>${paused ? html` <span class="badge bad">Paused</span>` : null}`,
+    html`<a href="${opsPath(site, "queues", name)}">${name}</a>\
+${paused ? html` <span class="badge bad">Paused</span>` : null}`,
     ...[workers, waiting, active, failed].map(show),
   ]);
   return renderTable("Queues", ["Queue", "Workers", "Waiting", "Active", "Failed"], rows);
