@@ -113,6 +113,7 @@ const ANSWERS: Record<string, [Ask, object | string]> = {
   suspended: [lookUp, { ...ACTIVE, status: "Suspended" }],
   suspends: [{ operation: "suspend", key, voucher }, { suspended: true }],
   "suspend unknown": [{ operation: "suspend", key, voucher }, "unavailable"],
+  "resume unknown": [{ operation: "resume", key, voucher }, "unavailable"],
   resumes: [{ operation: "resume", key, voucher }, { suspended: false }],
   "reserve refused as suspended": [reserve, "voucher_suspended"],
   extends: [extend, { extended: true }],

@@ -244,4 +244,13 @@ it.each<[calls: string, lostMs: number, broken: string[]]>([
   expect(brokenBy(history)).toEqual(broken);
 });
 
+it("checkOrder refuses a history of many open attempts and two lost primaries, which has many orders to search", () => {
+  const open = ["gone", "suspend unknown", "resume unknown", "void unknown", "extend unknown"];
+  const calls = open.flatMap((name) => Array.from({ length: 7 }, (_, n) => `${100 + n}-${150 + n} ${name}`));
+  const history = answersOf([...calls, "201-250 suspended", "551-560 voided", "651-660 active"]);
+  for (const ms of [300, 500]) history.losses.push({ fromMs: ms, untilMs: ms });
+  const [found] = checkOrder(history, new SteppedClock());
+  expect(found).toMatchObject({ rule: REGISTER, detail: expect.stringContaining("no next one explains its answer") });
+});
+
 const brokenBy = (history: History) => [...new Set(checkOrder(history, new SteppedClock()).map(({ rule }) => rule))];

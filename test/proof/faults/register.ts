@@ -192,9 +192,14 @@ export function confirmed(apply: Apply): Apply {
 export function unconfirmed(apply: Apply): Apply {
   return (was) => {
     const { status, redemption, suspended, end, hold, over } = was;
-    const kept = { status, redemption, suspended, end, hold, over };
-    return apply(was).map((after) => (after === was ? was : { ...after, earlier: [...was.earlier, kept] }));
+    const earlier = withKept(was.earlier, { status, redemption, suspended, end, hold, over });
+    return apply(was).map((after) => (after === was ? was : { ...after, earlier }));
   };
+}
+
+/** Each state once and sorted, so that equal registers are recognized: the order of the changes does not matter. */
+function withKept(earlier: readonly Kept[], kept: Kept): Kept[] {
+  return [...new Set([...earlier, kept].map((one) => JSON.stringify(one)))].toSorted().map((text) => JSON.parse(text));
 }
 
 /**

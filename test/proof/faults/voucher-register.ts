@@ -71,10 +71,14 @@ const exchangesOf = (operations: readonly VoucherOperation[]) => operations.flat
 type VoucherAskOf = Extract<Exchange["ask"], { voucher: unknown }>;
 type Times = Pick<VoucherOperation, "fromMs" | "untilMs" | "exchange">;
 
-/** A text that is equal for open attempts with the same effect. Null for attempts that differ. */
-function likeOf(ask: VoucherAskOf): string | null {
-  if (ask.operation === "extend") return `extend ${ask.validUntil}`;
-  return ask.operation === "suspend" || ask.operation === "resume" ? ask.operation : null;
+/**
+ * A text that is equal for open attempts with the same effect: the earliest can take effect whenever a later one can.
+ * Null for attempts to reserve, which give each reservation another name.
+ */
+function likeOf(ask: VoucherAskOf, isLost: boolean): string | null {
+  const { key: _key, voucher: _voucher, ...effect } = ask;
+  if (ask.operation === "reserve") return null;
+  return JSON.stringify(ask.operation === "redeem" ? { ...effect, isLost, keyId: ask.key.id } : effect);
 }
 
 /** The effects of a history's calls on registers, and the content of their answers. */
@@ -131,11 +135,12 @@ class RegisterOf {
     }
     const apply = status === 200 ? this.#applyOf(exchange, ask) : this.#applyRefusal(exchange, ask);
     const later = status === 200 ? null : this.#applyLater(exchange, ask);
+    const isLost = ask.operation === "redeem" && this.#isLost(exchange as Redeem);
     return [
       ...(apply === null ? [] : [{ ...times, voucherId: id, apply }]),
       ...(later === null
         ? []
-        : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later, like: likeOf(ask) }]),
+        : [{ ...times, untilMs: Number.POSITIVE_INFINITY, voucherId: id, apply: later, like: likeOf(ask, isLost) }]),
     ];
   }
 
@@ -221,12 +226,17 @@ class RegisterOf {
    */
   #applyAttempt(redeem: Redeem): Apply | null {
     const { ask, invokedMs } = redeem;
-    const ref = refOf(ask);
-    const isOver = !isOpen(redeem) || isEnded(redeem, this.#redeemsOf.get(ref) ?? []);
-    const isLost = isOver || (this.#voucherOf.get(ref) ?? ask.voucher.id) !== ask.voucher.id;
+    const isLost = this.#isLost(redeem);
     if (isLost && !this.#history.losses.some(({ untilMs }) => untilMs >= invokedMs)) return null;
     const redemption = { externalRef: ask.externalRef, at: null, isLost };
     return this.#unconfirmed((was) => this.#redeem(was, redeem, ask, redemption));
+  }
+
+  /** Whether an attempt without a 200 can have redeemed only on a primary that was lost. */
+  #isLost(redeem: Redeem): boolean {
+    const ref = refOf(redeem.ask);
+    const isOver = !isOpen(redeem) || isEnded(redeem, this.#redeemsOf.get(ref) ?? []);
+    return isOver || (this.#voucherOf.get(ref) ?? redeem.ask.voucher.id) !== redeem.ask.voucher.id;
   }
 
   #unconfirmed(apply: Apply): Apply {
