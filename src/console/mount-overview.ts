@@ -11,9 +11,7 @@ import { renderOverviewPage } from "./overview-page.ts";
 import { actingOf } from "./sign-in/signed-in.ts";
 import { type PageDeps, visitOf } from "./visit.ts";
 
-/**
- * How long a process serves the same copy of the overview, so that many open pages cost no more than one. Milliseconds.
- */
+/** How long a process serves the same copy of the overview to all open pages. Milliseconds. */
 const MAX_AGE_MS = 1_000;
 /**
  * How long one audit entry covers an operator's visits to the same overview, because the page reloads every few

@@ -117,8 +117,8 @@ export class PartnerCalls {
   }
 
   /**
-   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because a
-   * flood of them shows no more than one does.
+   * Keeps a call in memory until the next write, without a round trip. Calls over a limit are only counted, because all
+   * calls of a flood look the same.
    */
   note(ofOrganization: string | null, call: NotedCall): void {
     const organizationId = ofOrganization ?? NO_ORGANIZATION;

@@ -18,7 +18,7 @@ import {
 type ReferenceOutcome =
   /** A voucher was redeemed under it. */
   | { kind: "redeemed"; redemption: NonNullable<ReadRedemption["redemption"]> }
-  /** Nothing was redeemed under it. No attempt whose first read came before this end can redeem any more. */
+  /** Nothing was redeemed under it. An attempt whose first read came before this end no longer redeems. */
   | { kind: "ended" }
   /** Another transaction is redeeming or ending the reference. */
   | { kind: "held" }

@@ -13,7 +13,7 @@ import type { RedisWatch } from "../../platform/servers/watch-redis.ts";
 
 /** Maximum wait for a server. Milliseconds. */
 const PROBE_MS = 1_500;
-/** How long a process reuses the result of a probe, so that many callers cost no more than one. Milliseconds. */
+/** How long a process reuses the result of a probe for other callers. Milliseconds. */
 const KEPT_MS = 500;
 
 const NO_POSTGRES = "No answer from Postgres.";

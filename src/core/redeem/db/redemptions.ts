@@ -310,8 +310,8 @@ export async function lockReferencesToEnd(tx: Transaction, refs: readonly Extern
 export const endReferences = sql.prepareAll("end_references", { organizationId: text, externalRef: text });
 
 /**
- * Begins a generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that no
- * attempt needs any more. Returns how many.
+ * Begins a generation of ends if the current one is an hour old. Deletes at most `limit` ends of generations that
+ * attempts no longer need. Returns the number of deleted ends.
  */
 export async function deleteOldEnds(pool: pg.Pool, limit: number): Promise<number> {
   await beginGeneration(pool, latestTime(pool));
