@@ -49,7 +49,8 @@ it("untilReady gives up after a minute when a process accepts a connection and s
   const reason = processes.untilReady(url).catch(({ message }) => message);
   const [socket] = await once(server, "connection");
   onTestFinished(() => socket.destroy());
-  expect(limit.mock.calls).toEqual([[60_000]]);
+  // Files before this one in the process may still ask for limits of their own.
+  expect(limit).toHaveBeenCalledWith(60_000);
   vi.setSystemTime(Date.now() + 60_000);
   late.abort();
   expect(await reason).toBe(`${url} is not ready: no answer`);
