@@ -112,7 +112,8 @@ it("traces contain each request's status and error code", () => {
 });
 
 it("traces link each transaction to its jobs, and each job to its transaction", () => {
-  const batches = spans.filter(({ name, traceId }) => name === "redeem batch" && traceId.startsWith(chosen.crowd));
+  // A batch continues the trace of its first job, which may be a canary's.
+  const batches = spans.filter(({ name }) => name === "redeem batch");
   const shared = batches.filter(({ attributes }) => Number(attributes["voucher.batch.items"]) > 1);
   expect(shared.length).toBeGreaterThan(0);
   const jobs = new Map(spans.filter(({ name }) => name === "process redeem").map((span) => [span.spanId, span]));

@@ -49,7 +49,7 @@ const CHECKOUTS = {
   voidVoucher: 2,
   voidContested: 2,
   suspendVoucher: 4,
-  extendVoucher: 4,
+  extendVoucher: 8,
   issueAndVoid: 6,
   eraseOrder: 6,
   lookAround: 10,
@@ -59,8 +59,11 @@ const CHECKOUTS = {
 };
 /** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
 const ISSUED = 3;
-/** How much longer an extended voucher is valid: some expire during the run. Milliseconds. */
-const EXTENDED_MS = [500, 5_000, 86_400_000];
+/**
+ * How much longer an extended voucher is valid. Some expire during the run. A call that is answered after its new end is
+ * refused, so on a slow machine only the longest is sure to succeed. Milliseconds.
+ */
+const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
 /** The calls that repeat while others watch a redemption. */
 const WATCHED = ["lookUp", "events", "publicEvents"] as const;
 const WATCHING_MS = { min: 20, max: 150 };
