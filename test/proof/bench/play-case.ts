@@ -79,7 +79,8 @@ export async function playCase(
   const game: Game = { servers, loadCase, connections, ...options };
   const entrants = players.map((player): Entrant => ({ player, rounds: [], rate: FIRST_RATE }));
   for (let round = 1; round <= rounds; round++) {
-    for (const entrant of entrants) {
+    // Every second round in reverse, so that a machine that becomes slower affects all alike.
+    for (const entrant of round % 2 === 1 ? entrants : entrants.toReversed()) {
       const { running, stage } = entrant.player;
       await running.resume();
       const played = await playRound(game, entrant, round === 1);
