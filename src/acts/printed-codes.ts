@@ -12,11 +12,11 @@ export interface Code {
 
 /**
  * Yields exactly `count` codes.
- * @throws AppError `invalid_request` for another number of codes, and the errors of `readCodes`.
+ * @throws AppError `invalid_request` for another number of codes, and the errors of `readPrintedCodes`.
  */
 export async function* printedCodes(readLines: ReadLines, count: number): AsyncGenerator<Code> {
   let found = 0;
-  for await (const code of readCodes(readLines)) {
+  for await (const code of readPrintedCodes(readLines)) {
     found += 1;
     if (found > count) throw notIssued(`The file contains more than ${count} codes.`);
     yield code;
@@ -30,7 +30,7 @@ export function assertCount(found: number, count: number): void {
 }
 
 /** Yields printed codes. @throws AppError `invalid_request` with the number of a line that cannot be imported. */
-export async function* readCodes(readLines: ReadLines): AsyncGenerator<Code> {
+export async function* readPrintedCodes(readLines: ReadLines): AsyncGenerator<Code> {
   let line = 0;
   for await (const text of readLines()) {
     line += 1;
@@ -57,7 +57,7 @@ export async function explainTaken(readLines: ReadLines, error: unknown): Promis
   const [, taken] = /=\(\w+, (.*)\)/s.exec((error as { detail?: string }).detail ?? "") ?? [];
   const lines: number[] = [];
   let line = 0;
-  for await (const { codeKey } of readCodes(readLines)) {
+  for await (const { codeKey } of readPrintedCodes(readLines)) {
     line += 1;
     if (codeKey === taken && lines.push(line) === 2) break;
   }

@@ -4,7 +4,7 @@ export { formatCount, formatUtc, formatUtcWithZone, pluralize } from "../acts/wo
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Styles text for standard output. Only on a terminal, unless NO_COLOR or FORCE_COLOR is set. */
+/** Styles text if standard output is a terminal. NO_COLOR turns styles off, and FORCE_COLOR turns them on. */
 export function paint(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }

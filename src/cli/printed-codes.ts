@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { CodesSummary, findTrace } from "../acts/printed-code-formats.ts";
-import { assertCount, notIssued, type ReadLines, readCodes } from "../acts/printed-codes.ts";
+import { assertCount, notIssued, type ReadLines, readPrintedCodes } from "../acts/printed-codes.ts";
 import { formatCount, pluralize } from "./format.ts";
 
 /**
@@ -70,7 +70,7 @@ function encodingOf([first, second, third]: Uint8Array): string {
  */
 export async function describePrintedCodes(readLines: ReadLines, count: number): Promise<string> {
   const summary = new CodesSummary();
-  for await (const { code, codeKey } of readCodes(readLines)) summary.add(code, codeKey);
+  for await (const { code, codeKey } of readPrintedCodes(readLines)) summary.add(code, codeKey);
   const fault = summary.findFault();
   if (fault !== null) throw notIssued(fault);
   assertCount(summary.count, count);

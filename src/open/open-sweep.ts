@@ -27,7 +27,7 @@ export function openSweepTasks(service: WorkerService & { queueLinks: QueueResou
   return Object.assign({}, CORE_TASKS, ...OPENERS.map((open) => open(service)));
 }
 
-/** The names of all tasks that can fail. */
+/** The names of all tasks whose failures are counted. */
 export const nameSweepTasks = ({ sweepTasks }: SweepDeps) => nameTasks(sweepTasks, UNCOUNTED);
 
 /** One pass of the sweeper. */

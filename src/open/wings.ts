@@ -12,7 +12,7 @@ type OwnWing = Wing<ApiCore, WorkerService, any>;
 /** Checks that this service provides everything that a wing's parts need. */
 export const wing = <Own extends object>(one: Wing<ApiCore, WorkerService, Own>): OwnWing => one;
 
-/** All wings. To remove a wing, delete its folder and its line here. */
+/** The optional parts of the service. To remove one, delete its folder, its import above and its entry in this list. */
 export const WINGS: readonly OwnWing[] = [wing(marketplace), wing(transparency), wing(webhooks)];
 
 /** The files with the grants of all wings. */

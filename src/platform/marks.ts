@@ -35,8 +35,8 @@ export interface Memory extends ServerStart {
 }
 
 /**
- * What a server still has of a {@link Memory}: the ids of the marks at the remembered positions, and facts about the
- * server.
+ * What a server reports, for comparison with the {@link Memory} of a process: the ids of its own marks at the two
+ * remembered positions, its timeline, its oldest mark and its accepted losses.
  */
 export interface Recollection {
   readonly timeline: string;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CodesSummary } from "../../src/acts/printed-code-formats.ts";
-import { readCodes } from "../../src/acts/printed-codes.ts";
+import { readPrintedCodes } from "../../src/acts/printed-codes.ts";
 import { openPrintedCodes } from "../../src/cli/printed-codes.ts";
 import { normaliseCode } from "../../src/core/voucher/codes.ts";
 
@@ -19,7 +19,7 @@ async function read(content: Uint8Array): Promise<string[]> {
   const file = join(folder, "codes");
   writeFileSync(file, content);
   const codes: string[] = [];
-  for await (const { code } of readCodes(await openPrintedCodes(file))) codes.push(code);
+  for await (const { code } of readPrintedCodes(await openPrintedCodes(file))) codes.push(code);
   return codes;
 }
 

@@ -26,7 +26,10 @@ const issuerOf = async ({ organizationId }: Pick<TestPartner, "organizationId">)
   return { id, post, revoke: () => revokeApiKey.run(provisioning(db), id, {}) };
 };
 
-/** Starts to watch the API's checks for ended keys. Returns whether a check has found the key's end. */
+/**
+ * Records the API's queries that check whether a key was revoked or has expired. The returned function tells whether
+ * one of them has found this key revoked or expired.
+ */
 function watchChecks(): (keyId: string) => Promise<boolean> {
   const query = vi.spyOn(service.apis[0]?.ctx.issuer?.pool ?? expect.fail("no issuer API"), "query");
   onTestFinished(() => query.mockRestore());

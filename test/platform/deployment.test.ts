@@ -305,7 +305,7 @@ it("a connection whose answer arrives after a newer mark is compared with that m
   await expect(admitted[1]).rejects.toMatchObject(setBack);
 });
 
-it("a mark that is confirmed during a change of servers is not remembered", async () => {
+it("DatabaseFence does not remember a mark whose COMMIT returns after another server was admitted", async () => {
   const deployment = new DatabaseFence(log);
   const server = new Server("00000001", "1", ["a"]);
   const first = new Connection(server);

@@ -91,7 +91,7 @@ it("the log of the API and worker has one line per request, with route, status, 
   }
 });
 
-it("the log of the API and worker has no caller's id, and a new one in place of an invalid one", () => {
+it("the log of the API and worker contains no request id of a caller, but a new id for each request", () => {
   expect(everything).not.toContain("insane id");
   for (const requestId of requests.keys()) expect(everything).not.toContain(requestId);
   const probes = apiLines.filter((line) => line.route === "/healthz" && line.requestId !== undefined);

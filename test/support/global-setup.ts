@@ -35,7 +35,8 @@ type Stop = () => Promise<unknown>;
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const stops: Stop[] = [];
   const containers = (!process.env.DATABASE_URL || !process.env.REDIS_URL) && dockerAnswers();
-  // The address of containers' ports, even if the tests run in a container of the host's network.
+  // Containers publish their ports on this address. testcontainers would not find it from within a container that uses
+  // the host's network.
   process.env.TESTCONTAINERS_HOST_OVERRIDE ??= "127.0.0.1";
   const databaseUrl = process.env.DATABASE_URL || (await (containers ? postgresContainer : embeddedPostgres)(stops));
   const shards = Number(process.env.TEST_CLUSTER_SHARDS || 0);

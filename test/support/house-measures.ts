@@ -71,7 +71,6 @@ export function findLongFunctions(text: string, max: number): { line: number; li
   });
 }
 
-/** All long functions of these files. */
 export function longFunctionsOf(files: readonly string[]): (Place & { lines: number })[] {
   return files.flatMap((file) => findLongFunctions(read(file), FUNCTION_MAX).map((found) => ({ file, ...found })));
 }

@@ -120,7 +120,7 @@ it("the verifier file verifies nothing without a receipt and a policy that names
   }
 });
 
-it("the verifier file uses a policy that is saved in it", async () => {
+it("a saved copy of the verifier file uses the policy that was saved with it", async () => {
   const withPolicy = (markup: string) => markup.replace(/(<textarea id="policy"[^>]*>)/, `$1${vectors.policy}`);
   const { page, complaints } = await visit(saveCopy("verifier.html", withPolicy));
   expect((await verify(page, redemption)).look).toBe("good");

@@ -281,7 +281,7 @@ describe.skipIf(inject("logins").api === null)("a person who connects to the dat
     expect(await run()).toMatchObject(refused(/^The database states 7 leaves/));
   });
 
-  it("a person with the owner's rights can change every row, and the log refuses or repairs it", async () => {
+  it("after any change with the owner's rights, the log repairs it, stops, or its audit reports it", async () => {
     const attempt = connect(servers.ownerUrl);
     const change = async (statement: string) =>
       expect(await attempt(`SET LOCAL session_replication_role = replica; ${statement}`), statement).toBeNull();

@@ -286,7 +286,7 @@ async function endFault(keepers: readonly FaultKeeper[]): Promise<void> {
   await lookAll(keepers, []);
 }
 
-/** Moves the start of all faults back, as if this time had passed. */
+/** Moves this time of all faults into the past, as if so much time had passed since. */
 async function pass(since: "ended_at" | "tried_at", time = "61 seconds"): Promise<void> {
   await db.query(`UPDATE faults SET ${since} = ${since} - $1::interval`, [time]);
 }

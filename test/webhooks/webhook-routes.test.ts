@@ -200,7 +200,7 @@ async function openLocal() {
   return { receiver, local, post, ...created };
 }
 
-it("a replaced secret signs for 24 hours, among at most ten secrets", async () => {
+it("a replaced secret signs for 24 hours, and an endpoint has at most ten replaced secrets", async () => {
   const { receiver, post, id, secret } = await openLocal();
   /** Sends a test request, and returns the secrets that have signed it. */
   const signers = async (secrets: readonly string[]) => {

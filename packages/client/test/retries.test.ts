@@ -130,11 +130,11 @@ const errorAfter = (answer: Response | Error, settings: Partial<Settings> = {}) 
 
 it.each([
   ...["request_timeout", "rate_limited", "too_many_misses", "redeem_timeout", "voucher_busy", "overloaded"],
-])("a call says that nothing changed if all its attempts were refused with %s", async (code) => {
+])("a call throws VoucherRefused if the service refused all its attempts with %s", async (code) => {
   expect(await errorAfter(refusal(503, code))).toMatchObject({ name: "VoucherRefused", code });
 });
 
-it("after any other failure, a call has an unknown outcome and the failure as its cause", async () => {
+it("after any other failure, a call throws OutcomeUnknown with the failure as its cause", async () => {
   const unknown = { name: "OutcomeUnknown", message: "No final response from the service" };
   for (const answer of [refusal(503, "unavailable"), new Response("", { status: 502 })])
     expect(await errorAfter(answer)).toMatchObject({ ...unknown, cause: { name: "VoucherRefused" } });

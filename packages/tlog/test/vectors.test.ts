@@ -76,7 +76,7 @@ it.each(broken)("the verifier refuses a broken receipt: $name", async ({ receipt
   await expect(verifyProof(receipt, policy)).rejects.toThrow(NotAccepted);
 });
 
-it("the verifier accepts a proof without a payload for its own recordHash only", async () => {
+it("the verifier accepts a proof without a payload only with the recordHash of the proof's leaf", async () => {
   const [good] = receipts;
   const proof = String(good?.receipt).replace(/^extra .*\n/m, "");
   const recordHash = data[0] as Buffer;

@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { signingSecret, type TokenSecret } from "./reservation-token.ts";
 
 /**
- * The lists whose cursors are signed. The list's name is part of the MAC, so a cursor of one list, or a ticket, is
- * never valid for another list.
+ * The lists whose cursors are signed. The list's name is part of the MAC, so a cursor is valid only for its own list.
+ * A reservation's token is no valid cursor.
  */
 type List = "redemptions" | "events";
 

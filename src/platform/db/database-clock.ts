@@ -9,7 +9,7 @@ import { UnusableDatabase } from "./schema.ts";
 // never makes anything expire, end, be deleted, get a wrong date, or become valid again. See docs/design/database.md,
 // "Time".
 
-/** The clock has jumped if its change differs from the time that has passed by at least this much. Milliseconds. */
+/** The clock has jumped if it moved this much more, or less, than the time between two readings. Milliseconds. */
 const JUMP_MS = 10_000;
 /** How much the database's clock may gain on the process's own clock between two readings. Milliseconds. */
 const SLACK_MS = 1_000;

@@ -100,7 +100,7 @@ export function growTree(before: TreeHead, grown: readonly StoredTile[], after: 
   ];
 }
 
-/** Bundles (level 0) and tiles. Those that are not stored are left out. */
+/** Reads bundles (level 0) and tiles. Leaves out those that are not stored. */
 export async function selectTlogTiles(db: Queryable, tiles: readonly TileId[]): Promise<StoredTile[]> {
   const rows = await selectTiles(db, columnsOf(tiles, "level", "index"));
   return rows.flatMap(({ level, index, hashes }) => (hashes === null ? [] : [{ level, index, hashes }]));

@@ -252,7 +252,7 @@ it("a reference cannot be redeemed while its refusal with 409 is being committed
   expect(await runRedeemJob(worker, newAttempt(id), job)).toMatchObject({ kind: "redeemed" });
 });
 
-it("a refusal answers redeem_unknown instead of 409 if its reference's end cannot be committed", async () => {
+it("a redeem answers redeem_unknown, not 409, if the row that ends its reference cannot be committed", async () => {
   vi.spyOn(api.ctx.referenceEnds, "submit").mockRejectedValueOnce(new Error("the connection is lost"));
   expect(await refuse("not-ended")).toMatchObject({ status: 503, body: { code: "redeem_unknown" } });
 });

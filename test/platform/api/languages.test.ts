@@ -176,7 +176,7 @@ it("link, listing, history and check pages are in the reader's language, and dec
   }
 });
 
-it("the check of a voucher refuses other text in the reader's language", async () => {
+it("POST /check refuses a text that names no voucher with 400, in the reader's language", async () => {
   const headers = { accept: "text/html", "accept-language": "de" };
   const body = new URLSearchParams({ voucher: "x" });
   const refused = await fetch(`${api.url}/check`, { method: "POST", headers, body });

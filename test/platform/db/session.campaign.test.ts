@@ -277,7 +277,7 @@ describe("schemas", () => {
 });
 
 describe("functions", () => {
-  it("the list of SECURITY DEFINER functions has all functions that the migrations create", async () => {
+  it("the list of SECURITY DEFINER functions has all such functions that the migrations create", async () => {
     const { rows } = await servers.db.query<{ name: string }>(
       "SELECT proname AS name FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace ORDER BY 1",
     );
@@ -406,7 +406,7 @@ it("a process and db check name a table whose row level security hides rows", as
   expect(checked.stdout).toContain(sentence);
 });
 
-it("functions that were created with quote_all_identifiers on are recognized", async () => {
+it("the service accepts functions that were changed with quote_all_identifiers on", async () => {
   const database = await makeDatabase();
   await migrateDatabase(ownerOf(database));
   await runIn(

@@ -64,7 +64,7 @@ it("a miss limit counts a failed look-up neither as a hit nor as a miss", async 
   expect(await misses(5)).toBe(1);
 });
 
-it("a miss limit says when its window ends, and then forgets it", async () => {
+it("a miss limit refuses with the time until its window ends, and then allows calls again", async () => {
   const { guard, misses } = await open(counting.newName(), { limit: 2, seconds: 1 });
   await until(async () => (await misses(10)) < 10);
   const refused = await guard(false);

@@ -78,7 +78,7 @@ it("a rate limiter makes no Redis call for occasional callers", async () => {
   expect(await counting.monitor.count(`limit:${name}`)).toBe(0);
 });
 
-it("a rate limiter calls Redis for a twentieth of the calls at full rate, and for no refusal", async () => {
+it("a rate limiter calls Redis at most 20 times for a window's calls, and never for a refused call", async () => {
   const name = counting.newName();
   const limiter = await openLimiter(name);
   for (let call = 0; call < LIMIT; call++) await limiter.take("caller");

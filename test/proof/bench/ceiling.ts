@@ -99,7 +99,7 @@ async function prepareCalls({ db, partner }: Stage, prepared: readonly Prepared[
   await db.query("VACUUM (ANALYZE) bench_calls");
 }
 
-/** Reads the meters after the warm-up and again after some seconds. */
+/** Reads the meters after the warm-up, and again `seconds` later. */
 async function readAround<Meters>(seconds: number, readMeters: () => Promise<Meters>) {
   await sleep(WARM_UP_SECONDS * 1_000);
   const [fromMs, before] = [Date.now(), await readMeters()];

@@ -25,7 +25,10 @@ export interface Filling {
   redeemed: number;
 }
 
-/** Creates a stage whose database has rows as after years of service. Its subjects are vouchers of all these years. */
+/**
+ * Opens a stage and fills its database with the rows that years of operation would leave. Requests use vouchers from
+ * all of these years.
+ */
 export async function openFilledStage(
   servers: Pick<BenchServers, "directory" | "postgresUrl">,
   name: string,

@@ -70,7 +70,7 @@ async function askIsReady(api: TestApi): Promise<Reply> {
   return answer.status === 503 ? send("GET", `${api.url}/readyz`) : answer;
 }
 
-it("an API stays ready while one master refuses writes, and names its shards", async () => {
+it("an API stays ready while one Redis master refuses writes, and /readyz lists that master's shards", async () => {
   const [api] = own.apis as [TestApi];
   const master = await own.cluster.masterOf(slotOfShard(own.servers, 5));
   const names = (await shardsOn(own, master)).map((index) => `${index}/${SHARDS}`);

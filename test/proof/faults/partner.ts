@@ -60,8 +60,8 @@ const CHECKOUTS = {
 /** Vouchers of a batch that is issued and voided: one redeemed, one reserved, and one that nothing uses. */
 const ISSUED = 3;
 /**
- * How much longer an extended voucher is valid. Some expire during the run. A call that is answered after its new end is
- * refused, so on a slow machine only the longest is sure to succeed. Milliseconds.
+ * How much longer an extended voucher is valid. Some expire during the run. A call that the service decides after its
+ * new end is refused, so on a slow machine only the longest is sure to succeed. Milliseconds.
  */
 const EXTENDED_MS = [500, 5_000, 86_400_000, 86_400_000];
 /** The calls that repeat while others watch a redemption. */

@@ -17,7 +17,7 @@ export interface KnownValues {
   keys: readonly string[];
   /** All codes, tickets and ids. */
   names: readonly string[];
-  /** Authorization headers of users, and for the dashboard and the portal. */
+  /** Authorization headers of users, operators and partners. */
   signIns: readonly string[];
 }
 
