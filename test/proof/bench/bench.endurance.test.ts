@@ -104,7 +104,7 @@ it(
 );
 
 it(
-  "a filled database has valid chains, and vouchers with known codes",
+  "a database that the benchmark fills has valid chains, and vouchers with known codes",
   async () => {
     const how = { signal: new AbortController().signal, say: () => undefined };
     const servers = await openBenchServers(how.say);

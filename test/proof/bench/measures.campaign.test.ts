@@ -51,7 +51,7 @@ it("the table of a case includes another working copy if there is one, and omits
   expect(first?.slice(3, 10)).toEqual(["0.90", "1.0", "2.0", "", "", "100", ""]);
 });
 
-it("the table of a case sets the best value of each column in bold, and all equal ones", () => {
+it("the table of a case prints the best value of each column in bold, including ties", () => {
   const service = { contender: "service" as const, rounds: [{ ...round(150, 20), p50Ms: 0.98 }] };
   const a = { contender: "a" as const, rounds: [{ ...round(100), p99Ms: 3 }] };
   const i = { contender: "i" as const, rounds: [{ ...round(50, 30), walBytes: 650, p99Ms: Number.NaN }] };
@@ -105,7 +105,7 @@ it("the table of a case sets the best value of each column in bold, and all equa
   ]);
 });
 
-it("the table of kills sets the smallest losses in bold, and lists each victim's kills", () => {
+it("the table of kills lists how often each victim was killed, and prints the smallest losses in bold", () => {
   const kept = { contender: "a" as const, kills: { Redis: 2, "api 0": 3 }, redeems: 9, confirmed: 8, violations: [] };
   const untrue = { rule: "a 200 stays true", detail: "order-1", exchanges: [] };
   const again = { rule: "a reference is new once", detail: "order-2", exchanges: [] };
@@ -135,7 +135,7 @@ it.each([
   ["contradict on a voucher redeemed twice", [first], [first, other], "voucher 1 is in the database twice"],
   ["contradict on a voucher with two users", [], [first, { ...second, receipt: "code 1" }], "code 1 was issued twice"],
   ["contradict on a redemption confirmed twice", [first, first], [first], "voucher 1 was answered twice"],
-])("answers of a benchmark and its database %s", (_, answered, stored, contradiction) => {
+])("a benchmark's answers and the rows of its database %s", (_, answered, stored, contradiction) => {
   const found = findContradiction(answered, stored);
   if (contradiction === null) expect(found).toBeNull();
   else expect(found).toContain(contradiction);
@@ -153,7 +153,7 @@ it.runIf(CAN_READ_USAGE)("CPU time counts a process with or without its children
   expect(readCpuMicros([2 ** 22 + 1])).toBe(0);
 });
 
-it("growth with time is distinguished from growth with calls, and reported unless it has a known limit", () => {
+it("judgeGrowth tells growth with time from growth with calls, and reports both unless it is expected", () => {
   let calls = 0;
   const samples = Array.from({ length: 80 }, (_, n) => {
     calls += Math.floor(n / 10) % 2 === 0 ? 400 : 100;

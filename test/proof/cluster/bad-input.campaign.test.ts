@@ -30,7 +30,7 @@ it("db check accepts a cluster with equal shards per master, and rejects address
   expect(more).toEqual([]);
 });
 
-it("db check reports another kind of server and a silent node, but accepts one address of a cluster", async () => {
+it("db check reports a server outside the cluster and a silent node, but accepts a single address", async () => {
   const single = new URL(servers.redisUrl).host;
   expect(await check(`redis://${address(cluster)},${single}`)).toMatchObject([{ code: "redis_no_cluster" }]);
   expect(await check(`redis://${address(cluster)},127.0.0.1:1`)).toMatchObject([{ code: "redis_node_silent" }]);

@@ -39,7 +39,7 @@ async function untilRedeemed(answers: Load["answers"], shards: readonly number[]
   }, PATIENT_MS);
 }
 
-it("a master killed under load stops its shards for at most ten seconds, and no others", async () => {
+it("killing a master under load stops its shards for at most ten seconds, and no other shards", async () => {
   const slot = slotOfShard(own.servers, 0);
   const lost = await shardsOn(own, await own.cluster.masterOf(slot));
   expect(lost).toHaveLength(SHARDS / 3);

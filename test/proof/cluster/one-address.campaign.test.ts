@@ -44,7 +44,7 @@ it("a cluster with one address reserves and redeems in every shard, and db check
 it.each([
   ["src/main.ts", "listening"],
   ["workers/main.ts", "working"],
-])("%s ends when a cluster's address responds only after its start", async (program, started) => {
+])("%s exits when REDIS_URL first responds after the start, and leads to a cluster", async (program, started) => {
   const front = await openFront();
   front.cut();
   const env = { DATABASE_URL: own.servers.databaseUrl, REDIS_URL: front.url, PORT: "0", QUEUE_SHARDS: String(SHARDS) };

@@ -95,7 +95,7 @@ it("an API stays ready while one Redis master refuses writes, and /readyz lists 
   await until(async () => !(await isTold()));
 });
 
-it("an API stays ready while one shard's server is unreachable, and names its shards", async () => {
+it("an API stays ready while a Redis master and its replica are dead, and /readyz lists their shards", async () => {
   const { cluster } = own;
   const [[api], [till]] = [own.apis as [TestApi], own.tills as [PartnerClient]];
   const master = await cluster.masterOf(slotOfShard(own.servers, 5));

@@ -18,7 +18,7 @@ const NAMED = Object.fromEntries(SECRETS.map((name) => [name, `<${name}>`]));
 const SERVICES = readServices(NAMED);
 const ALL = Object.entries(SERVICES);
 
-it("./setup creates .env with a long secret per name, only for its owner, and never replaces it", () => {
+it("./setup creates .env with long secrets that only its owner can read, and never replaces it", () => {
   const folder = mkdtempSync(join(tmpdir(), "voucher-compose-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const file of [".env.example", "setup"]) copyFileSync(file, join(folder, file));
@@ -40,7 +40,7 @@ it("docker-compose.yml starts two workers, or as many as WORKERS in .env says", 
   expect(SETTINGS).toContain("\n#WORKERS=4\n");
 });
 
-it("docker-compose.yml requires every secret except the log's, without which only the log is missing", () => {
+it("docker-compose.yml requires every secret except the log's, without which only the log does not start", () => {
   for (const name of SECRETS.filter((one) => one !== "PVA_LOG_PASSWORD")) {
     expect(() => readServices({ ...NAMED, [name]: "" }), name).toThrow(`${name}: run ./setup first`);
   }
@@ -129,7 +129,7 @@ it("docker-compose.yml pins every foreign image by tag and digest, except three 
   expect(dockerfile.match(/^FROM (?!\$\{NODE_IMAGE\})/gm)).toBeNull();
 });
 
-it("docker-compose.yml shows the log's key only to workers, and keeps the anchor apart from it", () => {
+it("docker-compose.yml gives the log's key only to the log's containers, apart from the anchor", () => {
   const { LOG_KEY_FILE, LOG_ANCHOR } = SERVICES.log?.environment ?? {};
   const [key, anchor] = [LOG_KEY_FILE, LOG_ANCHOR].map((path) => dirname(String(path).replace("file:", "")));
   const mounts = ALL.flatMap(([name, { volumes = [] }]) =>
@@ -146,7 +146,7 @@ it("docker-compose.yml shows the log's key only to workers, and keeps the anchor
   expect(withKey.toSorted()).toEqual(["ha-log", "ha-log-init", "log", "log-init"]);
 });
 
-it("docker-compose.yml publishes ports only on loopback, except the proxy's, which variables set", () => {
+it("docker-compose.yml publishes only the proxy's port beyond loopback, unless a variable says otherwise", () => {
   for (const [name, { ports = [] }] of ALL) {
     for (const port of ports) expect(port, name).toMatch(name === "proxy" ? /^0\.0\.0\.0:/ : /^127\.0\.0\.1:/);
   }
@@ -156,7 +156,7 @@ it("docker-compose.yml publishes ports only on loopback, except the proxy's, whi
   expect(SERVICES.api?.environment?.TRUST_PROXY).toBe(SERVICES.proxy?.networks.edge?.ipv4_address);
 });
 
-it("docker-compose.yml lets Patroni of the profile ha wait for a synchronous standby", () => {
+it("docker-compose.yml makes Patroni of the profile ha wait for a synchronous standby", () => {
   const nodes = [1, 2, 3].map((n) => SERVICES[`ha-pg-${n}`]?.environment?.SPILO_CONFIGURATION);
   expect(new Set(nodes).size).toBe(1);
   const { dcs } = JSON.parse(String(nodes[0])).bootstrap;

@@ -88,7 +88,7 @@ describe("docker compose", () => {
     assert.equal(JSON.parse(report).problemCount, 0);
   });
 
-  it("the processes have no root, no capability, no writable files, and limits of memory and processes", async () => {
+  it("the containers run without root, capabilities and writable files, and limit memory and processes", async () => {
     for (const service of ["api", "worker"]) {
       const inside = async (command: string) =>
         (await deployment.compose("exec", "-T", service, "sh", "-c", command)).trim();
@@ -190,7 +190,7 @@ describe("docker compose", () => {
     assert.deepEqual([issued?.osUser, issued?.host], ["alice", "desk-1"]);
   });
 
-  it("an upgrade in steps answers every call within a drain and a start", async () => {
+  it("during an upgrade in steps, no call waits longer than a drain and a start", async () => {
     const { compose } = deployment;
     await redeemDuring(async () => {
       await compose("build", "migrate");
@@ -209,7 +209,7 @@ describe("docker compose", () => {
     assertAnswered(NOT_HUNG_MS);
   });
 
-  it("the runbook's lines retire the log, and can be repeated", async () => {
+  it("the documented commands retire the log, and can be repeated", async () => {
     const runbook = readFileSync(`${deployment.checkout}/docs/transparency-log.md`, "utf8");
     const [, lines = ""] = / {2}```sh\n( {2}docker compose stop log[\s\S]*?)\n {2}```/.exec(runbook) ?? [];
     assert.match(lines, /log retire/);
@@ -223,7 +223,7 @@ describe("docker compose", () => {
     assert.match(checkpoint, /^vouchers.test\/log2\n/);
   });
 
-  it("the runbook's lines restore a dump that was made inside the containers", async () => {
+  it("pg_restore and `db adopt` restore a dump that was made inside the containers", async () => {
     const { compose, run } = deployment;
     const inPostgres = "docker compose exec -T postgres";
     await run("sh", "-c", `${inPostgres} pg_dump -U vouchers -Fc vouchers > vouchers.dump`);

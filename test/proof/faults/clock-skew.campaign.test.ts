@@ -16,7 +16,7 @@ afterEach(() => {
 it.each([
   ["an hour ahead", HOUR_MS],
   ["an hour behind", -HOUR_MS],
-])("reservations, deadlines and redemptions use the database's clock, with the host's %s", async (_how, skewMs) => {
+])("reservations, deadlines and redemptions use the database's clock while the host's is %s", async (_how, skewMs) => {
   const validUntil = new Date(Date.now() + HOUR_MS / 2);
   const [reserved, redeemed] = [await issue({ validUntil }), await issue({ validUntil })];
   // Shifts the clock of this process, which runs the API and the workers, and not the database's.

@@ -62,7 +62,7 @@ async function read(ask: Parameters<typeof exchangeOnce>[0], lines: readonly str
 it.each([
   "partner",
   "portal",
-] as const)("a truncated file of the %s that looks complete breaks the rule for lists", async (file) => {
+] as const)("checkLists reports a truncated file of the %s that looks complete", async (file) => {
   const check = async (end: string) => {
     const history = new History();
     const records = toRecords(new SteppedClock(), recorded, [], []);
@@ -75,7 +75,7 @@ it.each([
   expect(await check("cut without a length")).toEqual([200, CHANGED]);
 });
 
-it("a truncated file of codes that looks complete breaks the rule for batches", async () => {
+it("checkIssuers reports a truncated file of codes that looks complete", async () => {
   const ask = { operation: "codes", key, batchId: "bat_1", count: 2, file: "issuer" } as const;
   const lines = ["id,code,serial", "vch_1,AAAA,1", "vch_2,BBBB,2"];
   const check = async (end: string) => {

@@ -82,7 +82,7 @@ describe("a migration of a table that a long transaction is reading", () => {
     expect(await columnsOf("busy")).toEqual(["id", "added"]);
   });
 
-  it("a migration of a table that is being read gives up after its longest wait, and names the session", async () => {
+  it("a migration of a table that is being read gives up after its maximum wait, and names the session", async () => {
     const file = addMigration("busy_again", "ALTER TABLE busy ADD COLUMN again integer");
     const refused = await migrateDatabase(servers.ownerUrl, { directory, waitMaxMs: 8_000 }).catch((error) => error);
     expect(explainMigration(refused)).toEqual({

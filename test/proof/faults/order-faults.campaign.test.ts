@@ -43,7 +43,7 @@ const codeOf = ({ status, body }: Answer) => (status === 200 ? 200 : body?.code)
 
 it.each(
   GROWTHS,
-)("a server with older files is refused until the right ones are back, even if its log grows: %s", async (growth) => {
+)("Postgres with older files is refused until the right ones are back, even if its log grows: %s", async (growth) => {
   const { db } = cluster;
   const kept = await postgres.keepFiles();
   const copied = await readTransaction(db);
@@ -105,7 +105,7 @@ it("a second delivery of a redeem job redeems nothing after the caller was told 
 it.each([
   ["its last second", "AppendOnlyTail"],
   ["everything since the job was delivered", "SinceKept"],
-] as const)("a redelivered redeem after a loss of %s redeems nothing that an answer denied", async (_what, loss) => {
+] as const)("after Redis lost %s, a redelivered redeem redeems nothing that an answer denied", async (_what, loss) => {
   const { order, answer } = await redeemBesideLock(async (asked) => {
     cluster.redis.keepFiles();
     const answered = await asked;

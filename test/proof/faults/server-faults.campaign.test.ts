@@ -313,7 +313,7 @@ const REFUSED = "the database server is refused";
 /** The number of refusals of its server by each process of the original, including earlier tests. */
 const countRefusals = () => processesOf(cluster).map((process) => process.readLog().split(REFUSED).length - 1);
 
-it("a refused promoted copy answers 503 and changes nothing, while the original continues", async () => {
+it("processes on a promoted copy answer 503 and change nothing, while the original continues", async () => {
   for (const each of cluster.apis) await untilRedeems(each);
   const refusals = countRefusals();
   const { id, body } = newOrder();

@@ -79,7 +79,7 @@ it("a running process refuses set-back files of Postgres until the loss is accep
   await untilItRemembers(known);
 });
 
-it("an earlier accepted loss in set-back files does not admit a server", async () => {
+it("a loss that was accepted before the files were copied does not admit the copied files", async () => {
   const known = openProcess();
   await acceptLoss(server.superuser);
   await loseMarks([known]);
@@ -160,7 +160,7 @@ it("a process that starts after all others have stopped knows only the marks in 
   await untilItRemembers(openProcess(shares()));
 });
 
-it("marks are kept for a day, and a process that missed them all is admitted like a new one", async () => {
+it("marks are kept for a day, and a process that knows none of them is admitted like a new one", async () => {
   const frozen = openProcess();
   await untilItRemembers(frozen);
   const position = frozen.newest()?.position ?? 0;
@@ -191,7 +191,7 @@ it("marks are kept for a day, and a process that missed them all is admitted lik
   expect(await reconnects()).toBe("ok");
 });
 
-it("marks continue after a clock change, and an unconfirmed mark is not remembered", async () => {
+it("marks continue after a clock change, and a process remembers no unconfirmed mark", async () => {
   const known = openProcess();
   for (const step of ["1 day", "-1 day"]) {
     await server.superuser.query("UPDATE database_marks SET made_at = made_at + $1::interval", [step]);

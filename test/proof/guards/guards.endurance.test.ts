@@ -23,7 +23,7 @@ const SCHEMA_TESTS = [
   ["test"],
 ];
 
-it("at least one test fails without each constraint, unique index and trigger", { timeout: ALL_MS }, async () => {
+it("each constraint, unique index and trigger has a test that fails without it", { timeout: ALL_MS }, async () => {
   const seen = await readSeenConstraints();
   const all = await readSchemaGuards();
   expect(all.length).toBeGreaterThan(100);
@@ -36,7 +36,7 @@ it("at least one test fails without each constraint, unique index and trigger", 
   expect(unnoticed).toEqual([]);
 });
 
-it("some test fails when any listed guard is taken out of the code", { timeout: ALL_MS }, async () => {
+it("each listed guard has a test that fails when it is taken out of the code", { timeout: ALL_MS }, async () => {
   const unnoticed = await findUnnoticed(CODE_GUARDS, async (guard) => {
     const copy = makeBrokenCopy(guard);
     return turnsRed(guard.tests, { cwd: copy.directory }).finally(copy.remove);
