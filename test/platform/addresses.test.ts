@@ -9,7 +9,7 @@ it.each([
   // NAT64 with a prefix of 48, 56, 64 and 96 bits.
   ...["64:ff9b:1:808:8:800::", "64:ff9b:1:8:8:808::", "64:ff9b:1:0:8:808:800:0", "64:ff9b:1::808:808"],
   "64:ff9b:1:fffe::808:808",
-])("a public address or an address of a public IPv4 address counts as public: %s", (address) => {
+])("isPublicAddress accepts public addresses, and IPv6 forms of public IPv4 addresses: %s", (address) => {
   expect(isPublicAddress(address)).toBe(true);
 });
 

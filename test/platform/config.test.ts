@@ -188,7 +188,7 @@ it.each<[variable: string, value: string, read: object]>([
   expect(read({ [name]: value })).toMatchObject(expected);
 });
 
-it("in production, the issuer API refuses to use the service's own database role", () => {
+it("in production, the issuer API uses only the login of OPS_DATABASE_URL", () => {
   expect(read({ ...PRODUCTION, ISSUER_API: "true" }).issuer.databaseUrl).toBeNull();
   const admin = "postgres://pva_admin@db/x";
   expect(read({ ...PRODUCTION, ISSUER_API: "true", OPS_DATABASE_URL: admin }).issuer.databaseUrl).toBe(admin);
@@ -457,7 +457,7 @@ it.each([
   expect(hosts(read({ REDIS_URL: url }).redisUrl)).toEqual(["a:7001", "b:7002", "c"]);
 });
 
-it("DATABASE_URL replaces a TLS mode of which the client of Postgres would warn", () => {
+it("the configuration replaces a TLS mode in DATABASE_URL that the Postgres client would warn about", () => {
   const modeOf = (query: string) => read({ DATABASE_URL: `postgres://db/vouchers?${query}` }).databaseUrl.split("?")[1];
   for (const mode of ["prefer", "require", "verify-ca"])
     expect(modeOf(`sslmode=${mode}&host=x`)).toBe("sslmode=verify-full&host=x");

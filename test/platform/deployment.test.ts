@@ -46,7 +46,7 @@ it("a process that has reached a promoted standby then refuses the former primar
   expect(deployment.serverId).toBe("d/db/00000002/1");
 });
 
-it("a restarted server is another origin, to which no open connection belongs", async () => {
+it("a restarted server counts as another server, to which no earlier connection belongs", async () => {
   const deployment = new DatabaseFence(log);
   const [before, after] = [new Connection(new Server("00000001")), new Connection(new Server("00000001", "2"))];
   await deployment.admit(before.client);
@@ -76,7 +76,7 @@ it("a second login's connection must belong to the server in use, and closes wit
   expect(login.closed).toBe(true);
 });
 
-it("a starting process waits until the others are silent, then compares its first connections", async () => {
+it("a starting process waits until the others are silent, then compares its server with their marks", async () => {
   const shared = shareOf({ position: 2, id: "b" });
   const { deployment, clock } = openFence(shared.store);
   const copy = new Server("00000001", "1", ["a", "c", "d"]);

@@ -91,7 +91,7 @@ describe.skipIf(!hasCoreRules() || !hasProgram("nginx")).each([1, 2])("the core 
     expect(apache.takeMatchedRules()).toEqual([]);
   });
 
-  it(`the core rule set at level ${level} lets texts of shops and persons and every form through`, async () => {
+  it(`the core rule set at level ${level} accepts texts that shops and persons write, and every form`, async () => {
     const till = partnerClient(apache.url, await makeSecret(["voucher.read", "voucher.redeem"]));
     const ops = { headers: { ...basic(OPS_TOKEN), origin: apache.url } };
     const portal = { headers: { ...basic(await makeSecret(["voucher.read"])), origin: apache.url } };

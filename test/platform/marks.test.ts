@@ -50,7 +50,7 @@ it.each<[string, ServerVerdict, Partial<Memory>, Partial<Recollection>]>([
   ["that lacks the mark and an accepted loss", "setBack", {}, { ...LACKS_NEWEST, acceptedLosses: [] }],
   ["that lacks the mark and has a new accepted loss", "accepted", {}, { ...LACKS_NEWEST, acceptedLosses: ["new"] }],
   ["of an earlier timeline with a new accepted loss", "accepted", {}, { timeline: EARLIER, acceptedLosses: ["new"] }],
-])("a server %s is %s", (_, verdict, memory, found) => {
+])("judgeServer judges a server %s as %s", (_, verdict, memory, found) => {
   expect(judgeServer({ ...MEMORY, ...memory }, { ...WHOLE, ...found })).toBe(verdict);
 });
 
@@ -93,7 +93,7 @@ it.each<[string, typeof TOLD | typeof EMPTY, ServerVerdict, Partial<typeof WHOLE
   ["without any mark where nothing is shared", EMPTY, "known", { oldestPosition: null }, 0],
   ["with marks where nothing is shared", EMPTY, "known", {}, SERVER_GONE_MS],
   ["without any mark beside an unreadable text", UNREADABLE, "known", { oldestPosition: null }, SERVER_GONE_MS],
-])("a server %s may be used", (_, told, verdict, found, afterMs) => {
+])("mayUse admits a server %s", (_, told, verdict, found, afterMs) => {
   const may = (silentMs: number) => mayUse(told, verdict, silentMs, { ...WHOLE, ...found });
   expect(may(afterMs)).toBe(true);
   if (afterMs > 0) expect(may(afterMs - 1)).toBe(false);

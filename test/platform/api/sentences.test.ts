@@ -19,7 +19,7 @@ it("each language has the same sentences in the same order, with the same parame
   expect(files.toSorted()).toEqual(LANGUAGES.map((language) => `${language}.json`).toSorted());
 });
 
-it("parametersOf finds parameters in the forms for each number, and numbers by their use", () => {
+it("parametersOf finds parameters inside plural forms, and recognizes numbers by their format", () => {
   const sentence = "{name}: {count, plural, one {the entry {first}} other {# entries, {count}}} of {max, number}";
   expect(Object.fromEntries(parametersOf(sentence))).toEqual({
     name: "string",
@@ -77,7 +77,9 @@ it.each(LANGUAGES.slice(1))("every sentence has a translation in the language %s
   expect(same.filter(([key]) => /^(errors|inDetail|problems|wholes|nothingReleased)\b/.test(key))).toEqual([]);
 });
 
-it.each(LANGUAGES)("the number in each limit's sentence comes from the constant in the language %s", (language) => {
+it.each(
+  LANGUAGES,
+)("sentences about limits contain no number, but a parameter for it, in the language %s", (language) => {
   const sentences = Object.entries(sentencesOf(language)).filter(([key]) => /^(errors|inDetail|wholes)\./.test(key));
   expect(sentences.length).toBeGreaterThan(50);
   const numbers = /\d|\b(ten|zehn|dix|diez|tien|twenty|zwanzig|vingt|veinte|twintig)\b/i;
@@ -85,7 +87,7 @@ it.each(LANGUAGES)("the number in each limit's sentence comes from the constant 
   expect(translateInto(language)("inDetail.sandboxFull", { max: 23_456 })).toMatch(/23\D456/);
 });
 
-it("an error for operators is English, and every other error has each language", () => {
+it("an error for operators is only in English, and every other error is in every language", () => {
   expect(new AppError("unavailable", "Redis does not answer.").isEnglishOnly).toBe(true);
   expect(new AppError("unavailable", "Redis does not answer.").sentenceIn("de")).toBe("Redis does not answer.");
   const late = new AppError("reservation_ended");
@@ -103,7 +105,7 @@ it("invalidFields names at most ten fields, each with its problem in the reader'
 
 const SCRIPTS = new URL("../../../src/pages/static/", import.meta.url);
 
-it("the scripts of pages use exactly the sentences that belong to them", () => {
+it("the scripts of pages use exactly the sentences for scripts, with all parameters", () => {
   const said = new Map<string, string[]>();
   for (const file of readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"))) {
     const text = readFileSync(new URL(file, SCRIPTS), "utf8");

@@ -190,7 +190,7 @@ it.each([
   expect(begun).toHaveLength(runs);
 });
 
-it("a batch ends after 16 failures in a row with the same error for each item", async () => {
+it("a failed batch is no longer split after 16 failures in a row, and each item gets the error", async () => {
   const items = Array.from({ length: 100 }, (_, n) => `item ${n}`);
   const { runs, told } = await submitAll(items, () => "poison for all");
   expect(runs.length).toBeLessThanOrEqual(24);
@@ -253,7 +253,7 @@ it.each([
   }
 });
 
-it("a closed batcher accepts no item, and closes at once if nothing waits or runs", async () => {
+it("an idle batcher closes at once, and then accepts no item", async () => {
   const { batcher, next } = startBatcher();
   const result = batcher.submit("a");
   (await next()).succeed();
@@ -263,7 +263,7 @@ it("a closed batcher accepts no item, and closes at once if nothing waits or run
   await expect(batcher.submit("b")).rejects.toBeInstanceOf(BatcherClosed);
 });
 
-it.each([1, 2])("close waits for submitted items and all batches, %s at a time", async (concurrency) => {
+it.each([1, 2])("a batcher's close waits for submitted items and all batches, %s at a time", async (concurrency) => {
   const { batcher, next } = startBatcher({ batchMax: 1, concurrency });
   const results = ["a", "b"].map((item) => batcher.submit(item));
   const closed = batcher.close();
@@ -280,7 +280,7 @@ it.each([1, 2])("close waits for submitted items and all batches, %s at a time",
   expect(await Promise.all(results)).toEqual(["done a", "done b"]);
 });
 
-it("close resolves for every waiter, also when the last batch fails", async () => {
+it("a batcher's close resolves for every caller, even if the last batch fails", async () => {
   const { batcher, next } = startBatcher();
   const failed = Promise.allSettled([batcher.submit("a")]);
   const closed = Promise.all([batcher.close(), batcher.close()]);

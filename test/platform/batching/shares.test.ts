@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Shares, splitInTurns } from "../../../src/platform/batching/shares.ts";
 import { waitingMaxOfShard } from "../../../src/platform/queues/queue-settings.ts";
 
-it("a single owner gets three quarters of the places, and each further owner finds some", () => {
+it("Shares gives a single owner three quarters of the places, and leaves some for each further owner", () => {
   const shares = new Shares(400);
   expect(["a", "b", "c", "d"].map((owner) => fill(shares, owner))).toEqual([300, 75, 19, 5]);
   shares.release("a");
@@ -29,13 +29,13 @@ it.each([
   { owners: "aab", max: 3, taken: "aab", left: "" },
   { owners: "aab", max: 5, taken: "aab", left: "" },
   { owners: "aaaaa", max: 2, taken: "aa", left: "aaa" },
-])("owners of $owners take turns for $max places", ({ owners, max, taken, left }) => {
+])("splitInTurns takes $max items from the owners $owners in turn", ({ owners, max, taken, left }) => {
   const [first, others] = splitInTurns(items(owners), max);
   expect([ownersOf(first), ownersOf(others)]).toEqual([taken, left]);
   for (const part of [first, others]) expect(part).toEqual(part.toSorted((a, b) => a.at - b.at));
 });
 
-it("a shard has its share of the waiting jobs, and room for a burst with any number of shards", () => {
+it("a shard's limit of waiting jobs is its share of the queue's, but always has room for a burst", () => {
   const sharesOf = (waitingMax: number) => [1, 6, 256].map((shards) => waitingMaxOfShard({ waitingMax }, shards));
   expect(sharesOf(10_000)).toEqual([10_000, 1_667, 500]);
   expect(sharesOf(1)).toEqual([1, 1, 1]);

@@ -810,7 +810,7 @@ describe("the events of a chain", () => {
     ...Object.values(CHANGES),
     // Values that look equal to the valid ones, or are equal.
     ...["data = NULL", `data = '{"nonce":"00","b":1,"a":2}'`, `data = '{"nonce": "00",  "a": 2, "b": 1}'`],
-  ])("an event's other columns cannot change before, with and after its seal: %s", async (change) => {
+  ])("an event's columns outside the seal never change, before, during or after sealing: %s", async (change) => {
     const voucherId = await pendingEvent();
     await forbidden(ONCE, [update(change), update(`${SEAL}, ${change}`)], [voucherId]);
     await accepted(update(SEAL), [voucherId]);
@@ -936,7 +936,7 @@ describe("vouchers and batches", () => {
   });
 });
 
-it("the migration writes the deployment row, and only an adoption changes its id", async () => {
+it("the deployment table has exactly one row, whose id can change", async () => {
   await accepted("UPDATE deployment SET id = 'x'");
   const values = "SELECT canon_preserved_since, 'x', system_identifier, database_oid FROM deployment";
   const columns = "canon_preserved_since, id, system_identifier, database_oid";
@@ -1043,7 +1043,7 @@ it("an audit entry gets its time and role from the database, not from the INSERT
   expect(written).toEqual([{ database_role: rows[0].role, just: true }]);
 });
 
-it("a leaf batch either waits with its hashes or has a place without them, and gets it once", async () => {
+it("a leaf batch has either its hashes or a position in the tree, which is set only once", async () => {
   const set = (change: string) => `UPDATE log_batches SET ${change} WHERE id = (SELECT max(id) FROM log_batches)`;
   await accepted(...logBatch({ leaves: 2, hashes: bytes(2) })());
   await rejected(TRIGGER, "changes only once", set("hashes = $1"), [bytes(2, 7)]);
@@ -1091,7 +1091,7 @@ it.each([
 it.each([
   ["log_tree", { origin: "log.example" }],
   ["log_published", { note: "note", policy: "quorum none\n", published_at: new Date(0) }],
-])("the row of %s never shrinks, and has one root for each size", async (table, rest) => {
+])("%s has one row, whose size never shrinks and whose root is final for each size", async (table, rest) => {
   await accepted(...insert(table, { size: 5, root: bytes(1), ...rest }));
   await rejected(UNIQUE, `${table}_pkey`, ...insert(table, { size: 6, root: bytes(1), ...rest }));
   await rejected(TRIGGER, "never shrinks", `UPDATE ${table} SET size = 4`);

@@ -9,20 +9,20 @@ const RIGHT = { decides: 0, steady: 0, ahead: 0 };
 /** A server that has no closed time, and whose clock no operator has trusted. */
 const NEVER = { trustedAt: null, closedUntil: new Date(0) };
 
-it("the database's clock continues between two readings", () => {
+it("a process continues the database's time between two readings of its clock", () => {
   const { clock, pass } = openClock();
   pass(500);
   expect(clock.steadyNow().getTime()).toBe(START + 500);
 });
 
-it("the database's clock follows any number of small corrections", () => {
+it("a process follows any number of small corrections of the database's clock", () => {
   const { read } = openClock();
   for (const step of [5_000, -5_000])
     for (let ahead = step; Math.abs(ahead) <= 50_000; ahead += step)
       expect(read(1_000, ahead)).toEqual({ decides: ahead, steady: ahead, ahead: 0 });
 });
 
-it("the process's time stays steady when the database's clock jumps ahead, until it is right or trusted", () => {
+it("a process's time stays steady after the database's clock jumps ahead, until it is right or trusted", () => {
   const { read } = openClock();
   const jumped = { decides: SLACK_MS, steady: 0, ahead: YEAR_MS };
   expect(read(1_000, YEAR_MS)).toEqual(jumped);

@@ -82,7 +82,7 @@ describe("settings of a database or a role", () => {
     }
   });
 
-  it("a database with all hostile settings can be migrated, get roles and redeem", async () => {
+  it("the service migrates, makes its roles and redeems in a database with every hostile setting", async () => {
     const database = await makeDatabase();
     const known = await knownSettings();
     for (const [name, value] of Object.entries(HOSTILE))
@@ -103,7 +103,7 @@ describe("settings of a database or a role", () => {
         () => "ALTER SYSTEM",
       ].map((alter) => [name, alter("db"), alter] as const),
     ),
-  )("everything refuses %s, which is not overridden, until it is reset at %s", async (name, _at, alter) => {
+  )("migrations and processes refuse a hostile %s until it is reset with %s", async (name, _at, alter) => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     const reset = () => run(`${alter(database)} RESET ${name}`, "SELECT pg_reload_conf()");
@@ -257,7 +257,7 @@ describe("schemas", () => {
     expect((await migrateDatabase(ownerOf(database))).length).toBeGreaterThan(20);
   });
 
-  it("a renamed schema is refused until its functions search it, and the message names them", async () => {
+  it("a renamed schema is refused until its functions search it, and the message names these functions", async () => {
     const database = await makeDatabase();
     await runIn(database, `CREATE SCHEMA keeper AUTHORIZATION ${OWNER.name}`);
     await migrateDatabase(ownerOf(database));
@@ -299,7 +299,7 @@ describe("functions", () => {
     expect(await migrateDatabase(ownerOf(database))).toEqual([]);
   });
 
-  it("a server without a position in its write-ahead log is refused with its own message", async () => {
+  it("a server without a position in its write-ahead log is refused, and the refusal quotes its message", async () => {
     const database = await makeDatabase();
     await migrateDatabase(ownerOf(database));
     await runIn(

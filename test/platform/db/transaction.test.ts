@@ -36,7 +36,7 @@ it("a transaction's lock timeout has the given length, and ends with the transac
   expect([within, await inTransaction(pool, timeout)]).toEqual(["4321ms", "250ms"]);
 });
 
-it("a transaction recognizes the unique constraint that a statement violated", async () => {
+it("violates recognizes the unique constraint that a statement violated", async () => {
   await servers.db.query("CREATE TABLE once (a integer CONSTRAINT a_key UNIQUE)");
   await servers.db.query("INSERT INTO once VALUES (1)");
   const error = await servers.db.query("INSERT INTO once VALUES (1)").catch((thrown: unknown) => thrown);

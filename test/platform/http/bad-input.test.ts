@@ -252,7 +252,7 @@ describe("a path", () => {
       expect((await lookUp(typed)).status, JSON.stringify(typed)).toBe(200);
   });
 
-  it("a path that cannot be decoded is first refused for its key or method, like every other", async () => {
+  it("a path that cannot be decoded is first refused for a wrong key or method, like every other path", async () => {
     for (const path of ["/partner/vouchers/%zz", "/partner/vouchers/%ff/events", "/partner/vouchers/7Q4K%"]) {
       expectError(await send("GET", url(path)), 401, "missing_key");
       expectError(await send("GET", url(path), { key: "pvk_wrong" }), 401, "unknown_key");

@@ -25,7 +25,7 @@ it("a list of forwarded addresses is unchanged if an entry has another form", ()
   for (const forwarded of forms) expect(withoutPorts(forwarded)).toBe(forwarded);
 });
 
-it("removing ports keeps the number of addresses, and repeating it changes nothing", () => {
+it("withoutPorts keeps the number of addresses, and a second call changes nothing", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(..."0123456789abf.:[], x%"), maxLength: 60 }), (text) => {
       expect(withoutPorts(withoutPorts(text))).toBe(withoutPorts(text));

@@ -39,7 +39,7 @@ it.each(WAYS)("a client can detect a truncated file after the process was killed
   expect(bytes).toBeLessThan(WHOLE);
 });
 
-it.each(WAYS)("a file whose database session ends is an error response: %s", async (way) => {
+it.each(WAYS)("a request for a file gets an error response if its database session ends: %s", async (way) => {
   const { key } = await makeKey(db, partner.organizationId, { scopes: ["voucher.issue"] });
   const { batchId } = await issueTestBatch(db, partner, 2);
   const url = `${await openWay(way, api.url)}/issuer/batches/${batchId}/vouchers`;

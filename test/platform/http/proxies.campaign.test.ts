@@ -67,7 +67,7 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-it("docs/proxies.md has a row for each example of nginx, HAProxy and Caddy, for a host and a path", () => {
+it("docs/proxies.md has examples for nginx, HAProxy and Caddy, each for a host and for a path", () => {
   for (const program of ["nginx", "haproxy", "caddy"] as const)
     for (const path of ["", "/vouchers"])
       expect(PROXY_EXAMPLES.filter((example) => example.program === program && example.path === path)).not.toEqual([]);

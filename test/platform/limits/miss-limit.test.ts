@@ -58,7 +58,7 @@ it("a scanner with another keyboard layout finds vouchers without a miss", async
   expect((await client.redeem(order)).body).toEqual({ ...redeemed.body, alreadyConfirmed: true });
 });
 
-it("every route names the keyboard layout if a text shows it and cannot be repaired, without a miss", async () => {
+it("every route reports a keyboard layout that makes a code unreadable, and counts no miss", async () => {
   const [client] = await newClients();
   for (let round = 0; round < LIMIT; round++)
     for (const call of callsWith(client))

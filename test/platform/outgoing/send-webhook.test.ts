@@ -124,7 +124,7 @@ it("a private address is refused although it was allowed when the endpoint was c
   expect(await byName("https://hooks.example.com/")).toEqual(failed("refused_address"));
 });
 
-it("a redirect is not followed", async () => {
+it("a webhook attempt follows no redirect", async () => {
   const target = await receive();
   for (const status of [301, 302, 304, 307, 308]) {
     const receiver = await receive({
@@ -135,7 +135,7 @@ it("a redirect is not followed", async () => {
   expect(target.connections).toBe(0);
 });
 
-it("an unsuccessful response reports the wait of a valid Retry-After", async () => {
+it("an attempt with an unsuccessful response reports the wait of a valid Retry-After", async () => {
   for (const [header, retryAfterMs] of [
     ...([
       ["30", 30_000],
@@ -210,7 +210,7 @@ function pourBody(response: ServerResponse): void {
   pour();
 }
 
-it("an endless response is read up to 16 kB, and its status counts", async () => {
+it("an endless body is read up to 16 kB, and the response's status counts", async () => {
   let written = 0;
   const receiver = await receive({
     answer: (response) => {
@@ -227,7 +227,7 @@ it("an endless response is read up to 16 kB, and its status counts", async () =>
 
 it.each(
   HOSTILE_KINDS,
-)("an endless response is cut at the attempt's time limit, and leaves no connection: %s", async (kind) => {
+)("a hostile response ends within the attempt's time limit, and leaves no connection: %s", async (kind) => {
   const receiver = await startHostileReceiver(kind);
   closers.push(receiver.close);
   const startedAt = performance.now();
@@ -256,7 +256,7 @@ it("a request on a reused connection that breaks late is not sent again", async 
   expect(requests).toBe(2);
 });
 
-it("an endless response is read up to a quarter of a megabyte in total", async () => {
+it("endless interim responses and chunk extensions are cut at a quarter of a megabyte", async () => {
   for (const kind of ["continues", "chunkExtensions"] as const) {
     const receiver = await startHostileReceiver(kind);
     closers.push(receiver.close);

@@ -263,7 +263,7 @@ it("the caller of a failed job gets unknown, with the failure as its cause", asy
 /** A copy of the database on the same Redis. */
 const copy = { ...deployment, serverId: "test/2" };
 
-it("the reply of a job with unreadable data says so", async () => {
+it("the caller of a job with unreadable data gets unknown, with this cause", async () => {
   work(add);
   const asked = awaited.addAndWait(newJobId(), { a: 1 } as Sum, NO_TIMEOUT_MS);
   expect(await asked).toMatchObject(isUnknown("the job's data is not what this queue carries"));
@@ -474,7 +474,7 @@ it("a caller gets its reply if the command connection is lost after the job was 
   expect(await asked).toMatchObject(isReply(11));
 });
 
-it("a worker of six shards runs a job of a shard in which a quarter of its jobs wait", async () => {
+it("a worker of six shards runs another job of a shard that has a quarter of its running jobs", async () => {
   const shard = openQueue(sumQueue, findShard(deployment.id, 0, 6), outside, log);
   const data = { ...SUM, origin: deployment.serverId };
   const gate = workAtGate(add, 6, "free");
