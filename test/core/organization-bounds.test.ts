@@ -90,7 +90,7 @@ describe("every statement with a parameter from a partner", () => {
     for (const name of across) expect(run, name).toContain(name);
   });
 
-  it("no statement treats a missing organization as all, unless the organization is optional", () => {
+  it("a missing organization means all organizations only in statements where it is optional", () => {
     const asAll = STATEMENTS.filter(({ name, parameters, text }) => {
       const parameter = `\\$${parameters.findIndex((each) => /^organization_ids?$/.test(each)) + 1}::text(?:\\[\\])?`;
       const missing = new RegExp(

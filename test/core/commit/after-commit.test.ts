@@ -34,7 +34,7 @@ it.each<[string, Prepare]>([
   ["a claim", claim],
   ["a purchase", buy],
   ["a repeated claim", repeatOf(claim)],
-])("the answer to %s does not deny the call while no voucher can be read", async (_what, prepare) => {
+])("the answer to %s never denies its commit if no voucher can be read afterwards", async (_what, prepare) => {
   const call = await prepare();
   takeAllPlaces();
   expect(outcome(await call())).toBe("503 unavailable");
@@ -52,7 +52,7 @@ it("an overloaded read says that a call changed nothing if the call has committe
   expect(outcome(await second.claimProduct(productId))).toBe("409 sold_out");
 });
 
-it("the service refuses no read its confirmation, however many wait", async () => {
+it("every read gets its confirmation, however many wait", async () => {
   const { confirmations, deployment } = api.ctx;
   const waiting = Array.from({ length: 20_000 }, () => confirmations.submit(deployment.serverId));
   expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));

@@ -34,7 +34,7 @@ it("a closed committer accepts no item, and closes after it has decided all acce
   expect(await closed).toBe("closed");
 });
 
-it("a committer pauses after an attempt that left an item undecided without a wait", async () => {
+it("a committer pauses after an attempt that did not wait and left an item undecided", async () => {
   const attempts: number[] = [];
   const committer = openCommitter(async (items, waitMs) => {
     if (waitMs !== null) attempts.push(performance.now());

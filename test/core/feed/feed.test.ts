@@ -77,7 +77,7 @@ it("the feed does not skip an event that commits after a later one", async () =>
   await until(async () => (await till.feed({ after: cursor })).body.completeUntil > completeUntil);
 });
 
-it("completeUntil waits for unsealed events", async () => {
+it("the feed's completeUntil does not pass the time of an unsealed event", async () => {
   const { id } = await issue();
   const occurredAt = new Date();
   await appendPending(servers.db, id, 1, occurredAt);

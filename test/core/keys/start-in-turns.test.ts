@@ -9,7 +9,7 @@ type Headers = Record<string, string>;
 
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-it("a partner's request starts in the same turn, however many users and invented keys wait", async () => {
+it("a partner's request starts in the same event loop turn, however many users and invented keys wait", async () => {
   const { started, waited, send } = record();
   for (let n = 0; n < 3_000; n++) send("user", { authorization: `Bearer token-${n}` });
   for (let n = 0; n < 3_000; n++) send("made-up", { "x-api-key": `key-${n}` });
@@ -43,7 +43,7 @@ it("a request does not start if its caller has disconnected meanwhile", async ()
   expect(started.slice(128)).toEqual(["here"]);
 });
 
-it("one long piece of work runs in each turn of the event loop", async () => {
+it("at most one long piece of work runs in each turn of the event loop", async () => {
   let pieces = 0;
   for (let n = 0; n < 5; n++) void nextPiece().then(() => (pieces += 1));
   const seen: number[] = [];

@@ -265,7 +265,7 @@ it("the metrics port serves only /metrics, and is closed without METRICS_PORT", 
   await plain.close();
 });
 
-it("labels contain no code, ticket, token, key, reference or id", async () => {
+it("metric labels contain no code, ticket, token, key, reference or id", async () => {
   const { code, id } = await issue();
   const { body } = await till.reserve(code);
   const externalRef = "a-reference-of-the-partner";

@@ -85,7 +85,7 @@ describe("the wait of a redeem", () => {
     );
   };
 
-  it("each job with a reply has its wait split into queue, transaction and reply", async () => {
+  it("the wait of each redeem job with a reply is split into queue, transaction and reply", async () => {
     const vouchers = await issueVouchers(servers.db, partner, 5);
     const [first] = vouchers;
     for (const [index, { code }] of vouchers.entries())

@@ -194,7 +194,7 @@ it("the search finds a call with an unknown key by its request id, and names oth
   expect(none).toMatch(/Where else to look for a call:[\s\S]*calls over a limit[\s\S]*log of each API process/);
 });
 
-it("a call that fails while Postgres is away belongs to the key that worked before", async () => {
+it("a call that fails while Postgres is unreachable is listed under its key if the key worked before", async () => {
   const { key, id } = await makeKey(db, partner.organizationId);
   expect((await call("GET", "/partner/redemptions", key, "before")).status).toBe(200);
   const look = vi.spyOn(api.ctx.keys, "authenticate").mockRejectedValue(new AppError("unavailable"));
@@ -247,7 +247,10 @@ itOnOneRedis("records of calls beyond 2 000 are dropped and counted while Redis 
   }
 });
 
-it.each(["skip of the calls", "before of the audit"])("%s must be one integer within its bounds", async (which) => {
+it.each([
+  "skip of the calls",
+  "before of the audit",
+])("the parameter %s must be one integer within its bounds", async (which) => {
   const [name = ""] = which.split(" ");
   const path = name === "skip" ? `/organizations/${partner.organizationId}/calls` : "/audit";
   const at = (query: string) => browse(`${api.url}/ops${path}?${query}`, { headers });

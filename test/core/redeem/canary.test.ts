@@ -51,7 +51,7 @@ it("a canary shares a transaction with concurrent redeems, and changes no reply"
   expect(rows).toEqual([{ same: true }]);
 });
 
-it("a canary whose row is locked gets no reply, and delays no redeem", async () => {
+it("a canary whose row is locked gets the reply busy, and delays no redeem", async () => {
   await besideTransaction(db, async (outside) => {
     await outside.query("SELECT FROM processes FOR UPDATE");
     const { id } = await issue();
@@ -103,7 +103,7 @@ it.each<[answer: string, silentMs: number, result: WaitResult<RedeemReply>]>([
   ["of a worker of release 0.1.0, which does not know it", 0, { kind: "unknown", cause: new Error(UNREADABLE_JOB) }],
   ["of a worker that could not commit it", SILENT_MS, { ...ANSWERED, reply: { kind: "busy" } }],
   ["that did not come", SILENT_MS, NO_ANSWER],
-])("after an answer %s, the silence is %i ms", async (_answer, silentMs, result) => {
+])("after a canary's answer %s, the silence is %i ms", async (_answer, silentMs, result) => {
   let isMended = false;
   const { canary, added } = openCanary(1, () => (isMended ? result : NO_ANSWER));
   vi.advanceTimersByTime(SILENT_MS);

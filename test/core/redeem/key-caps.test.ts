@@ -99,7 +99,7 @@ it("a new cap counts all of the key's redemptions today, and waits for a running
   expect((await redeemAtOnce(tills, 3, "after")).redeemed).toHaveLength(3);
 });
 
-it("one function checks the redemptions of a statement, so that a key without a cap pays for no other", async () => {
+it("the redemptions table has only one unconditional AFTER INSERT trigger", async () => {
   const { rows } = await db.query(
     `SELECT t.tgname AS name FROM pg_trigger AS t
       WHERE t.tgrelid = 'redemptions'::regclass AND NOT t.tgisinternal AND t.tgqual IS NULL

@@ -114,7 +114,7 @@ it("a redemption before the closed time is refused as outdated, and one at that 
   });
 });
 
-it("a worker decides again, at an open time, a redemption that fell into the closed time", async () => {
+it("a worker decides a redemption again, at a later time, if its time was closed meanwhile", async () => {
   // The closed time passes between the worker's decision and its insert.
   const held = await holdNextInsert(servers.db, "BEFORE", "redemptions");
   const redeeming = redeem();

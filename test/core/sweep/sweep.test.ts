@@ -187,7 +187,7 @@ it("redeemed and voided vouchers keep their status in a sweep", async () => {
   expect(await expiredEvents(left.id)).toHaveLength(1);
 });
 
-it("the expiry of a locked voucher is recorded later, and the others once", async () => {
+it("the expiry of a locked voucher is recorded by a later sweep, and every other expiry once", async () => {
   const vouchers = await issueVouchers(db, partner, 5, { validUntil: past() });
   const locked = vouchers[2]?.id ?? "";
   await whileLocked(db, [locked], async () => {
