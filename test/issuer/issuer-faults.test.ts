@@ -119,7 +119,7 @@ async function whileBothWait<One, Other>(
   return inBoth && Promise.all(inBoth.pending);
 }
 
-it("a waiting void and redeem of one voucher have one winner, and a void ends the reservation", async () => {
+it("of a void and a redeem that wait for one voucher, one succeeds, and a void ends its reservation", async () => {
   const { post } = await issuerOf(partner);
   const together = async (
     name: string,

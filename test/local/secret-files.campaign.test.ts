@@ -45,7 +45,7 @@ function useFolder() {
   };
 }
 
-it("a command with its own DATABASE_URL, also in a file, gets only the address of npm start", async () => {
+it("a command with its own DATABASE_URL, in a variable or a file, takes only PORT from npm start", async () => {
   const { run, formsOf } = useFolder();
   const read = async (env: Record<string, string>) => {
     const { stdout, stderr } = await run(["--input-type=module", "-e", PRINT_ENVIRONMENT], env);

@@ -102,7 +102,7 @@ describe("simultaneous calls of one user", () => {
   it.each([
     "claims of one product",
     "buys with one payment",
-  ])("50 %s over every route give one voucher, and only one has alreadyConfirmed false", async (what) => {
+  ])("50 %s over every route give one voucher, and only one answer has alreadyConfirmed false", async (what) => {
     const offer = await makeOffer(servers.db, 50);
     const another = { ...offer, ...(await offerBatch(servers.db, offer, 50)) };
     const { code } = await makeReferral(servers.db, offer);
@@ -272,7 +272,7 @@ describe("many buyers that wait for one locked row", () => {
   it.each([
     "buy",
     "sold_out",
-  ])("many buyers that wait for one locked row do not delay a %s of another product", async (kind) => {
+  ])("many buyers that wait for one locked row do not delay another product's answer: %s", async (kind) => {
     const [buyer, first, ...waiting] = await Promise.all(Array.from({ length: 10 }, () => signedIn(api.url, key)));
     const { locked, waitingBuys, reply, answeredBefore } = await until(async () => {
       const [locked, other] = [await makeOffer(servers.db, 1), await makeOffer(servers.db, 1)];

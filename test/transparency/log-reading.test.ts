@@ -109,7 +109,7 @@ describe("after a checkpoint is published", () => {
     expect((await get("tile/1/000.p/1")).bytes).toHaveLength(32);
   });
 
-  it("a tile after the checkpoint or with another spelling of its path is not found", async () => {
+  it("a tile beyond the checkpoint's size, or with another spelling of its path, is not found", async () => {
     for (const path of [
       ...["tile/0/001", "tile/0/001.p/46", "tile/0/002.p/1", "tile/1/000", "tile/1/000.p/2", "tile/2/000.p/1"],
       ...["tile/0/0", "tile/0/000.p/0", "tile/entries/001", "tile/7/000", "tile/0/%30%30%30", "tile/", "nothing"],

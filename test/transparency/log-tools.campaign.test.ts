@@ -140,7 +140,7 @@ it("log audit --url reports a sealed event after a pending one, and a pending ev
   expect(await find({ ...past, events: hashless })).toBe("event 2 of it is sealed and has no hash");
 });
 
-it("log export without one of the tiles fails and writes no checkpoint", async () => {
+it("log export fails if the database lacks a tile, and writes no checkpoint", async () => {
   await begin();
   await issue(300);
   await run();

@@ -25,7 +25,7 @@ describe("a deployment with a log, a witness and a redemption", () => {
   });
   afterAll(() => own.close());
 
-  it("log keygen writes a key only for its owner, and replaces none", async () => {
+  it("log keygen writes a key file that only its owner can read, and replaces no file", async () => {
     expect(statSync(at("log.key")).mode & 0o777).toBe(0o600);
     const again = await voucherctl.run(["log", "keygen", "--origin", "cli.test/log", "--out", at("log.key")]);
     expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/exists already/) });

@@ -133,7 +133,7 @@ it.each<[cause: string, changes: Partial<Facts>]>([
   ["redeems wait, and no worker takes them", { queues: backlogs("redeem", { waiting: 1 }) }],
   ["no worker answers", {}],
   ["no worker answers", { processes: null, queues: null, database: null }],
-])("the fault says that nothing is redeemed while no canary is answered: %s", (cause, changes) => {
+])("a fault reports that nothing is redeemed while no canary is answered: %s", (cause, changes) => {
   const since = new Date(NOW.getTime() - 15_000);
   const found = { what: `Nothing is redeemed: ${cause}`, subject: "All organizations", since };
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([found]);
@@ -145,7 +145,7 @@ it.each<[why: string, changes: Partial<Facts>]>([
   ["its silence is short", { canary: { ...SILENT, silentMs: 14_500 } }],
   ["a canary of another process was answered", { processes: [api({ canaryAgeMs: 14_000 })] }],
   ["one of a process that has ended since was answered", { processes: [api({ canaryAgeMs: 14_000, isUp: false })] }],
-])("the fault does not say that nothing is redeemed if %s", (_why, changes) => {
+])("no fault reports that nothing is redeemed if %s", (_why, changes) => {
   expect(find("VouchersNothingRedeemed", { ...OUTAGE, ...changes })).toEqual([]);
 });
 

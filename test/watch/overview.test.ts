@@ -362,7 +362,7 @@ it("the list of faults has batches that are sold out or end within a week", asyn
   ]);
 });
 
-it("the list of faults has each organization's ending batches beside many of another one", async () => {
+it("the list of faults has each organization's ending batches, even if another one has many", async () => {
   const [ending, sold, busy] = [await makePartner(db), await makePartner(db), await makePartner(db)];
   const far = new Date(Date.now() + 300 * 86_400_000);
   const { batchId: ends } = await offerBatch(db, ending, 1);

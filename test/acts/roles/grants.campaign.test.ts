@@ -296,7 +296,7 @@ describe("pva_api", () => {
       `INSERT INTO audit_entries (os_user, host, command, arguments, entity_type, entity_id, after)
        VALUES ('root', 'host', 'key revoke', '{}', 'ApiKey', 'key_x', '{}')`,
     ],
-  ])("%s", async (_what, statement) => {
+  ])("pva_api %s", async (_what, statement) => {
     await inRolledBack(async () => expect(await as(statement)).toBe(NOT_ALLOWED));
   });
 });
