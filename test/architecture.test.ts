@@ -171,7 +171,7 @@ it("the source has no circular imports, not even of types", () => {
   expect(finished.size).toBe(FILES.length);
 });
 
-it("the source has no circles between its rooms, not even of types", () => {
+it("no folders of the source import each other in a circle, not even by types", () => {
   const parents = ["", "/platform", "/core", "/pages", "/watch", "/console"].map((room) => `src${room}`);
   expect(parents.flatMap((parent) => findFolderCircles(parent, LOCAL_IMPORTS))).toEqual([]);
 });

@@ -213,7 +213,7 @@ describe("a proxy's JWT", () => {
     ["accents", { email: "Zoe\u0308 Ångström" }, "Zoë Ångström (sub 123)"],
     ["its subject", { email: "123" }, "123"],
     ["a subject with zero width", { sub: "1\u200b" }, "zoe@shop.test (sub 1\\u{200b})"],
-  ])("an audit entry marks a JWT's name as such, and adds the subject: %s", async (_, changes, name) => {
+  ])("an audit entry has a JWT's escaped name with its subject, or only the subject: %s", async (_, changes, name) => {
     const path = `/organizations/${service.partner.organizationId}`;
     expect((await open(bearer(await sign(changes)), plain, path)).status).toBe(200);
     const { rows } = await db.query("SELECT os_user FROM audit_entries ORDER BY id DESC LIMIT 1");
@@ -259,7 +259,7 @@ describe("a proxy's JWT", () => {
     expect(await errorOf(undefined)).toMatch(/has no claim roles, which OPS_ROLE_CLAIM names, but .*\bemail\b/);
   });
 
-  it("every overview has the variable by which a JWT with a right signature is refused, and no others", async () => {
+  it("every overview names the variables because of which a correctly signed JWT was refused", async () => {
     const refuse = async (token: string) => codeOf({ "x-token": token }, withJwt);
     expect(await refuse(await sign({ aud: "forged" }, { ...(await makeIssuerKey()), kid: key.kid }))).toMatch(/^401/);
     expect(await refuse(await sign({ aud: "shop" }))).toBe("401 invalid_token");

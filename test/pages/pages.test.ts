@@ -63,7 +63,7 @@ it("an address with a page and JSON answers HEAD without a body, and 405 in JSON
   }
 });
 
-it("every page loads its own files only and cannot be framed, and all but a customer's name the version", async () => {
+it("every page loads only own files and cannot be framed, and each except a customer's has the version", async () => {
   for (const path of [
     "/",
     "/check",

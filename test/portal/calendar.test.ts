@@ -21,7 +21,7 @@ it.each([
   expect([dayOf(found, zone), dayOf(new Date(found.getTime() - 1), zone) < day]).toEqual([day, true]);
 });
 
-it("the days of a month are complete", () => {
+it("daysBetween returns each day of a month", () => {
   const days = daysBetween("2028-02-01", "2028-03-01");
   expect([days.length, days[0], days.at(-1)]).toEqual([29, "2028-02-01", "2028-02-29"]);
 });

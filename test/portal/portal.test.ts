@@ -194,7 +194,7 @@ describe("the numbers of the portal", () => {
     }
   });
 
-  it("the menu leads to the current month's statement, and a future month's says that it has not begun", async () => {
+  it("the menu leads to this month's statement, and a future statement says that its month has not begun", async () => {
     const [current, future] = [await open("/statement"), await open("/statement?month=2999-12")];
     expect(current.text).toContain('<a href="/portal/statement">Statements</a>');
     expect(current.text).toContain("The statement is not final.");
@@ -531,7 +531,7 @@ it("every response of the portal to a sandbox is marked as sandbox, and no other
   }
 });
 
-it("every address of the portal refuses other methods", async () => {
+it("the portal's list of redemptions answers 405 to POST", async () => {
   const answer = await browse(`${api.url}/portal/redemptions`, { method: "POST", headers: basic(reader) });
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
