@@ -191,13 +191,16 @@ function fold(character: string): string {
   return character.toUpperCase();
 }
 
+/** A ticket, alone or as JSON shows it: with quotation marks, braces and the name of its field. */
+const TICKET = /^[{"'“”]*(?:ticket["'“”]*:["'“”]*)?(rsv_[0-9a-z]+)["'“”,}]*$/i;
+
 /**
- * Returns a ticket as it was issued, even if it was typed with other separators or in upper case. Returns all other
- * text unchanged.
+ * Returns a ticket as it was issued, even if it was typed with other separators, in upper case or as JSON shows it.
+ * Returns all other text unchanged.
  */
 export function normaliseTicket(input: string): string {
-  const cleaned = cleanTyped(input, SEPARATORS) ?? "";
-  return /^rsv_[0-9a-z]+$/i.test(cleaned) ? cleaned.toLowerCase() : input;
+  const [, ticket] = TICKET.exec(cleanTyped(input, SEPARATORS) ?? "") ?? [];
+  return ticket?.toLowerCase() ?? input;
 }
 
 /**

@@ -183,7 +183,7 @@ it("normaliseCode ignores white space, dashes, format characters and three marks
   }
 });
 
-it("normaliseTicket accepts capitals, compatibility forms and a line feed, and no other variant", () => {
+it("normaliseTicket accepts capitals, compatibility forms, a line feed and JSON, and no other variant", () => {
   const ticket = "rsv_01jz8r6g2tfqm9x3w5c7d0e4a0";
   for (const text of [
     ticket,
@@ -191,9 +191,13 @@ it("normaliseTicket accepts capitals, compatibility forms and a line feed, and n
     ticket.toUpperCase(),
     ` \ufeff${ticket}\u00a0`,
     ticket.replace("r", "\uff52"),
+    `"${ticket}"`,
+    `“${ticket}”`,
+    ` { "ticket": "${ticket.toUpperCase()}" }\r\n`,
+    `"ticket":"${ticket}",`,
   ])
     expect(normaliseTicket(text), JSON.stringify(text)).toBe(ticket);
-  for (const text of ["7Q4K-9MZX", " rsv-01jz", "rsv_", "RSV_01jz!", "xRSV_01jz", "RSV01JZ\n", "", "rsv_\0"])
+  for (const text of ["7Q4K-9MZX", " rsv-01jz", "rsv_", "RSV_01jz!", "code:RSV_01jz", "RSV01JZ\n", "", "rsv_\0"])
     expect(normaliseTicket(text), JSON.stringify(text)).toBe(text);
 });
 
