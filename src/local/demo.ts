@@ -20,6 +20,7 @@ export interface Demo {
   organizationId: string;
   brandId: string;
   productId: string;
+  keyId: string;
   key: string;
   codes: string[];
 }
@@ -51,7 +52,8 @@ export async function makeDemo(admin: AdminContext, sandbox = false): Promise<De
   });
   const { codes } = await issue(ctx, productId, "OpenToAll", {});
   const terms = { label: "demo", scopes: [...SCOPES], allowIps: [], expiresAt: null, ...NO_CAPS };
-  return { organizationId, brandId, productId, key: (await createKey.run(ctx, organizationId, terms)).key, codes };
+  const { id: keyId, key } = await createKey.run(ctx, organizationId, terms);
+  return { organizationId, brandId, productId, keyId, key, codes };
 }
 
 async function issue(ctx: AuditContext, productId: string, audience: Audience, windows: IssueInput["windows"]) {

@@ -30,6 +30,9 @@ try {
     const demo = await makeDemo(admin, config.production);
     console.log(showDemo(demo, config.baseUrl));
     if (marketplace) console.log(await showMarketplaceDemo({ ...admin, config }, demo, config.users));
+    console.log(`Each run leaves another organization, which cannot be removed: this is
+${demo.organizationId}. When you no longer need its key:
+npm run voucherctl -- key revoke ${demo.keyId}`);
   } finally {
     await admin.close();
     await servers.release();
