@@ -358,7 +358,7 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
   const id = "whk_01jzbq0000e00a4g0g00000001";
   const path = `/webhooks/${id}`;
   const eventTimes = (text: string) =>
-    [...text.matchAll(/<td>voucher\.instance\.redeemed (\d+)<br>/g)].map(([, n]) => Number(n));
+    [...text.matchAll(/<td data-name="Event">voucher\.instance\.redeemed (\d+)<br>/g)].map(([, n]) => Number(n));
   await db.query(
     `INSERT INTO webhook_endpoints (id, organization_id, place, url, description, failing_since)
      VALUES ($1, $2, 1, 'https://shop.example.com/hooks?"><script>alert(1)</script>', '<b>till</b>',
@@ -388,13 +388,10 @@ it("the page of a webhook endpoint shows its state and deliveries, escaped and w
   expect(text).toContain("&#60;b&#62;till");
   expect(text).not.toMatch(/<script|<b>|whsec_/);
   expect(eventTimes(text)).toEqual(Array.from({ length: 25 }, (_, index) => 33 - index));
-  expect(text).toMatch(/Failed<\/span><\/td><td class="figure">10<\/td><td>503<\/td>/);
-  expect(text).toMatch(
-    /Pending<\/span><br>next <time [^<]*<\/time><\/td><td class="figure">10<\/td><td>refused address<\/td>/,
-  );
-  expect(text).toMatch(
-    /Pending<\/span><br>after the voucher's earlier event<\/td><td class="figure">0<\/td><td><\/td>/,
-  );
+  const cells = text.replaceAll(/<td[^>]*>/g, "<td>");
+  expect(cells).toContain("Failed</span></td><td>10</td><td>503</td>");
+  expect(cells).toMatch(/Pending<\/span><br>next <time [^<]*<\/time><\/td><td>10<\/td><td>refused address<\/td>/);
+  expect(cells).toContain("Pending</span><br>after the voucher's earlier event</td><td>0</td><td></td>");
   const second = (await open(nextOf(text, "/ops"))).text;
   expect(eventTimes(second)).toEqual(Array.from({ length: 8 }, (_, index) => 8 - index));
   expect(eventTimes((await open(`${path}?state=Failed`)).text)).toEqual([31]);

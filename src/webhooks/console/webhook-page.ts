@@ -113,6 +113,7 @@ function renderDeliveries(site: Site, deliveries: readonly WebhookDeliveryView[]
       describeAttempt(delivery),
     ]),
     empty,
+    { stacks: true },
   );
 }
 
@@ -151,6 +152,7 @@ export async function renderWebhooks({ ctx, site, operator, id }: Visit): Promis
       renderWebhookState(endpoint),
     ]),
     sayEmpty(site, "The organization has no webhook endpoints.", createAnyWebhook, id),
+    { stacks: true },
   );
   const another = ["webhooks/new", "New webhook endpoint"] as const;
   const actions = endpoints.length === 0 ? null : linkActions(site, ["organizations", id], another);
