@@ -150,9 +150,10 @@ function renderKeys(site: Site, { keys }: Overview): Html {
   return renderTable(
     "Busiest keys",
     ["Key", "Organization", "Calls", "Over a limit (429)"],
-    (keys ?? []).map(({ organizationId, keyId, calls, limited }) => [
-      html`<a href="${opsPath(site, "organizations", organizationId, "calls")}?key=${keyId}"><code>${keyId}</code></a>`,
-      linkTo(site, "organizations", organizationId),
+    (keys ?? []).map(({ organizationId, keyId, label, organization, calls, limited }) => [
+      html`<a href="${opsPath(site, "organizations", organizationId, "calls")}?key=${keyId}">\
+${label === null ? null : html`<bdi>${label}</bdi><br>`}<code>${keyId}</code></a>`,
+      linkTo(site, "organizations", organizationId, organization ?? undefined),
       COUNT.format(calls),
       COUNT.format(limited),
     ]),

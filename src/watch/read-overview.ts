@@ -1,11 +1,13 @@
 import pTimeout, { TimeoutError } from "p-timeout";
 import { selectOrganizationNames } from "../core/catalog/db/catalog.ts";
+import { selectKeyNames } from "../core/keys/db/api-keys.ts";
 import {
   answeredIn,
   busiestKeysIn,
   type Counts as CountFields,
   inLastMinute,
   isKnown,
+  type KeyCalls,
   latencyIn,
   readCounts,
   refusalsIn,
@@ -62,6 +64,10 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
     inRedis(() => measureQueues(redis, deployment.id, config), []),
     inRedis(() => readRedisServers(ctx), []),
   ]);
+  const busiest = busiestKeysIn(ofMinutes ?? [], now).filter(
+    (key) => organizationId === null || key.organizationId === organizationId,
+  );
+  const keys = await nameKeys(ctx, busiest.slice(0, KEYS_SHOWN_MAX), database !== null);
   // Read last, because the other reads may take seconds.
   const { attention, ended, standing } = await ctx.watch.look();
   const { canary, processes } = standing;
@@ -80,11 +86,7 @@ export async function readOverview(ctx: OverviewDeps, organizationId: string | n
       unanswered: inLastMinute(ofMinutes, now, (counts) => unansweredIn(counts)),
     },
     /** The keys with the most calls in the last minute. Null if unknown. */
-    keys:
-      ofMinutes &&
-      busiestKeysIn(ofMinutes, now)
-        .filter((key) => organizationId === null || key.organizationId === organizationId)
-        .slice(0, KEYS_SHOWN_MAX),
+    keys: ofMinutes && keys,
     canary: {
       answeredAt: newestOf((processes ?? []).flatMap(({ canaryAt }) => canaryAt ?? [])),
       p50Ms: canary.latencyMs.p50,
@@ -108,14 +110,28 @@ const newestOf = (times: readonly Date[]) =>
   times.length === 0 ? null : new Date(Math.max(...times.map((time) => time.getTime())));
 
 /** Reads from Postgres. Null if it does not answer. One query after the other, because each uses a connection. */
-async function readDatabase({ pool, log }: OverviewDeps, organizationId: string | null) {
-  const read = async () => ({
+function readDatabase(ctx: OverviewDeps, organizationId: string | null) {
+  const { pool } = ctx;
+  return inDatabase(ctx, async () => ({
     ...(await readActivity(pool, organizationId)),
     liveReservations: await countLiveReservations(pool, RESERVATIONS_MAX),
     stock: await readStock(pool, { organizationId, ...STOCK }),
     postgres: await readPostgres(pool),
     organizations: await selectOrganizationNames(pool, ORGANIZATIONS_MAX),
+  }));
+}
+
+/** The keys with their labels and organizations' names, which are null if Postgres does not answer. */
+async function nameKeys(ctx: OverviewDeps, keys: readonly KeyCalls[], isAnswering: boolean) {
+  const ids = keys.map(({ keyId }) => keyId);
+  const names = isAnswering && ids.length > 0 ? await inDatabase(ctx, () => selectKeyNames(ctx.pool, ids)) : null;
+  return keys.map((key) => {
+    const { label = null, organization = null } = names?.find(({ id }) => id === key.keyId) ?? {};
+    return { ...key, label, organization };
   });
+}
+
+function inDatabase<Read>({ log }: OverviewDeps, read: () => Promise<Read>): Promise<Read | null> {
   return pTimeout(read(), { milliseconds: DATABASE_WAIT_MAX_MS }).catch((error): null => {
     if (!(error instanceof TimeoutError) && !isDatabaseUnavailable(error)) throw error;
     log.debug({ err: error }, "cannot read the overview's data");

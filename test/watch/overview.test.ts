@@ -122,6 +122,24 @@ describe("the overview", () => {
     expect(latencyMs.p99).toBeGreaterThanOrEqual(latencyMs.p50 ?? 0);
   });
 
+  it("the overview names the busiest keys by their labels and organizations", async () => {
+    const { rows } = await db.query(
+      `UPDATE api_keys AS k SET label = 'Till 3' FROM organizations AS o
+        WHERE k.organization_id = $1 AND o.id = k.organization_id RETURNING o.name AS organization`,
+      [partner.organizationId],
+    );
+    await till.lookUp("7Q4K-9MZX-2HTB-W8RC");
+    await api.ctx.counts.send();
+    const [key] = await until(async () => {
+      const found = (await read(partner.organizationId)).keys ?? [];
+      return found.length > 0 ? found : null;
+    });
+    expect(key).toMatchObject({ label: "Till 3", organization: rows[0].organization });
+    expect((await open(`?organization=${partner.organizationId}`)).text).toContain(
+      `<bdi>Till 3</bdi><br><code>${key?.keyId}</code>`,
+    );
+  });
+
   it.each([
     ["POST", "/partner/vouchers/redeem"],
     ["POST", "/partner/vouchers/reserve"],

@@ -83,6 +83,11 @@ SELECT k.id, today.day, count(*), sum(b.price_usd)
 -- One row if the organization of a key is a sandbox.
 SELECT FROM api_keys AS k JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id]) WHERE k.id = $1::text AND o.sandbox;
 
+-- name: select_key_names(id)
+-- The labels of keys, and the names of their organizations.
+SELECT k.id, k.label, o.name AS organization FROM api_keys AS k JOIN organizations AS o ON o.id = ANY (ARRAY[k.organization_id])
+ WHERE k.id = ANY ($1::text[]);
+
 -- name: insert_secret(key_id, secret_hash)
 -- Adds a key's current secret. The previous secret must already have an expiry time.
 INSERT INTO api_key_secrets (key_id, secret_hash) VALUES ($1::text, $2::bytea);

@@ -63,6 +63,11 @@ const recordUsage = sql.execute("record_key_usage", { secretHash: arrayOf(bytea)
 export const hasKeyEnded = sql.executeOne("find_ended_key", { keyId: text });
 export const hasKeys = sql.executeOne("find_any_key");
 export const findKeySandbox = sql.executeOne("find_key_sandbox", { keyId: text });
+export const selectKeyNames = sql.rows(
+  "select_key_names",
+  { id: text, label: orNull(text), organization: text },
+  { id: arrayOf(text) },
+);
 export const retireSecrets = sql.value("retire_secrets", { expiresAt: timestamptz }, { keyId: text, graceMs: double });
 /** Returns whether the key exists. */
 export const revokeKey = sql.executeOne("revoke_key", { id: text });
