@@ -114,6 +114,7 @@ it("a partner's user downloads an order's receipt and verifies it on the page", 
   const { page, complaints } = await visit(`${api.url}/portal/orders/order-of-the-page`);
   expect(await page.locator(".life").innerText()).not.toContain("key_");
   expect(await page.getByRole("textbox", { name: "Receipt" }).isVisible()).toBe(false);
+  expect(await page.getByText("The receipt is valid: this redemption is no.").count()).toBe(1);
   const downloading = page.waitForEvent("download");
   await page.getByRole("link", { name: "Download the receipt" }).click();
   const receipt = readFileSync(await (await downloading).path(), "utf8");

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { parseProof } from "#tlog/receipt.ts";
 import type { Bulkhead } from "../../core/callers/bulkhead.ts";
 import { ASSETS } from "../../pages/assets.ts";
 import { type Html, html } from "../../pages/html.ts";
@@ -19,7 +20,8 @@ type Deps = DepsOf<typeof readRedemptionReceipt> & {
 };
 
 /**
- * The receipt of an order: a form that verifies it, and a file. If the payload was erased, the history says so instead.
+ * The receipt of an order: what it proves in a sentence, a file, and a form that verifies it. If the payload was
+ * erased, the history says so instead.
  */
 export const orderReceipt: OrderPart<Deps> = {
   async section(deps, caller, externalRef) {
@@ -48,7 +50,9 @@ interface Receipt {
 function renderReceipt(site: Site, { locale }: PortalCaller, { externalRef, receipt, policy }: Receipt): Html {
   const { t } = locale;
   if (receipt === null) return html`<p class="notice">${t("transparency.order.noReceipt")}</p>`;
-  return html`<p>${t("transparency.order.receiptAbout")} \
+  const { index } = parseProof(receipt);
+  return html`<p class="verdict good"><strong>${t("transparency.order.valid", { index })}</strong></p>
+<p>${t("transparency.order.receiptAbout")} \
 <a href="${orderPath(site, externalRef, "receipt")}">${t("transparency.order.download")}</a></p>
 <noscript><p class="fine">${t("transparency.order.noScript")} \
 <a href="${site.basePath}/docs/proof">${t("transparency.order.otherTools")}</a>.</p>\
